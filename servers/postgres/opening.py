@@ -1,7 +1,7 @@
 """The databases, opened with the server: what their roles may do is seen before any client comes."""
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from functools import partial
 
@@ -10,42 +10,54 @@ from servers.common.sql.errors import SqlError
 from servers.postgres.database import PostgresDatabase
 from servers.postgres.engine.connecting import OpeningError
 from servers.postgres.engine.deadline import Deadline, Limits
+from servers.postgres.engine.hidden_columns import check_hidden
 from servers.postgres.engine.rights import Rights, check_rights, read_rights
 from servers.postgres.engine.target import Target
-from servers.postgres.write.allowed import AllowedDdl
+from servers.postgres.write.allowed import NOTHING_MORE, AllowedDdl
 
 log = logging.getLogger("servers.postgres")
 
 
 @asynccontextmanager
 async def open_databases(
-    targets: list[Target], limits: Limits, readers: int, allowed: AllowedDdl, *, allow_privileged: bool
+    targets: list[Target],
+    limits: Limits,
+    readers: int,
+    allowed: AllowedDdl = NOTHING_MORE,
+    *,
+    allow_privileged: bool,
+    hidden: Sequence[str] = (),
 ) -> AsyncIterator[Databases[PostgresDatabase]]:
     """Opens the databases until the end. Raises ValueError where one can't be opened, or its role may do what no
-    client should, unless that is allowed."""
+    client should, unless that is allowed, or what is `hidden`."""
+    unknown = set(hidden)
     async with AsyncExitStack() as stack:
         databases: list[PostgresDatabase] = []
         for target in targets:
             database = PostgresDatabase(target, limits, readers, allowed)
             stack.push_async_callback(database.close)
             databases.append(database)
-            rights = await _look_at(database, limits)
+            rights, absent = await _look_at(database, limits, hidden)
             if not allow_privileged:
                 check_rights(rights, target.name)
             _report(rights, database)
+            unknown &= absent
             for parameter in target.unused:
                 log.warning("%s: %s in its URL is for pools of others, and does nothing", target.name, parameter)
+        if unknown:
+            raise ValueError(f"--hide: no database has {min(unknown)}")
         yield Databases(databases)
 
 
-async def _look_at(database: PostgresDatabase, limits: Limits) -> Rights:
-    """Finds out what stands between, and what the role may do."""
+async def _look_at(database: PostgresDatabase, limits: Limits, hidden: Sequence[str]) -> tuple[Rights, set[str]]:
+    """Finds out what stands between, what the role may do, and what is `hidden` and not there. Raises ValueError."""
     deadline = Deadline(limits.seconds)
     try:
         await database.find_sharing()
         with closing(await database.connect()) as link:
             async with link.transaction(deadline):
-                return await read_rights(partial(link.ask, deadline=deadline))
+                ask = partial(link.ask, deadline=deadline)
+                return await read_rights(ask), await check_hidden(ask, hidden, database.name)
     except OpeningError as error:
         raise ValueError(f"{database.name}: {error.words}") from None
     except SqlError as error:

@@ -52,6 +52,7 @@ async def _open(opening: Opening) -> AsyncIterator[Opened]:
         settings.readers,
         settings.allowed_ddl,
         allow_privileged=settings.allow_privileged,
+        hidden=settings.hide,
     )
     async with opening_all as databases, anyio.create_task_group() as group:
         for database in databases:

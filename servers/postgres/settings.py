@@ -25,6 +25,9 @@ class _Databases(BaseModel):
         False, description="take roles that may read files, run programs or end sessions of others, as superusers may"
     )
     allow_ddl: list[str] = option([], "what else statements may define: policies, grants, or extension=NAME", "WHAT")
+    hide: list[str] = option(
+        [], "TABLE or TABLE.COLUMN that nobody may see: ends the start where the role may read it", "NAME"
+    )
     query_tool: bool = Field(
         False, description="offer the tool and resources of the archived npm server, too; so does mcp-server-postgres"
     )

@@ -47,7 +47,13 @@ async def _open(opening: Opening) -> AsyncIterator[Opened]:
     snapshots, used = Snapshots(), asyncio.Event()
     share_one_arena()
     async with (
-        open_databases(settings.sources, settings.limits, settings.readers, create=settings.create) as databases,
+        open_databases(
+            settings.sources,
+            settings.limits,
+            settings.readers,
+            create=settings.create,
+            connecting=settings.connecting,
+        ) as databases,
         anyio.create_task_group() as group,
     ):
         for database in databases:

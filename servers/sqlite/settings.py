@@ -3,15 +3,19 @@
 import re
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, Field, field_validator
 
+from servers.common.sql import settings
 from servers.common.sql.settings import Directory, SqlSettings, StatementLimits
 from shared.program.settings.options import expand_home, option, positional
 
 from .engine.database import MEMORY, Source
 from .engine.deadline import Limits
+from .engine.extensions import parse_extension
+from .engine.hiding import parse_hidden
+from .engine.opening import ConnectionOptions
 from .locations import read_location
 
 _MODES = {"ro": False, "rw": True}
@@ -25,6 +29,12 @@ class _Databases(BaseModel):
     )
     demo: bool = Field(False, description="make a small shop called demo for first steps, which ends with the server")
     allow_write: bool = Field(False, description="allow changes, in every database without :ro")
+    hide: list[str] = option(
+        [], "what nobody may see: TABLE, TABLE.COLUMN, or TABLE.COLUMN=EXPRESSION to show that instead", "NAME"
+    )
+    extension: list[str] = option(
+        [], "extension of SQLite to load: PATH, or PATH=ENTRY with another entry point", "PATH", paths_after=""
+    )
     create: bool = Field(False, description="make database files that do not exist")
 
     @field_validator("databases", mode="before")
@@ -36,6 +46,13 @@ class _Databases(BaseModel):
         if not isinstance(databases, list):
             return databases
         return [read_location(one) if isinstance(one, str) else one for one in databases]
+
+    @field_validator("hide")
+    @classmethod
+    def _are_names(cls, hide: list[str]) -> list[str]:
+        for one in hide:
+            parse_hidden(one)
+        return hide
 
     @field_validator("db")
     @classmethod
@@ -52,9 +69,23 @@ class _Memory(BaseModel):
     max_memory: int = Field(512, ge=16, description="mebibytes that SQLite may hold, to sort and group for example")
 
 
+class Narrowing(settings.Narrowing):
+    """What a principal can be given of the databases, and may not see of them."""
+
+    hide: list[str] = Field([], description="what it may not see, besides what nobody may")
+
+    @field_validator("hide")
+    @classmethod
+    def _are_names(cls, hide: list[str]) -> list[str]:
+        for one in hide:
+            parse_hidden(one)
+        return hide
+
+
 class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
     """The databases, whether they may be changed, and what one statement may cost."""
 
+    narrowing: ClassVar[type[BaseModel]] = Narrowing
     give_one: ClassVar[str] = "give at least one DATABASE, or --demo"
     name_them: ClassVar[str] = "name them with --db NAME=PATH"
 
@@ -67,6 +98,19 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
         sample = [Source("demo", Path("demo.db"), self.allow_write, sample=True)] if self.demo else []
         found = plain + [_parse_source(one, self.allow_write) for one in self.db] + sample
         return [one for one in found if self._names is None or one.name in self._names]
+
+    def narrowed(self, narrowing: settings.Narrowing) -> Self:
+        """These settings for who has these databases alone, and may see less of them. Raises ValueError."""
+        own = super().narrowed(narrowing)
+        own.hide = [*self.hide, *getattr(narrowing, "hide", ())]
+        return own
+
+    @property
+    def connecting(self) -> ConnectionOptions:
+        """What each connection does."""
+        loaded = [parse_extension(one) for one in self.extension]
+        extensions = [one._replace(path=expand_home(one.path).absolute()) for one in loaded]
+        return ConnectionOptions(tuple(map(parse_hidden, self.hide)), tuple(extensions))
 
     @property
     def limits(self) -> Limits:

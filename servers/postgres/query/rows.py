@@ -35,6 +35,14 @@ _KEY = """
     JOIN pg_catalog.pg_attribute AS a ON a.attrelid = k.indrelid AND a.attnum = k.indkey[p]
     ORDER BY p"""
 
+_READABLE = """
+    SELECT pg_catalog.string_agg(pg_catalog.quote_ident(r.attname), ', ' ORDER BY r.attnum)
+            FILTER (WHERE r.is_readable),
+        pg_catalog.bool_and(r.is_readable)
+    FROM (SELECT a.attname, a.attnum, pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT') AS is_readable
+        FROM pg_catalog.pg_attribute AS a
+        WHERE a.attrelid = $1::pg_catalog.oid AND a.attnum > 0 AND NOT a.attisdropped) AS r"""
+
 
 class _KeyColumn(NamedTuple):
     """A column of a key."""
@@ -48,7 +56,8 @@ async def read_first_rows(table: str, limits: AnswerLimits, session: Session) ->
     relation = await find_relation(session.ask, table)
     key = await _find_key(session.ask, relation)
     order = f" ORDER BY {', '.join(one.sql for one in key)}" if key else ""
-    query = f"SELECT * FROM {relation.name}{order} LIMIT"  # noqa: S608
+    shown = await _list_readable(session.ask, relation)
+    query = f"SELECT {shown} FROM {relation.name}{order} LIMIT"  # noqa: S608
     filled = await fill_page(session, f"{query} {limits.rows + 1}", (), limits)
     following = f"{query} {limits.rows} OFFSET {len(filled.page.rows)}" if filled.more else None
     return make_table_rows(relation.name, [one.name for one in key], filled.names, filled.page, following)
@@ -62,7 +71,8 @@ async def find_row(table: str, key: str, limits: AnswerLimits, session: Session)
     if not columns or len(parts) != len(columns):
         raise SqlError("not_found", "no row has such a key")
     conditions = " AND ".join(f"{one.sql} = ${place}" for place, one in enumerate(columns, 1))
-    query = f"SELECT * FROM {relation.name} WHERE {conditions} LIMIT 1"  # noqa: S608
+    shown = await _list_readable(session.ask, relation)
+    query = f"SELECT {shown} FROM {relation.name} WHERE {conditions} LIMIT 1"  # noqa: S608
     try:
         filled = await fill_page(session, query, [encode_text(part) for part in parts], limits)
     except SqlError as error:
@@ -105,6 +115,12 @@ async def _list_keys(ask: Ask, relation: Relation, columns: list[_KeyColumn], pa
         for row in rows
         if any(row) and all(len(value) <= LONGEST_KEY and value.isprintable() for value in row)
     ]
+
+
+async def _list_readable(ask: Ask, relation: Relation) -> str:
+    """The columns that the role may read, as SELECT has them; all where it may read all or none."""
+    ((readable, is_whole),) = await ask(_READABLE, relation.oid)
+    return "*" if is_whole or readable is None else str(readable)
 
 
 async def _find_key(ask: Ask, relation: Relation) -> list[_KeyColumn]:

@@ -25,7 +25,7 @@ from servers.common.sql.errors import SqlError
 from servers.common.sql.jobs import Job
 from servers.sqlite.engine.deadline import Limits, StatementDeadline, Uninterruptible
 from servers.sqlite.engine.handle import OPENINGS, Handle, Work
-from servers.sqlite.engine.opening import Mode, OpenOptions
+from servers.sqlite.engine.opening import ConnectionOptions, Mode, OpenOptions
 from servers.sqlite.engine.process import WorkerProcess
 
 __all__ = ["Connection", "Work"]
@@ -49,10 +49,11 @@ class Connection(aiosqlite.Connection):
         followed: Callable[[], None] = lambda: None,
         *,
         recovers: bool = False,
+        connecting: ConnectionOptions = ConnectionOptions(),  # noqa: B008 - it is a tuple
     ) -> None:
         """`followed` is called, in the thread of the connection, whenever it has opened another file. Where it
         `recovers`, what a killed writer left half done is undone before anything is read."""
-        opening = OpenOptions(path, mode, limits, recovers)
+        opening = OpenOptions(path, mode, limits, recovers, connecting=connecting)
         self.opening = next(OPENINGS)
         """Another number says that it is another file now, or another connection."""
         self._limits = limits

@@ -16,8 +16,9 @@ from servers.common.sql.errors import SqlError
 from servers.common.sql.jobs import Job
 from servers.common.sql.temporary import temporary_directory
 from servers.sqlite.engine.connection import Connection, Work
-from servers.sqlite.engine.deadline import Limits
-from servers.sqlite.engine.opening import Mode
+from servers.sqlite.engine.deadline import Limits, StatementDeadline
+from servers.sqlite.engine.hiding import HiddenName
+from servers.sqlite.engine.opening import ConnectionOptions, GuardedConnection, Mode
 from servers.sqlite.engine.policy import ALLOW_CHANGES
 from servers.sqlite.engine.pool import Pool
 from servers.sqlite.engine.quick import QuickReader
@@ -55,7 +56,14 @@ class Source(NamedTuple):
 class Database:
     """One database: readers side by side, and one writer."""
 
-    def __init__(self, source: Source, limits: Limits, readers: int) -> None:
+    def __init__(
+        self,
+        source: Source,
+        limits: Limits,
+        readers: int,
+        connecting: ConnectionOptions = ConnectionOptions(),  # noqa: B008 - it is a tuple
+    ) -> None:
+        self._connecting = connecting
         self.name = source.name
         self.path = source.path
         self.writable = source.writable
@@ -63,7 +71,7 @@ class Database:
         self.openings = 0
         """Grows when another file has taken the place of this one: a part of the key of what is remembered of it."""
         self.readers = self._pool("ro", readers)
-        self.quick = QuickReader(source.path, limits)
+        self.quick = QuickReader(source.path, limits, connecting)
         """Does what is over at once, and was learned."""
         self._writers = self._pool("rw", 1)
         self._declarers = self._pool("views", 1)
@@ -131,7 +139,15 @@ class Database:
             await pool.close()
 
     def _pool(self, mode: Mode, size: int) -> Pool:
-        make = partial(Connection, self.path, mode, self.limits, self._count_opening, recovers=self.writable)
+        make = partial(
+            Connection,
+            self.path,
+            mode,
+            self.limits,
+            self._count_opening,
+            recovers=self.writable,
+            connecting=self._connecting,
+        )
         return Pool(make, size, self.limits.seconds)
 
     def _count_opening(self) -> None:
@@ -140,17 +156,23 @@ class Database:
 
 @asynccontextmanager
 async def open_databases(
-    sources: Sequence[Source], limits: Limits, readers: int, *, create: bool = False
+    sources: Sequence[Source],
+    limits: Limits,
+    readers: int,
+    *,
+    create: bool = False,
+    connecting: ConnectionOptions = ConnectionOptions(),  # noqa: B008 - it is a tuple
 ) -> AsyncIterator[Databases[Database]]:
     """Opens the databases until the end; with `create` makes those files that are missing.
 
-    Raises ValueError where one can't be opened.
+    Raises ValueError where one can't be opened, or none has what is to be hidden.
     """
     with ExitStack() as temporary:
-        databases = [Database(_place(source, temporary), limits, readers) for source in sources]
+        databases = [Database(_place(source, temporary), limits, readers, connecting) for source in sources]
         try:
             for database, source in zip(databases, sources, strict=True):
                 await _open(database, create=create or str(source.path) == MEMORY)
+            await _check_hidden(databases, connecting.hidden)
             yield Databases(databases)
         finally:
             for database in databases:
@@ -180,6 +202,19 @@ async def _open(database: Database, *, create: bool) -> None:
         if error.code == "busy":
             return  # It will be free when it is asked.
         raise ValueError(f"{database.path}: {error.line}") from None
+
+
+async def _check_hidden(databases: Sequence[Database], hidden: tuple[HiddenName, ...]) -> None:
+    """Raises ValueError for what is to be hidden and is nowhere: a name may be misspelt."""
+    unknown = {name.name for name in hidden}
+    for database in databases if unknown else ():
+        unknown &= {*await database.read(_find_unknown)}
+    if unknown:
+        raise ValueError(f"--hide: no database has {min(unknown)}")
+
+
+def _find_unknown(connection: GuardedConnection, _: StatementDeadline) -> Sequence[str]:
+    return () if connection.policy.hidden is None else connection.policy.hidden.unknown
 
 
 def _lacks_directory(path: Path) -> bool:

@@ -6,6 +6,7 @@ turn into minutes that can't be stopped. For the same reason a column that is mi
 SQLite's words tell what is missing and not where it was looked for, and in no view.
 """
 
+import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +20,11 @@ from servers.common.sql.schema.records import Entry
 from servers.common.sql.schema.script import join_statements
 from servers.common.sql.texts import fence, find_nearest, format_name
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
+from servers.sqlite.engine.hiding import HiddenSchema
+from servers.sqlite.engine.sql import quote
 
+_OURS = f"-- {os.urandom(16).hex()}"
+"""Ends the text of questions of our own."""
 Hidden = Callable[[str], bool]
 """Whether no statement may read the table of that name."""
 _COLUMNS = 5_000
@@ -85,16 +90,39 @@ def keeps_snapshots(connection: sqlite3.Connection) -> bool:
     return bool(mode == "wal")
 
 
+def find_hidden(connection: sqlite3.Connection) -> HiddenSchema | None:
+    """What the operator hides of the database; None where that is nothing."""
+    policy = getattr(connection, "policy", None)
+    return None if policy is None else policy.hidden
+
+
+def execute_schema(connection: sqlite3.Connection, question: str, *values: Any) -> sqlite3.Cursor:
+    """Runs a question of our own about the schema, whatever the operator hides: who asks leaves that out."""
+    if find_hidden(connection) is None:
+        return connection.execute(question, values)
+    with connection.policy.lifted():  # type: ignore[attr-defined]
+        # No statement of a client has this text, so none is found compiled without the policy.
+        return connection.execute(f"{question} {_OURS}", values)
+
+
+def ask_schema(connection: sqlite3.Connection, question: str, *values: Any) -> list[tuple[Any, ...]]:
+    """The rows of such a question."""
+    return _readable(execute_schema(connection, question, *values))
+
+
 def ask(connection: sqlite3.Connection, question: str, *values: Any) -> list[tuple[Any, ...]]:
-    """The rows that a question of our own gives."""
-    rows = connection.execute(question, values)
+    """The rows that a question of our own about what is in a table gives."""
+    return _readable(connection.execute(question, values))
+
+
+def _readable(rows: sqlite3.Cursor) -> list[tuple[Any, ...]]:
     return [tuple(one.translate(_READABLE) if type(one) is str else one for one in row) for row in rows]
 
 
 def select_unnameable(connection: sqlite3.Connection) -> str:
     """A query of the names in the schema that are no UTF-8. A statement is denied where the authorizer would have to
     be told such a name, also one that asks a pragma about it."""
-    rows = connection.execute("SELECT rowid, name FROM sqlite_schema")
+    rows = execute_schema(connection, "SELECT rowid, name FROM sqlite_schema")
     odd = ", ".join(str(rowid) for rowid, name in rows if name.translate(_READABLE) != name)
     return f"SELECT name FROM sqlite_schema WHERE rowid IN ({odd})"  # noqa: S608 - these are numbers
 
@@ -105,10 +133,19 @@ def list_all_entries(connection: sqlite3.Connection) -> list[Entry]:
     question = """
         SELECT name, CASE WHEN type = 'view' THEN 'view' WHEN rootpage = 0 THEN 'virtual' ELSE 'table' END, sql
         FROM sqlite_schema WHERE type IN ('table', 'view')"""
-    found = sorted(Entry(name, kind, sql or "") for name, kind, sql in ask(connection, question))
+    found = sorted(Entry(name, kind, sql or "") for name, kind, sql in ask_schema(connection, question))
     modules = [(one.name, _MODULE.search(one.sql)) for one in found if one.kind == "virtual"]
     shadows = {f"{name}_{part}" for name, module in modules if module for part in _SHADOWS.get(module[1].lower(), ())}
-    return [one._replace(kind="shadow") if one.name in shadows and one.kind == "table" else one for one in found]
+    found = [one._replace(kind="shadow") if one.name in shadows and one.kind == "table" else one for one in found]
+    hidden = find_hidden(connection)
+    return found if hidden is None else [*_leave_out(found, hidden)]
+
+
+def _leave_out(entries: Sequence[Entry], hidden: HiddenSchema) -> Iterator[Entry]:
+    """The entries that are not hidden, with the SQL of those in which nothing hidden is named."""
+    for entry in entries:
+        if not hidden.is_closed(entry.name):
+            yield entry._replace(sql="") if hidden.tells(entry.sql) else entry
 
 
 def list_entries(connection: sqlite3.Connection) -> list[Entry]:
@@ -121,8 +158,10 @@ def get_entry(connection: sqlite3.Connection, name: str) -> Entry:
     found = list_all_entries(connection)
     # As SQLite compares names: the case of ASCII letters alone does not count.
     question = "SELECT name FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')"
-    for (exact,) in ask(connection, question, name):
-        return next(one for one in found if one.name == exact)
+    for (exact,) in ask_schema(connection, question, name):
+        for entry in found:
+            if entry.name == exact:
+                return entry
     close = find_nearest(name, (one.name for one in found if not is_internal(one)))
     suggestion = f"The nearest names are:\n{fence(close)}" if close else "list_tables names those that there are."
     raise SqlError("not_found", "there is no table or view of that name", suggestion)
@@ -138,8 +177,23 @@ def build_schema_sql(most: int, connection: sqlite3.Connection, deadline: Statem
         ORDER BY CASE type WHEN 'table' THEN 1 WHEN 'index' THEN 2 WHEN 'view' THEN 3 ELSE 4 END, name"""
     with hold_snapshot(connection, deadline):
         shadows = {one.name for one in list_all_entries(connection) if one.kind == "shadow"}
-        statements = [f"{sql};" for table, sql in ask(connection, question) if table not in shadows]
+        rows = [(table, sql) for table, sql in ask_schema(connection, question) if table not in shadows]
+        hidden = find_hidden(connection)
+        statements = [f"{sql};" for _, sql in rows] if hidden is None else [*_show(rows, hidden)]
     return join_statements(statements, most)
+
+
+def _show(rows: Sequence[tuple[str, str]], hidden: HiddenSchema) -> Iterator[str]:
+    """The statements in which nothing hidden is named; of a table with hidden columns one that makes the others."""
+    for table, sql in rows:
+        if hidden.is_closed(table):
+            continue
+        shown = hidden.shown(table)
+        if shown is not None and sql[:12].upper() == "CREATE TABLE":
+            columns = ", ".join(f"{quote(name)} {kind}".strip() for name, kind in shown)
+            yield f"CREATE TABLE {quote(table)} ({columns});"
+        elif not hidden.tells(sql):
+            yield f"{sql};"
 
 
 def suggest_names(connection: sqlite3.Connection, words: str, hidden: Hidden) -> str:

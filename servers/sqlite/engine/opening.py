@@ -17,6 +17,8 @@ from servers.sqlite.engine.deadline import (
     impose_quick_limits,
     retry_locked,
 )
+from servers.sqlite.engine.extensions import SqliteExtension, load_extensions
+from servers.sqlite.engine.hiding import HiddenName, hide
 from servers.sqlite.engine.policy import (
     ALLOW_CHANGES,
     Policy,
@@ -48,6 +50,15 @@ _BESIDE = ("", "-journal", _LOG, "-shm")
 """Endings of the names of the files that SQLite opens for a database."""
 
 
+class ConnectionOptions(NamedTuple):
+    """What the operator has each connection do, whatever it is for."""
+
+    hidden: tuple[HiddenName, ...] = ()
+    """What no statement of a client may see."""
+    extensions: tuple[SqliteExtension, ...] = ()
+    """What is loaded into it."""
+
+
 class OpenOptions(NamedTuple):
     """Which database file is opened, and how."""
 
@@ -58,6 +69,7 @@ class OpenOptions(NamedTuple):
     """Whether what a killed writer left half done is undone first."""
     killable: bool = False
     """Whether this process can be killed when the time of a statement is over."""
+    connecting: ConnectionOptions = ConnectionOptions()
 
 
 class GuardedConnection(sqlite3.Connection):
@@ -161,19 +173,28 @@ def _guard(opening: OpenOptions) -> GuardedConnection:
         # functions that are known to be harmless, and damaged pages are noticed when they are read.
         for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "temp_store = MEMORY", "foreign_keys = ON"):
             connection.execute(f"PRAGMA {pragma}")
+        modules = load_extensions(connection, opening.connecting.extensions)
+        hidden = hide(connection, opening.connecting.hidden) if opening.connecting.hidden else None
         if mode in _RUNS_READS:
             connection.execute("PRAGMA query_only = ON")
-        closed = find_closed_modules(connection)
+        closed = find_closed_modules(connection, modules)
         elsewhere = None if opening.killable or mode == "views" else find_uninterruptible_tables(connection)
         if mode == "quick":
-            connection.policy = QuickPolicy(closed | find_virtual_tables(connection), elsewhere or ())
+            connection.policy = QuickPolicy(closed | find_virtual_tables(connection), elsewhere or (), hidden)
             impose_quick_limits(connection, opening.limits)
         else:
             # Who recovers a database may change it, by other connections than this.
             advice = "Use write_query." if opening.recovers else ALLOW_CHANGES
             connection.policy = Policy(
-                mode in ("rw", "rwc"), closed, views=mode == "views", elsewhere=elsewhere, advice=advice
+                mode in ("rw", "rwc"),
+                closed,
+                views=mode == "views",
+                elsewhere=elsewhere,
+                advice=advice,
+                # A view that is made for its types is compiled and never read, and its query was allowed before.
+                hidden=None if mode == "views" else hidden,
             )
+            connection.policy.open_modules(modules)
         connection.set_authorizer(connection.policy)
     return connection
 

@@ -9,6 +9,8 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from servers.sqlite.engine.hiding import PAST_HIDING, HiddenSchema
+
 _READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE})
 _CHANGES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
 _TOUCHES = _CHANGES | {sqlite3.SQLITE_READ, sqlite3.SQLITE_CREATE_INDEX, sqlite3.SQLITE_REINDEX}
@@ -110,7 +112,12 @@ class Policy:
         views: bool = False,
         elsewhere: Iterable[str] | None = None,
         advice: str = ALLOW_CHANGES,
+        hidden: HiddenSchema | None = None,
     ) -> None:
+        self._modules = _OPEN_MODULES
+        self.hidden = hidden
+        """What the operator hides; None where that is nothing."""
+        self._selects = self._peeks = False
         self._advice = advice
         self._writable = writable
         self._views = views
@@ -131,10 +138,15 @@ class Policy:
         self.changed: set[str] = set()
         """The tables that the statements since `forget` change, by their own words or by triggers."""
 
+    def open_modules(self, names: Iterable[str]) -> None:
+        """Has virtual tables be made of these modules, too, which extensions have brought."""
+        self._modules = _OPEN_MODULES.union(names)
+
     def forget(self) -> None:
         """Begins with a new statement."""
         self.acts, self.uninterruptible, self.defines, self.changed = 0, False, False, set()
         self.refused, self.suggestion = None, ""
+        self._selects = self._peeks = False
 
     def closes(self, table: str) -> bool:
         """Whether no statement may read the table of that name."""
@@ -178,6 +190,8 @@ class Policy:
             self.uninterruptible = True
             return sqlite3.SQLITE_DENY
         reason = self._find_reason(action, first or "", second, schema)
+        if reason is None and self.hidden is not None:
+            reason = self._find_hidden(self.hidden, action, first or "", second, schema, source)
         if reason is None:
             return sqlite3.SQLITE_OK
         self.refused, self.suggestion = reason, self._suggest(action)
@@ -207,6 +221,25 @@ class Policy:
             return self._check_change(action, first, second, schema)
         return _WORDS.get(action, "it does what this server offers no statement for")
 
+    def _find_hidden(
+        self,
+        hidden: HiddenSchema,
+        action: int,
+        first: str,
+        second: str | None,
+        schema: str | None,
+        source: str | None,
+    ) -> str | None:
+        """Why what it does is refused since something is hidden. SQLite asks for the reads of a SELECT before it asks
+        for that itself where it stands in an expression, and after it elsewhere."""
+        if action == sqlite3.SQLITE_SELECT:
+            self._selects = True
+            return PAST_HIDING if self._peeks else None
+        reason = hidden.find_reason(action, first, second, schema, source, self._selects)
+        if action == sqlite3.SQLITE_READ and reason is None and not self._selects:
+            self._peeks |= hidden.is_table(first, schema, source)
+        return reason
+
     def _suggest(self, action: int) -> str:
         if action in _BOUNDS:
             return "Leave BEGIN, COMMIT and the like out: the statements of one call are one transaction."
@@ -221,7 +254,7 @@ class Policy:
             return "it makes or changes something temporary"
         if self._only_tables and not _is_of_a_table(action, first):
             return "it does something else than CREATE TABLE"
-        if action == sqlite3.SQLITE_CREATE_VTABLE and (second or "").lower() not in _OPEN_MODULES:
+        if action == sqlite3.SQLITE_CREATE_VTABLE and (second or "").lower() not in self._modules:
             return f"it makes a virtual table of {second}, which is not on the list"
         if action in _DEFINITIONS:
             self.defines = True
@@ -236,17 +269,18 @@ def _is_of_a_table(action: int, first: str) -> bool:
     return is_index or action == sqlite3.SQLITE_CREATE_TABLE or (action == sqlite3.SQLITE_INSERT and first in _SCHEMA)
 
 
-def find_closed_modules(connection: sqlite3.Connection) -> set[str]:
+def find_closed_modules(connection: sqlite3.Connection, allowed: Iterable[str] = ()) -> set[str]:
     """The virtual tables that a statement may not read: those that this SQLite brings, but for tables of the database
-    that bear such a name, and those in the database that are made of one."""
+    that bear such a name, and those in the database that are made of one. Modules that are `allowed` are none."""
+    opened = _OPEN_MODULES.union(allowed)
     modules = {str(name).lower() for (name,) in connection.execute("PRAGMA module_list")}
     tables = {str(name).lower() for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
-    closed = {name for name in modules - _OPEN_MODULES - tables if not name.startswith("pragma_")}
+    closed = {name for name in modules - opened - tables if not name.startswith("pragma_")}
     virtual = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND rootpage = 0")
     return closed | {
         str(name).lower()
         for name, sql in virtual
-        if (found := _VIRTUAL.match(str(sql))) is None or found[1].lower() not in _OPEN_MODULES
+        if (found := _VIRTUAL.match(str(sql))) is None or found[1].lower() not in opened
     }
 
 

@@ -22,8 +22,9 @@ from typing import Any, TypeVar
 
 from servers.common.sql.errors import SqlError
 from servers.sqlite.engine.deadline import Limits, StatementDeadline
+from servers.sqlite.engine.entries import ask_schema
 from servers.sqlite.engine.handle import Handle
-from servers.sqlite.engine.opening import GuardedConnection, OpenOptions
+from servers.sqlite.engine.opening import ConnectionOptions, GuardedConnection, OpenOptions
 from servers.sqlite.errors import from_sqlite
 
 _SECONDS = 0.001
@@ -70,8 +71,8 @@ class _Known:
 class QuickReader:
     """Runs statements that are over at once, for one event loop."""
 
-    def __init__(self, path: Path, limits: Limits) -> None:
-        self._opening = OpenOptions(path, "quick", limits._replace(busy_seconds=_NO_LOCK))
+    def __init__(self, path: Path, limits: Limits, connecting: ConnectionOptions) -> None:
+        self._opening = OpenOptions(path, "quick", limits._replace(busy_seconds=_NO_LOCK), connecting=connecting)
         self._seconds = min(_SECONDS, limits.seconds)
         self._handle: Handle | None = None
         self._schema_version = 0
@@ -198,7 +199,7 @@ def _is_compiled_at_once(
     statement: str, parameters: Parameters, connection: GuardedConnection, _: StatementDeadline
 ) -> bool:
     """Whether to compile it takes no longer than a read may, and the schema no longer to be parsed."""
-    ((length,),) = connection.execute("SELECT total(length(sql)) FROM sqlite_schema").fetchall()
+    ((length,),) = ask_schema(connection, "SELECT total(length(sql)) FROM sqlite_schema")
     if length > _LONGEST_SCHEMA:
         return False
     began = time.thread_time()

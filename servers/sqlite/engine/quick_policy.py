@@ -8,6 +8,7 @@ that belongs to a virtual table. What is refused here is no error: a thread does
 import sqlite3
 from collections.abc import Iterable
 
+from servers.sqlite.engine.hiding import HiddenSchema
 from servers.sqlite.engine.policy import Policy
 
 _MOST_ACTS = 500
@@ -29,8 +30,10 @@ class QuickPolicy(Policy):
     `virtual_tables` and the tables of `elsewhere` are not read there.
     """
 
-    def __init__(self, virtual_tables: Iterable[str], elsewhere: Iterable[str]) -> None:
-        super().__init__(False, virtual_tables, elsewhere=elsewhere)
+    def __init__(
+        self, virtual_tables: Iterable[str], elsewhere: Iterable[str], hidden: HiddenSchema | None = None
+    ) -> None:
+        super().__init__(False, virtual_tables, elsewhere=elsewhere, hidden=hidden)
 
     def __call__(
         self, action: int, first: str | None, second: str | None, schema: str | None, source: str | None

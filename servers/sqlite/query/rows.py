@@ -18,7 +18,7 @@ from servers.common.sql.query.query import TableRows, make_table_rows
 from servers.common.sql.schema.records import Entry
 from servers.common.sql.uris import KEY_SECONDS, LONGEST_KEY, MOST_KEYS, join_key, split_key
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
-from servers.sqlite.engine.entries import get_entry, hold_snapshot
+from servers.sqlite.engine.entries import find_hidden, get_entry, hold_snapshot
 from servers.sqlite.engine.sql import quote, select
 from servers.sqlite.paging import fill_page
 from servers.sqlite.schema.columns import read_columns
@@ -93,6 +93,9 @@ def _find_key_columns(connection: sqlite3.Connection, entry: Entry) -> list[str]
     keyed = sorted((column["primary_key"], column["name"]) for column in columns if column["primary_key"])
     if keyed:
         return [name for _, name in keyed]
+    hidden = find_hidden(connection)
+    if hidden is not None and hidden.shown(entry.name) is not None:
+        return []  # a view takes its place, which has no rowid
     taken = {column["name"].lower() for column in columns}
     return [name for name in ("rowid", "_rowid_", "oid") if name not in taken][:1]
 

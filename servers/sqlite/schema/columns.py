@@ -13,7 +13,7 @@ from typing import Any
 from servers.common.sql.schema.records import Entry, ForeignKey, Index, Statistics, TableColumn
 from servers.common.sql.texts import shorten
 from servers.sqlite.engine.deadline import StatementDeadline
-from servers.sqlite.engine.entries import ask, select_unnameable
+from servers.sqlite.engine.entries import ask, ask_schema, find_hidden, select_unnameable
 from servers.sqlite.engine.sql import quote, select
 from servers.sqlite.values import encode_cells
 
@@ -34,12 +34,12 @@ _LARGEST = 1 << 53
 
 def read_row_estimates(connection: sqlite3.Connection) -> dict[str, int]:
     """How many rows tables had when ANALYZE last looked; nothing of others."""
-    if not ask(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_stat1' AND type = 'table'"):
+    if not ask_schema(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_stat1' AND type = 'table'"):
         return {}
     # `stat` begins with the rows of an index (https://sqlite.org/fileformat2.html, 2.6.3), of which a partial one has
     # fewer than its table.
     question = "SELECT tbl, max(CAST(stat AS INTEGER)) FROM sqlite_stat1 WHERE stat IS NOT NULL GROUP BY tbl"
-    return {table: min(max(rows, 0), _LARGEST) for table, rows in ask(connection, question)}
+    return {table: min(max(rows, 0), _LARGEST) for table, rows in ask_schema(connection, question)}
 
 
 def read_columns(connection: sqlite3.Connection, table: str) -> tuple[list[TableColumn], str | None]:
@@ -50,7 +50,7 @@ def read_columns(connection: sqlite3.Connection, table: str) -> tuple[list[Table
     policy = getattr(connection, "policy", None)
     try:
         with nullcontext() if policy is None else policy.only_compiles():
-            rows = ask(connection, question, table)
+            rows = ask_schema(connection, question, table)
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorname", "") not in ("SQLITE_ERROR", "SQLITE_AUTH"):
             raise
@@ -66,7 +66,16 @@ def read_columns(connection: sqlite3.Connection, table: str) -> tuple[list[Table
         }
         for name, kind, not_null, default, position, hidden in rows
     ]
-    return columns, None
+    hidden = find_hidden(connection)
+    shown = None if hidden is None else hidden.shown(table)
+    if hidden is None or shown is None:
+        return columns, None
+    names = {name for name, _ in shown}
+    # A default may tell what is masked.
+    for column in columns:
+        if not hidden.is_shown(table, [column["name"]]):
+            column["default"] = None
+    return [column for column in columns if column["name"] in names], None
 
 
 def read_foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
@@ -76,7 +85,7 @@ def read_foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
         FROM sqlite_schema AS s, pragma_foreign_key_list(s.name, 'main') AS f
         WHERE s.type = 'table' AND s.name NOT IN ({select_unnameable(connection)}) ORDER BY s.name, f.id, f.seq"""  # noqa: S608
     found: list[ForeignKey] = []
-    for (table, _), parts in groupby(ask(connection, question), itemgetter(0, 1)):
+    for (table, _), parts in groupby(ask_schema(connection, question), itemgetter(0, 1)):
         rows = list(parts)
         found.append(
             {
@@ -89,7 +98,13 @@ def read_foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
                 "on_delete": rows[0][6],
             }
         )
-    return found
+    hidden = find_hidden(connection)
+    return [
+        key
+        for key in found
+        if hidden is None
+        or (hidden.is_shown(key["table"], key["columns"]) and hidden.is_shown(key["to_table"], key["to_columns"]))
+    ]
 
 
 def read_indexes(connection: sqlite3.Connection, table: str | None = None) -> list[tuple[str, Index]]:
@@ -102,7 +117,14 @@ def read_indexes(connection: sqlite3.Connection, table: str | None = None) -> li
         WHERE s.type = 'table' AND x.key AND (?1 IS NULL OR s.name = ?1) AND s.name NOT IN ({odd})
             AND i.name NOT IN ({odd})
         ORDER BY s.name, i.seq, x.seqno"""  # noqa: S608
-    return [_make_index(list(parts)) for _, parts in groupby(ask(connection, question, table), itemgetter(0, 1))]
+    rows = ask_schema(connection, question, table)
+    found = [_make_index(list(parts)) for _, parts in groupby(rows, itemgetter(0, 1))]
+    hidden = find_hidden(connection)
+    return [
+        (name, index)
+        for name, index in found
+        if hidden is None or (hidden.is_shown(name, index["columns"]) and not hidden.tells(index["sql"] or ""))
+    ]
 
 
 def read_triggers(connection: sqlite3.Connection, table: str) -> list[str]:
@@ -110,7 +132,9 @@ def read_triggers(connection: sqlite3.Connection, table: str) -> list[str]:
     question = """
         SELECT sql FROM sqlite_schema
         WHERE type = 'trigger' AND sql IS NOT NULL AND tbl_name = ? COLLATE NOCASE ORDER BY name"""
-    return [shorten(sql, _TRIGGER_SQL) for (sql,) in ask(connection, question, table)]
+    hidden = find_hidden(connection)
+    made = [sql for (sql,) in ask_schema(connection, question, table) if hidden is None or not hidden.tells(sql)]
+    return [shorten(sql, _TRIGGER_SQL) for sql in made]
 
 
 def _make_index(rows: list[tuple[Any, ...]]) -> tuple[str, Index]:

@@ -24,6 +24,7 @@ from servers.common.sql.uris import Target
 from servers.sqlite.dialect import SQLITE
 from servers.sqlite.engine.database import Database
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
+from servers.sqlite.engine.entries import execute_schema
 
 _PATIENCE = 1.0
 """Seconds. What is known already must not wait long to be told."""
@@ -65,7 +66,7 @@ async def read_fingerprint(database: Database) -> Fingerprint | None:
 def _look(connection: sqlite3.Connection, deadline: StatementDeadline) -> tuple[int, int, frozenset[str]]:
     # While this statement has a row left it holds one state of the database, which both versions are then read from.
     query = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 UNION ALL SELECT NULL"
-    with closing(retry_locked(deadline, partial(connection.execute, query))) as names:
+    with closing(retry_locked(deadline, partial(execute_schema, connection, query))) as names:
         (data_version,) = connection.execute("PRAGMA data_version").fetchone()
         (schema_version,) = connection.execute("PRAGMA schema_version").fetchone()
         tables = frozenset(fold_name(name) for (name,) in names if name is not None)

@@ -44,7 +44,9 @@ class Session:
     def columns(self, table: str) -> list[tuple[str, str, int]]:
         """The columns of a table: name, declared type, and 0 where a value can be given, 1 where it is hidden, more
         where it is generated. None where there is no such table."""
-        return [(row[1], row[2], row[6]) for row in self.execute_own(f"PRAGMA main.table_xinfo({quote(table)})")]
+        rows = self.execute_own(f"PRAGMA main.table_xinfo({quote(table)})")
+        hidden = self.policy.hidden
+        return [(row[1], row[2], row[6]) for row in rows if hidden is None or hidden.is_shown(table, [row[1]])]
 
     def find_changed(self, sql: str, parameters: Parameters) -> list[str]:
         """The tables whose rows the statement may change, as SQLite compiles it; none for a definition."""

@@ -1,0 +1,59 @@
+"""Tables and columns that nobody may see, held by the rights of the role: PostgreSQL refuses what it may not read.
+The server starts only where that is so of all that the operator names."""
+
+from collections.abc import Sequence
+
+from servers.postgres.engine.link import Ask
+
+# Partitions and children have the same column, with rights of their own. An owner may give any right to itself.
+_QUESTION = """
+    WITH RECURSIVE hidden(oid) AS (
+        SELECT pg_catalog.to_regclass($1)::pg_catalog.oid
+        UNION
+        SELECT i.inhrelid FROM hidden AS h JOIN pg_catalog.pg_inherits AS i ON i.inhparent = h.oid)
+    SELECT c.oid::pg_catalog.regclass::pg_catalog.text, pg_catalog.quote_ident(a.attname),
+        pg_catalog.pg_has_role(session_user, c.relowner, 'MEMBER') OR CASE
+            WHEN a.attnum IS NOT NULL THEN pg_catalog.has_column_privilege(session_user, c.oid, a.attnum, 'SELECT')
+            ELSE pg_catalog.has_table_privilege(session_user, c.oid, 'SELECT')
+                OR pg_catalog.has_any_column_privilege(session_user, c.oid, 'SELECT') END,
+        (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(o.attname), ', ' ORDER BY o.attnum)
+            FROM pg_catalog.pg_attribute AS o
+            WHERE o.attrelid = c.oid AND o.attnum > 0 AND NOT o.attisdropped AND o.attname <> a.attname),
+        pg_catalog.quote_ident(session_user)
+    FROM hidden AS h JOIN pg_catalog.pg_class AS c ON c.oid = h.oid
+    LEFT JOIN pg_catalog.pg_attribute AS a
+        ON a.attrelid = c.oid AND a.attname = $2 AND a.attnum > 0 AND NOT a.attisdropped
+    WHERE $2::pg_catalog.text IS NULL OR a.attnum IS NOT NULL"""
+
+
+async def check_hidden(ask: Ask, names: Sequence[str], database: str) -> set[str]:
+    """Return those of the names, TABLE or TABLE.COLUMN, that the database does not have. Raises ValueError, with the
+    statements that would help, for one that the role may read."""
+    unknown = set()
+    for name in names:
+        table, _, column = name.rpartition(".")
+        # SCHEMA.TABLE looks like TABLE.COLUMN, and with one more dot it is a column.
+        rows = await ask(_QUESTION, name, None) if "." not in table else []
+        if table and not rows:
+            rows = await ask(_QUESTION, table, column)
+        if not rows:
+            unknown.add(name)
+        for row in rows:
+            _require_unreadable(database, *row)
+    return unknown
+
+
+def _require_unreadable(
+    database: str, relation: str, column: str | None, is_readable: bool, others: str | None, role: str
+) -> None:
+    """Raises ValueError where the `role` may read the column, or where that is None, any of the relation."""
+    if not is_readable:
+        return
+    what = relation if column is None else f"{relation}.{column}"
+    remedy = [f"REVOKE SELECT ON {relation} FROM {role}"]  # noqa: S608 - PostgreSQL wrote the names
+    if column is not None and others:
+        remedy.append(f"GRANT SELECT ({others}) ON {relation} TO {role}")
+    raise ValueError(
+        f"{database}: --hide names {what}, and the role {role} may read it. Use a role that does not own the table "
+        f"and is not in pg_read_all_data, and for example: {'; '.join(remedy)}"
+    )

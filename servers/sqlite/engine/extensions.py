@@ -1,0 +1,64 @@
+"""Extensions of SQLite that the operator has it load: code of this process, so no client names any.
+
+They are loaded before the policy is in force, which refuses `load_extension` to all statements. What functions they
+bring may be called, and virtual tables of their modules made and read.
+"""
+
+import logging
+import re
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from servers.common.sql.errors import SqlError
+
+log = logging.getLogger("servers.sqlite")
+
+_WRITTEN = re.compile(r"(.+?)(?:=(\w+))?", re.DOTALL)
+
+
+class SqliteExtension(NamedTuple):
+    """A library, and the function in it that SQLite calls; None for the one that SQLite finds by the file's name."""
+
+    path: Path
+    entry_point: str | None = None
+
+
+def parse_extension(written: str) -> SqliteExtension:
+    """An extension as the operator writes it: PATH, or PATH=ENTRY_POINT. Raises ValueError."""
+    parts = _WRITTEN.fullmatch(written)
+    if parts is None:
+        raise ValueError("the path of an extension is empty")
+    return SqliteExtension(Path(parts[1]), parts[2])
+
+
+def load_extensions(connection: sqlite3.Connection, extensions: Sequence[SqliteExtension]) -> frozenset[str]:
+    """Loads the extensions; the names of the modules that they bring, in lower case. Raises SqlError."""
+    if not extensions:
+        return frozenset()
+    if not hasattr(connection, "enable_load_extension"):
+        reason = "the sqlite3 module of this Python was built without loading of extensions"
+        raise SqlError("bad_settings", reason, "The operator can run the server with a Python that has it.")
+    before = _list_modules(connection)
+    connection.enable_load_extension(True)
+    try:
+        for extension in extensions:
+            _load(connection, extension)
+    finally:
+        connection.enable_load_extension(False)
+    return frozenset(_list_modules(connection) - before)
+
+
+def _load(connection: sqlite3.Connection, extension: SqliteExtension) -> None:
+    # The method of the module takes an entry point from Python 3.12 on; NULL has SQLite find it.
+    try:
+        connection.execute("SELECT load_extension(?, ?)", (str(extension.path), extension.entry_point)).fetchall()
+    except sqlite3.Error as error:
+        # SQLite's words have the path, which no client is told.
+        log.error("%s can't be loaded: %s", extension.path, error)
+        raise SqlError("bad_settings", f"the extension {extension.path.name} can't be loaded") from None
+
+
+def _list_modules(connection: sqlite3.Connection) -> set[str]:
+    return {str(name).lower() for (name,) in connection.execute("PRAGMA module_list")}

@@ -1,0 +1,114 @@
+"""Columns that nobody may see: rights hold them, and the server sees to it that there are such."""
+
+import json
+
+import pytest
+
+from tests.servers.postgres.databases import OWNER, READER, Database
+from tests.servers.postgres.serving import inside
+
+SECRET = "SECRET-4711"
+MADE = f"""
+CREATE TABLE account (id integer PRIMARY KEY, name text, secret text UNIQUE, next integer REFERENCES account);
+CREATE INDEX account_upper ON account (upper(secret));
+INSERT INTO account VALUES (1, 'Ada', '{SECRET}', NULL), (2, 'Bob', '{SECRET}-2', 1);
+CREATE TABLE part (id integer, secret text) PARTITION BY RANGE (id);
+CREATE TABLE part_1 PARTITION OF part FOR VALUES FROM (1) TO (9);
+CREATE STATISTICS account_stats ON name, secret FROM account;
+GRANT SELECT (id, name, next) ON account TO {READER};
+GRANT SELECT (id) ON part TO {READER};
+ANALYZE account;
+"""
+HIDE = ("--hide", "account.secret", "--hide", "public.part.secret")
+READS = [
+    "SELECT secret FROM account",
+    "SELECT * FROM account",
+    "SELECT account FROM account",
+    "SELECT a.* FROM account AS a",
+    "SELECT row_to_json(a) FROM account AS a",
+    "SELECT to_jsonb(account) ->> 'secret' FROM account",
+    "SELECT (a).secret FROM account AS a",
+    "SELECT secret(account) FROM account",
+    "SELECT id FROM account WHERE secret LIKE 'S%'",
+    "SELECT id FROM account ORDER BY secret",
+    "SELECT count(DISTINCT secret) FROM account",
+    "SELECT max(secret) FROM account",
+    "SELECT id FROM account GROUP BY id, secret",
+    "SELECT upper(secret) FROM account",
+    "SELECT a.id FROM account AS a JOIN account AS b USING (secret)",
+    "SELECT id FROM account AS a NATURAL JOIN account AS b",
+    "TABLE account",
+    "WITH a AS (SELECT * FROM account) SELECT id FROM a",
+    "SELECT row_number() OVER (ORDER BY secret) FROM account",
+    "SELECT CASE WHEN secret > 'S' THEN 1 ELSE 1 / 0 END FROM account",
+    "EXPLAIN SELECT id FROM account WHERE secret = 'x'",
+    "EXPLAIN ANALYZE SELECT secret FROM account",
+    "SELECT query_to_xml('SELECT secret FROM account', true, true, '')",
+    "SELECT table_to_xml('account', true, true, '')",
+    "SELECT * FROM pg_statistic",
+    "SELECT stxddependencies FROM pg_statistic_ext_data",
+    "SELECT secret FROM part",
+    "SELECT secret FROM part_1",
+    "SELECT ctid, secret FROM ONLY account",
+    "SELECT pg_read_file('base/1/1259')",
+]
+"""Queries, each of which fails."""
+EMPTY = [
+    "SELECT most_common_vals FROM pg_stats WHERE attname = 'secret' AND tablename = 'account'",
+    "SELECT histogram_bounds FROM pg_stats WHERE attname = 'secret' AND tablename = 'account'",
+    "SELECT * FROM pg_stats_ext WHERE tablename = 'account'",
+    "SELECT 1 FROM information_schema.columns WHERE column_name = 'secret' AND table_name = 'account'",
+]
+"""Queries that give no rows."""
+
+
+async def test_no_statement_has_the_values_of_a_column_that_the_role_may_not_read(database: Database) -> None:
+    database.run(MADE, user=OWNER)
+    async with inside(*HIDE, database.reader) as peer:
+        failed = [await peer.call("read_query", query=sql) for sql in READS]
+        given = [(await peer.data("read_query", query=sql))["rows"] for sql in EMPTY]
+        told = [
+            await peer.call("describe_table", table_name="account", sample=5, statistics=True),
+            await peer.call("explain_query", query="SELECT id FROM account WHERE secret = 'x'"),
+            await peer.request("resources/read", uri=f"postgres:///{database.name}/account"),
+            await peer.request("resources/read", uri=f"postgres:///{database.name}/account/1"),
+        ]
+    assert [sql for sql, result in zip(READS, failed, strict=True) if not result.get("isError")] == []
+    assert given == [[]] * len(EMPTY)
+    assert SECRET not in json.dumps([failed, told])
+    # What is left can be read all the same.
+    assert "Ada" in json.dumps(told[0])
+    assert ["Ada" in json.dumps(one.get("result")) for one in told[2:]] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("hide", "user", "reason"),
+    [
+        (
+            "account.name",
+            READER,
+            r"account\.name, and the role reader may .* GRANT SELECT \(id, secret, next\) ON account",
+        ),
+        ("account", READER, "names account, and the role reader may read it.*REVOKE SELECT ON account FROM reader$"),
+        ("part.id", READER, r"names part\.id"),
+        ("account.secret", OWNER, r"names account\.secret, and the role owner"),
+        ("account.secrets", READER, r"--hide: no database has account\.secrets"),
+        ("nonesuch", READER, "--hide: no database has nonesuch"),
+    ],
+)
+async def test_where_the_role_may_read_it_the_start_ends_with_what_helps(
+    workshop: Database, hide: str, user: str, reason: str
+) -> None:
+    workshop.run(f"DROP TABLE IF EXISTS account, part CASCADE; {MADE}", user=OWNER)
+    with pytest.raises(ValueError, match=reason):
+        async with inside("--hide", hide, workshop.server.url(workshop.name, user)):
+            pass
+
+
+async def test_a_partition_that_may_be_read_is_found(workshop: Database) -> None:
+    workshop.run(
+        f"DROP TABLE IF EXISTS account, part CASCADE; {MADE}; GRANT SELECT ON part_1 TO {READER}", user=OWNER
+    )
+    with pytest.raises(ValueError, match=r"names part_1\.secret"):
+        async with inside("--hide", "part.secret", workshop.reader):
+            pass

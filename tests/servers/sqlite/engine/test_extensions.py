@@ -1,0 +1,49 @@
+"""Extensions of SQLite that the operator has loaded."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from servers.sqlite.engine.extensions import SqliteExtension, parse_extension
+from tests.servers.sqlite.serving import inside
+
+needs_loading = pytest.mark.skipif(
+    not hasattr(sqlite3.Connection, "enable_load_extension"), reason="this Python can't load extensions of SQLite"
+)
+
+
+def test_an_extension_is_a_path_with_or_without_an_entry_point() -> None:
+    assert [parse_extension(one) for one in ("/a/b=c.so", "x.so=sqlite3_y_init", "/a.so")] == [
+        SqliteExtension(Path("/a/b=c.so")),
+        SqliteExtension(Path("x.so"), "sqlite3_y_init"),
+        SqliteExtension(Path("/a.so")),
+    ]
+    with pytest.raises(ValueError, match="empty"):
+        parse_extension("")
+
+
+async def test_what_can_not_be_loaded_ends_the_start_and_only_the_log_has_the_path(
+    file: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=r"extension nothing\.so can't be loaded|built without") as caught:
+        async with inside("--extension", tmp_path / "nothing.so", file):
+            pass
+    assert "nothing.so: " not in str(caught.value)
+
+
+@needs_loading
+async def test_vectors_are_made_and_found_and_no_statement_loads_more(file: Path) -> None:
+    path = pytest.importorskip("sqlite_vec").loadable_path()
+    make = """
+        CREATE VIRTUAL TABLE near USING vec0(place float[2]);
+        INSERT INTO near (rowid, place) VALUES (1, '[1, 1]'), (2, '[5, 5]');"""
+    query = "SELECT rowid FROM near WHERE place MATCH '[4, 4]' AND k = 1"
+    async with inside("--extension", f"{path}=sqlite3_vec_init", "--allow-write", file) as peer:
+        assert (await peer.text("write_query", query=make)).startswith("committed; ")
+        assert (await peer.data("read_query", query=query))["rows"] == [[2]]
+        for refused in (f"SELECT load_extension('{path}')", "CREATE VIRTUAL TABLE x USING dbstat"):
+            assert (await peer.text("write_query", query=refused)).startswith("refused: ")
+    # A server without it can't read such a table.
+    async with inside(file) as peer:
+        assert (await peer.call("read_query", query=query)).get("isError")
