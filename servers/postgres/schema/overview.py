@@ -1,7 +1,7 @@
 """What is in a database: its tables and views by name, and all of its schema for an overview, with one question for
 each kind of thing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from servers.common.sql.schema import overview
 from servers.common.sql.schema.lines import ByteBudget
@@ -16,7 +16,15 @@ from servers.postgres.schema.indexes import read_foreign_keys, read_indexes
 async def list_tables(page: TablePage, ask: Ask) -> TableList:
     """The tables and views that the page wants. Raises SqlError, `bad_cursor` among others."""
     found = await read_relations(ask)
-    return overview.list_page([one.entry for one in found], list_estimates(found), page)
+    columns = await read_columns(ask) if page.words else {}
+    wanted = [one.entry for one in found if page.wants(one.name, one.comment, *_list_texts(columns.get(one.oid, ())))]
+    return overview.list_page(wanted, list_estimates(found), page)
+
+
+def _list_texts(columns: Sequence[TableColumn]) -> Iterator[str]:
+    for column in columns:
+        yield column["name"]
+        yield column.get("comment", "")
 
 
 class _Columns:

@@ -2,11 +2,12 @@
 
 import sqlite3
 import time
+from collections.abc import Iterator
 
 from servers.common.sql.schema import overview
 from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.overview import DatabaseSummary, SchemaFacts, TableList, TablePage
-from servers.common.sql.schema.records import TableColumn
+from servers.common.sql.schema.records import Entry, TableColumn
 from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.engine.entries import hold_snapshot, list_entries
 from servers.sqlite.schema.columns import read_columns, read_foreign_keys, read_indexes, read_row_estimates
@@ -21,7 +22,15 @@ def list_tables(page: TablePage, connection: sqlite3.Connection, deadline: State
     Raises SqlError `bad_cursor`."""
     with hold_snapshot(connection, deadline):
         found, estimates = list_entries(connection), read_row_estimates(connection)
-    return overview.list_page(found, estimates, page)
+        wanted = [one for one in found if page.wants(*_list_texts(one, connection))] if page.words else found
+    return overview.list_page(wanted, estimates, page)
+
+
+def _list_texts(entry: Entry, connection: sqlite3.Connection) -> Iterator[str]:
+    """The texts that a search looks through."""
+    yield entry.name
+    # The statement that made a table has its columns and the comments; of one with hidden columns it is not told.
+    yield entry.sql or " ".join(column["name"] for column in read_columns(connection, entry.name)[0])
 
 
 class _Columns:

@@ -30,10 +30,12 @@ def declare(dialect: Dialect) -> Features[Opened]:
         ctx: Ctx,
         limit: Annotated[int, Field(ge=1, description="how many at most")] = _TABLES,
         cursor: Annotated[str | None, Field(description="goes on after an answer that was cut")] = None,
+        search: Annotated[str, Field(description="words in names of tables, columns, or comments")] = "",
         database: DatabaseArgument = None,
     ) -> str:
         """List the tables and views by name, with their kind and{estimating}."""
-        page = TablePage(cursor, min(limit, ctx.budget.entries), limit_answer(ctx, None).bytes)
+        words = search.lower().split()
+        page = TablePage(cursor, min(limit, ctx.budget.entries), limit_answer(ctx, None).bytes, words)
         source = ctx.state.databases.get(database)
         async with turn_to_read(ctx, source):
             return format_tables(await source.list_tables(page))

@@ -50,6 +50,13 @@ class TablePage(NamedTuple):
     cursor: str | None
     most: int
     bytes: int
+    words: Sequence[str] = ()
+    """Those that a table has in what is told of it, in lower case; none for all tables."""
+
+    def wants(self, *texts: str | None) -> bool:
+        """Whether what is told of a table, its name, columns and comments, has all the words."""
+        told = "\n".join(filter(None, texts)).lower()
+        return all(word in told for word in self.words)
 
 
 def list_page(entries: Sequence[Entry], estimates: Mapping[str, int], page: TablePage) -> TableList:

@@ -130,3 +130,13 @@ async def test_ten_thousand_tables_are_told_in_a_moment(database: Database) -> N
     assert found["left_out"]["tables"] > 5_000
     print(f"\n10,000 tables in {seconds:.2f} s")
     assert seconds < 10
+
+
+async def test_tables_are_found_by_words_in_names_columns_and_comments(sample: Database) -> None:
+    async with asking(sample.reader) as ask:
+        found = [
+            [one["name"] for one in (await list_tables(PAGE._replace(words=words), ask)).tables]
+            for words in (["customer"], ["last", "visit"], ["people who"], ["no such word"])
+        ]
+    assert "customer" in found[0]
+    assert found[1:] == [["customer"], ["customer"], []]

@@ -243,6 +243,7 @@ async def test_no_other_tool_tells_what_is_hidden(path: Path) -> None:
     async with inside(*HIDE, "--allow-write", path) as peer:
         told = [
             await peer.call("list_tables"),
+            *[await peer.call("list_tables", search=word) for word in ("DEFAULT-SECRET", COLUMN, "harmless")],
             await peer.call("describe_database"),
             await peer.call("describe_table", table_name="users", sample=5, statistics=True),
             await peer.call("describe_table", table_name="orders"),

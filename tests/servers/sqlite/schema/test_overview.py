@@ -53,6 +53,21 @@ async def test_a_database_is_listed_and_described_table_by_table(tmp_path: Path)
     ]
 
 
+async def test_tables_are_found_by_words_in_names_columns_and_comments(tmp_path: Path) -> None:
+    script = f"{SHOP}; CREATE TABLE z (a -- Weight in grams\n)"
+    async with inside(made(tmp_path / "shop.db", script)) as peer:
+        found = {
+            words: [line.split()[1] for line in (await peer.text("list_tables", search=words)).splitlines()[2:-1]]
+            for words in ("CUSTOMER", "customer email", "weight", "nonesuch")
+        }
+    assert found == {
+        "CUSTOMER": ["customers", "names", "orders"],
+        "customer email": ["customers"],
+        "weight": ["z"],
+        "nonesuch": [],
+    }
+
+
 @pytest.mark.parametrize("max_bytes", [2_000, 5_000, 20_000])
 async def test_a_large_schema_is_told_within_its_bytes_and_the_rest_is_counted(
     tmp_path: Path, max_bytes: int
