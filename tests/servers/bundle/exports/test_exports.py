@@ -132,7 +132,16 @@ def test_a_form_shows_what_is_picked_ticked_secret_or_required(exported: Path) -
         "filesystem": ["roots", "allow_write", "poll", "replace_protected", "confirm", "client_roots"],
         "sqlite": ["databases", "demo", "allow_write", "create", "confirm", "files", "queries"],
         "postgres": [
-            *("databases", "allow_write", "allow_privileged", "watch_triggers", "confirm", "files", "queries")
+            *(
+                "databases",
+                "allow_write",
+                "allow_privileged",
+                "query_tool",
+                "watch_triggers",
+                "confirm",
+                "files",
+                "queries",
+            )
         ],
         "fetch": ["ignore_robots", "header", "proxy_url", "ca_file"],
         "prompts": ["libraries", "starter", "allow_write", "confirm", "files"],
