@@ -52,12 +52,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Has Ctrl+C end tests and the programs that they start, which what a shell runs in its background ignores, and
     says where servers keep their state."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # What servers keep for the user, such as the journal of changes, is not to come to whoever runs the tests.
-    os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="state-")
+    folder = tempfile.TemporaryDirectory(prefix="state-", ignore_cleanup_errors=True)
+    config.add_cleanup(folder.cleanup)
+    os.environ["XDG_STATE_HOME"] = folder.name
 
 
 @pytest.hookimpl(wrapper=True)
