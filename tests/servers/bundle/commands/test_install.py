@@ -89,7 +89,7 @@ def test_what_was_installed_is_started_as_the_client_will(
     shadow = home / "servers"
     shadow.mkdir()
     (shadow / "__init__.py").write_text("raise RuntimeError('shadowed')")
-    for word, shown in (("notes", "works: 12 tools"), ("--allow-write", "works: 18 tools")):
+    for word, shown in (("notes", "works: 12 tools"), ("--allow-write", "works: 20 tools")):
         assert exit_code(install, "filesystem", "notes", word, "--client", name) == 0
         assert capsys.readouterr().out.splitlines()[-1] == shown
 
