@@ -81,21 +81,39 @@ def unpack(manual: Manual, folder: Path) -> Path:
     return place / manual.pages
 
 
+class Page(NamedTuple):
+    """A page of a manual, and the terms and signatures, headings and cells that are to be kept of it."""
+
+    path: Path
+    parts: list[str]
+
+
+def pages_of(manual: Manual, folder: Path, most: int) -> Iterator[Page]:
+    """Yield about so many pages of a manual, from all of it. Raises Unavailable."""
+    every = sorted(unpack(manual, folder).rglob("*.html"))
+    for path in islice(every, 0, None, max(1, len(every) // most)):
+        body = path.read_bytes()
+        parts = list(_parts(manual, body))
+        if len(body) >= SHORTEST and parts:
+            yield Page(path, parts)
+
+
+def lost_of(page: Page, text: str) -> list[str]:
+    """The parts of a page that are not in its text."""
+    kept = _bare(text)
+    return [part for part in page.parts if _bare(part) not in kept]
+
+
 def measure(manual: Manual, folder: Path) -> Kept:
     """What is kept of a manual. Raises Unavailable."""
-    every = sorted(unpack(manual, folder).rglob("*.html"))
     pages = parts = 0
     lost: list[str] = []
-    for path in islice(every, 0, None, max(1, len(every) // MOST_PAGES)):
-        body = path.read_bytes()
-        wanted = list(_parts(manual, body))
-        if len(body) < SHORTEST or not wanted:
-            continue
-        text, _ = decode(body, None, "text/html")
-        kept = _bare(read_html(text, f"https://example.com/{path.name}", "text", None).text)
+    for page in pages_of(manual, folder, MOST_PAGES):
+        text, _ = decode(page.path.read_bytes(), None, "text/html")
+        written = read_html(text, f"https://example.com/{page.path.name}", "text", None).text
         pages += 1
-        parts += len(wanted)
-        lost += [f"{path.name}: {part}" for part in wanted if _bare(part) not in kept]
+        parts += len(page.parts)
+        lost += [f"{page.path.name}: {part}" for part in lost_of(page, written)]
     return Kept(pages, parts, lost)
 
 

@@ -6,12 +6,14 @@ It prints its port, and ends with its input. A process of its own, so that it do
 """
 
 import asyncio
+import gzip
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from tests.checks.benchmarks.fetch_articles import html_of
 from tests.checks.benchmarks.fetch_marked import page_of
@@ -19,6 +21,8 @@ from tests.checks.benchmarks.fetch_samples import PARAGRAPHS, article, bomb, end
 from tests.checks.benchmarks.fetch_site import NOT_FOUND, Answer, Request, Site, reply
 from tests.checks.benchmarks.peers import ROOT
 
+KINDS_FOLDER, MANUALS_FOLDER = "kinds", "manuals"
+"""The names under which WCXB and manuals stand among the other files of a run."""
 SLOW_SECONDS = 0.2
 BOMB_BLOCKS = 128
 """2 GiB."""
@@ -77,11 +81,27 @@ class _Pages:
 
     def answer(self, request: Request) -> Answer:
         first, _, rest = request.target[1:].partition("/")
-        kinds = {"article": self._article, "marked": _marked, "ordinary": _ordinary, "slow": _slow, "large": _large}
+        kinds = {
+            "article": self._article,
+            "kind": self._kind,
+            "manual": self._manual,
+            "marked": _marked,
+            "ordinary": _ordinary,
+            "slow": _slow,
+            "large": _large,
+        }
         return kinds.get(first, _missing)(rest)
 
     def _article(self, name: str) -> bytes:
         return reply(html_of(self._folder, name))
+
+    def _kind(self, name: str) -> bytes:
+        return reply(
+            gzip.decompress((self._folder / KINDS_FOLDER / "html" / f"{name}.html.gz").read_bytes()), "text/html"
+        )
+
+    def _manual(self, path: str) -> bytes:
+        return reply((self._folder / MANUALS_FOLDER / unquote(path)).read_bytes(), "text/html")
 
 
 def _marked(name: str) -> bytes:

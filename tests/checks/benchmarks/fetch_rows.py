@@ -51,13 +51,13 @@ def article_rows(peer: Peer, folder: Path) -> Figures:
     truths = dict(sorted(truths_of(folder).items()))
     command = peer.stdio(folder)
     with served(folder) as sites:
-        found, took = _read(command, sites, map(sites.article, names))
+        found, took = read_pages(command, sites, map(sites.article, names))
         yield from zip(targets.ARTICLES_MARKDOWN, _percent(_pairs(truths, found, plain)), strict=True)
         yield targets.ARTICLES_MS, statistics.median(took)
         if peer is not OFFICIAL:
             [f1, *_] = _percent(_pairs(truths, found, with_headline))
             yield targets.HEADED_F1, f1
-            found, took = _read(command, sites, map(sites.article, names), format="text")
+            found, took = read_pages(command, sites, map(sites.article, names), format="text")
             yield from zip(targets.ARTICLES_TEXT, _percent(_pairs(truths, found, str)), strict=True)
             yield targets.ARTICLES_TEXT_MS, statistics.median(took)
 
@@ -66,13 +66,13 @@ def marked_rows(peer: Peer, folder: Path) -> Figures:
     """The same of the pages whose main text is marked in them."""
     names = page_names()
     with served(folder) as sites:
-        found, took = _read(peer.stdio(folder), sites, map(sites.marked, names))
+        found, took = read_pages(peer.stdio(folder), sites, map(sites.marked, names))
     pairs = _pairs({name: gold_of(name) for name in names}, list(map(with_captions, found)), plain)
     yield from zip(targets.MARKED_TEXTS, _percent(pairs, characters_and_words), strict=True)
     yield targets.MARKED_MS, statistics.median(took)
 
 
-def _read(command: list[str], sites: Sites, urls: Iterable[str], **more: str) -> tuple[list[str], list[float]]:
+def read_pages(command: list[str], sites: Sites, urls: Iterable[str], **more: str) -> tuple[list[str], list[float]]:
     """The text of each page, one asked for after the other, and the milliseconds that each took."""
     found, took = [], []
     with Pipes(command) as server:

@@ -1,6 +1,7 @@
 """`make bench`: our servers beside others: official ones, dbhub, Toolbox, FastMCP, and the least that Python needs.
 
 python -m tests.checks.benchmarks.run [--rounds N] [--articles FOLDER] [--json FILE]
+    [--kinds FOLDER] [--manuals FOLDER]
     [--only stdio|http|auth|sessions|tasks|files|sqlite|fetch|prompts|client|gateway|replicas|browser]
 
 A client without an SDK drives all of them, round by round, each server fresh in each round, so that a machine that
@@ -33,6 +34,8 @@ from tests.checks.benchmarks import (
 from tests.checks.benchmarks.auth_rows import auth_rows
 from tests.checks.benchmarks.fair_rows import fair_rows
 from tests.checks.benchmarks.fetch_articles import ARTICLES
+from tests.checks.benchmarks.fetch_content_rows import kind_rows, manual_rows
+from tests.checks.benchmarks.fetch_pages import KINDS_FOLDER, MANUALS_FOLDER
 from tests.checks.benchmarks.fetch_rows import (
     article_rows,
     fetch_growth_row,
@@ -108,6 +111,8 @@ SERIES = (
     Series("fetch", fetch_start_row, (targets.FETCH_START,), (fetch_peers.OURS, fetch_peers.OFFICIAL)),
     Series("fetch", article_rows, targets.ARTICLES, (fetch_peers.OURS, fetch_peers.OFFICIAL)),
     Series("fetch", marked_rows, targets.MARKED, (fetch_peers.OURS, fetch_peers.OFFICIAL)),
+    Series("fetch", kind_rows, targets.KINDS, fetch_peers.READERS),
+    Series("fetch", manual_rows, (targets.MANUALS_KEPT,), fetch_peers.READERS),
     Series("fetch", together_rows, targets.AT_ONCE, (fetch_peers.OURS,)),
     Series("fetch", large_rows, targets.LARGE, (fetch_peers.OURS_WIDE,)),
     Series("fetch", fetch_growth_row, (targets.FETCH_GROWTH,), (fetch_peers.OURS,)),
@@ -150,6 +155,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             make_library(Path(folder))
         if options.articles is not None:
             (Path(folder) / ARTICLES).symlink_to(options.articles.resolve(), target_is_directory=True)
+        if options.kinds is not None:
+            (Path(folder) / KINDS_FOLDER).symlink_to(options.kinds.resolve(), target_is_directory=True)
+        if options.manuals is not None:
+            (Path(folder) / MANUALS_FOLDER).symlink_to(options.manuals.resolve(), target_is_directory=True)
         for number in range(options.rounds):
             _say(f"round {number + 1} of {options.rounds}")
             _round(results, number, chosen, Path(folder))
@@ -197,6 +206,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--articles", type=Path, metavar="FOLDER", help="a clone of scrapinghub/article-extraction-benchmark"
     )
+    parser.add_argument("--kinds", type=Path, metavar="FOLDER", help="the folder `dev` of WCXB")
+    parser.add_argument("--manuals", type=Path, metavar="FOLDER", help="where manuals of Debian are, or come to")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write all samples")
     return parser
 
