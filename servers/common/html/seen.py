@@ -1,5 +1,7 @@
 """What a reader sees of a tree: its markup mended, what is hidden taken out."""
 
+from typing import NamedTuple
+
 from lxml.html import HtmlElement
 
 from servers.common.html.markup.aria import show_attributes
@@ -10,13 +12,23 @@ from servers.common.html.markup.unscripted import show_unscripted
 from servers.common.html.tree import flatten
 
 
-def leave_what_is_seen(root: HtmlElement) -> tuple[int, int]:
-    """Leave only what a reader sees; return how many hidden elements and invisible characters were taken out."""
-    show_unscripted(root)
+class Cleared(NamedTuple):
+    """What was taken out of a tree, and whether text was shown that waits for a script."""
+
+    elements: int
+    """Hidden elements that had text."""
+    characters: int
+    """Invisible characters."""
+    is_late: bool
+
+
+def leave_what_is_seen(root: HtmlElement) -> Cleared:
+    """Leave only what a reader sees of a tree."""
+    is_late = show_unscripted(root)
     show_formulas(root)
-    removed = remove_hidden(root)
+    elements, characters = remove_hidden(root)
     drop_drawn_formulas(root)
     show_attributes(root)
     mark_footnotes(root)
     flatten(root)
-    return removed
+    return Cleared(elements, characters, is_late)

@@ -1,13 +1,13 @@
-"""Trains the two forests that say which lines of a page are content, and writes them beside the code that asks them.
+"""Trains the forest that says which lines of a page are content, and writes it beside the code that asks it.
 
 python -m tests.checks.training.train DEV
 
 DEV is the folder `dev` of WCXB, of which half is learnt from. What is needed besides the project is in
-`requirements.txt` here; nothing of it is needed to read a page. A run takes about ten minutes.
+`requirements.txt` here; nothing of it is needed to read a page. A run takes about five minutes.
 
-The first forest learns the evidence of lines. The second also learns what the first says of the lines around one, of
-pages that it did not learn from: so it is trained twice, on pages of even and of odd number. A line counts by its
-share of the words of the page and of its content, as it does in the measure.
+Each tree tries one limit of a column at random, not all of them: pages differ more than lines do, and trees that
+choose the best limits learn single pages by heart. A line counts by its share of the words of the page and of its
+content, as it does in the measure.
 """
 
 import json
@@ -20,9 +20,8 @@ import lightgbm
 import numpy
 
 from servers.common.html.tree import parse
-from servers.fetch.read.html.content import forest as forests
-from servers.fetch.read.html.content.chances import second_evidence
-from servers.fetch.read.html.content.evidence import Evidence, evidence
+from servers.fetch.read.html.content import forest
+from servers.fetch.read.html.content.evidence import Columns, evidence
 from servers.fetch.read.html.content.lines import Lines
 from servers.fetch.read.html.deferred import expose_boundaries, place_deferred
 from servers.fetch.read.html.page import prepare
@@ -30,14 +29,15 @@ from servers.fetch.read.text import decode
 from tests.checks.benchmarks.fetch_kinds import Sample, read_samples, words_of
 from tests.checks.training.labels import label
 
-TREES = 90
+TREES = 200
 SETTINGS = {
     "objective": "cross_entropy",
-    "learning_rate": 0.1,
+    "learning_rate": 0.07,
+    "extra_trees": True,
     "num_leaves": 24,
     "min_data_in_leaf": 60,
     "min_sum_hessian_in_leaf": 5,
-    "feature_fraction": 0.35,
+    "feature_fraction": 0.4,
     "bagging_fraction": 0.7,
     "bagging_freq": 1,
     "lambda_l2": 5,
@@ -48,7 +48,7 @@ SETTINGS = {
 }
 MOST_LINES = 400
 """Of one page; of a longer one each second line is learnt, or each third."""
-FILE = Path(forests.__file__).with_name("forests.json")
+FILE = Path(forest.__file__).with_name("forest.json")
 
 Matrix = Any
 """A numpy array of two dimensions: a row for each line."""
@@ -57,25 +57,17 @@ Matrix = Any
 class Page(NamedTuple):
     """What is learnt from one page."""
 
-    known: Evidence
+    known: Columns
     labels: list[float]
     weights: list[float]
 
 
 def main(folder: Path) -> None:
-    """Train, and write the forests."""
+    """Train, and write the forest."""
     pages = [page for sample in read_samples(folder) if sample.learn and (page := read(sample)) is not None]
-    names = list(pages[0].known.columns)
-    rows = [_matrix(page.known.columns, names) for page in pages]
-    halves = [train(rows[start::2], pages[start::2]) for start in (0, 1)]
-    judged = [halves[1 - number % 2].predict(one).tolist() for number, one in enumerate(rows)]
-    more = [second_evidence(page.known, one) for page, one in zip(pages, judged, strict=True)]
-    added = list(more[0])
-    wide = [
-        numpy.concatenate([one, _matrix(columns, added)], axis=1) for one, columns in zip(rows, more, strict=True)
-    ]
-    shipped = [_plain(train(rows, pages), names), _plain(train(wide, pages), names + added)]
-    FILE.write_text(json.dumps(shipped, separators=(",", ":")) + "\n")
+    names = list(pages[0].known)
+    booster = train([_matrix(page.known, names) for page in pages], pages)
+    FILE.write_text(json.dumps(_plain(booster, names), separators=(",", ":")) + "\n")
 
 
 def read(sample: Sample) -> Page | None:
@@ -94,7 +86,7 @@ def read(sample: Sample) -> Page | None:
     total = sum(map(len, words))
     content = max(50.0, sum(share * len(line) for share, line in zip(labels, words, strict=True)))
     weights = [min(0.5, (len(line) + 0.3) / (content + total / 4)) * 200 for line in words]
-    return Page(evidence(lines, seen.facts.found.title), labels, weights)
+    return Page(evidence(lines, seen.said), labels, weights)
 
 
 def train(rows: Sequence[Matrix], pages: Sequence[Page]) -> lightgbm.Booster:

@@ -15,6 +15,7 @@ from servers.common.html.urls import base_url
 from servers.common.html.writer import write
 from servers.fetch.errors import FetchError
 from servers.fetch.read.html.content.main_content import Content, main_content
+from servers.fetch.read.html.content.said import Said, said_of
 from servers.fetch.read.html.deferred import expose_boundaries, place_deferred
 from servers.fetch.read.html.links import clean_markup, list_links
 from servers.fetch.read.html.metadata import Facts, blocks_of, facts_of, linked_data, metadata, refresh_note
@@ -23,6 +24,7 @@ from servers.fetch.read.page import Format, Page, Removed, Source
 from servers.fetch.read.text import decode
 
 _NEEDS_SCRIPTS = "The page seems to need JavaScript to show its text, and scripts are not run here."
+_LATE = "Most text of the page is hidden until a script shows it, and is given here."
 _CUT = "The page has too many elements or levels of them; what comes after is left out."
 _WHOLE = "No main content was found, so this is all text of the page."
 _LINES_OF_BEGINNING = 20
@@ -51,7 +53,10 @@ class Seen(NamedTuple):
     base: str
     """What its links are relative to."""
     facts: Facts
+    said: Said
     removed: Removed
+    is_late: bool
+    """Whether most of its text waits for a script to show it."""
 
 
 def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
@@ -71,6 +76,7 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
         written = strip_invisible(json.dumps(blocks, ensure_ascii=False, indent=2))[0]
         return Page(written, "html", found=facts_of(root, base, linked_data(root)).found, notes=tuple(notes))
     page = prepare(root, url)
+    notes += [_LATE] if page.is_late else []
     parts = find_section(root, section) if section else None
     if format in ("markdown", "text"):
         written, more = _words(page, parts, plain=format == "text")
@@ -89,8 +95,11 @@ def prepare(root: HtmlElement, url: str) -> Seen:
     """Leave only what a reader sees of a page."""
     base = base_url(root, url)
     things = linked_data(root)
-    removed = Removed(*leave_what_is_seen(root))
-    return Seen(root, url, base, facts_of(root, base, things), removed)
+    types = root.xpath("//@itemtype")
+    cleared = leave_what_is_seen(root)
+    facts = facts_of(root, base, things)
+    said = said_of(facts.found.title, things, facts.open_graph, types)
+    return Seen(root, url, base, facts, said, Removed(cleared.elements, cleared.characters), cleared.is_late)
 
 
 def _words(page: Seen, parts: list[HtmlElement] | None, *, plain: bool) -> tuple[str, list[str]]:
@@ -99,7 +108,7 @@ def _words(page: Seen, parts: list[HtmlElement] | None, *, plain: bool) -> tuple
     if parts is not None:
         written = [write(part, page.base, page.url, plain=plain) for part in parts]
         return "\n\n".join(filter(None, written)), notes
-    content = main_content(page.root, page.facts.found.title, pictures=not plain)
+    content = main_content(page.root, page.said, pictures=not plain)
     if content is not None:
         body = content.body
         notes += _of_what_is_left(content)

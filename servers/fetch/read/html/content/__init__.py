@@ -1,1 +1,1 @@
-"""What of a page is its content: its lines, the evidence in them, and two forests that judge it."""
+"""What of a page is its content: its lines, the evidence in them, and a forest that judges it."""

@@ -6,12 +6,15 @@ edges of the page, or repeats. What is content looks different on each kind of p
 * an article has long lines with sentences, under a headline that is in the title;
 * documentation has an outline, with code, terms, cells and sentences under its headings;
 * a forum repeats one shape of block, in which sentences stand;
-* a listing or a collection repeats one as well, with a picture, a short text, a price or a date in each;
-* a product has its headline, fields to buy with, and lists and tables of facts in one block;
+* a listing or a collection repeats one as well, with a picture, a short text, a price or a date in each: it is the
+  largest such group, near the headline;
+* a product has its headline, fields to buy with, lists and tables of facts in one block, and JSON-LD that describes
+  it: smaller groups after these are other products;
 * a service has many sections, each a heading with short lines that are no links.
 
 So each line has numbers for its own words, for its place on the page and in the outline, for the blocks around it,
-for all lines of its shape, for the lines beside it, and for the whole page. Two lines have one shape where the same
+for the largest group of like blocks that it is in, for all lines of its shape, for the lines beside it, for the whole
+page, and for what the page says of itself (`said`). Two lines have one shape where the same
 tags lead to them (`path`), or the tags and classes of the nearest blocks are equal (`near`): classes are compared
 with each other and not read.
 """
@@ -21,10 +24,10 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate
 from math import log2
-from typing import NamedTuple
 
 from servers.common.html.tree import HEADINGS
 from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines
+from servers.fetch.read.html.content.said import KINDS_OF_THINGS, Said
 
 Columns = dict[str, list[float]]
 """Numbers by name, each with one for each line."""
@@ -32,6 +35,8 @@ Columns = dict[str, list[float]]
 _SENTENCE = re.compile(r"[.!?\u061f\u0964](?=\s|$|[\"'\u201d\u2019)])|[\u3002\uff01\uff1f]")
 _PRICE = re.compile(r"[$\u20ac\u00a3\u00a5\u20b9\u20bd]\s?\d|\d\s?[$\u20ac\u00a3\u00a5\u20b9\u20bd]")
 _DATE = re.compile(r"\b(?:19|20)\d\d\b|\b\d{1,2}[:/.]\d{2}\b")
+_NAMED = re.compile(r"[^:\uff1a.!?]{2,40}[:\uff1a]\s?\S")
+"""A name and its value in one line."""
 _WORD = re.compile(r"\w+")
 _LONG = 80
 """Characters of a line that is a paragraph rather than a label."""
@@ -59,31 +64,14 @@ _HEADED = 0.1
 _NOWHERE = -2.0
 
 
-class Span(NamedTuple):
-    """Neighbouring lines: from the first to before the end."""
-
-    first: int
-    end: int
-
-
-class Evidence(NamedTuple):
-    """The numbers of each line, and which lines it goes with."""
-
-    columns: Columns
-    around: list[list[Span]]
-    """By level: the lines of the block around each line."""
-    shapes: list[list[int]]
-    """By kind of shape: the number of each line's."""
-
-
-def evidence(page: Lines, title: str) -> Evidence:
-    """All that speaks for the lines of a page, which has some, with the title of the page."""
+def evidence(page: Lines, said: Said) -> Columns:
+    """All that speaks for the lines of a page, which has some, with what the page says of itself."""
     lines = page.lines
-    words = _own_words(lines, title)
+    words = _own_words(lines, said.title)
     counts = _Counts(lines, words)
     around = _Around(page, counts)
     shapes = _shapes(lines)
-    columns = {
+    return {
         **words,
         **_places(lines, counts),
         **_outline(lines, counts, words),
@@ -91,8 +79,8 @@ def evidence(page: Lines, title: str) -> Evidence:
         **_of_shapes(lines, counts, words, shapes),
         **_neighbours(words),
         **_whole_page(page, counts),
+        **_said(lines, said),
     }
-    return Evidence(columns, around.spans(), shapes)
 
 
 class _Counts:
@@ -100,15 +88,15 @@ class _Counts:
 
     def __init__(self, lines: Sequence[Line], words: Columns) -> None:
         chars = words["chars"]
-        self.chars = sums(chars)
-        self.linked = sums(float(line.linked) for line in lines)
-        self.long = sums(
+        self.chars = _sums(chars)
+        self.linked = _sums(float(line.linked) for line in lines)
+        self.long = _sums(
             size if size >= _LONG and line.linked < _FEW_LINKS * size else 0.0
             for size, line in zip(chars, lines, strict=True)
         )
-        self.sentences = sums(words["sentences"])
-        self.headings = sums(float(is_heading(line)) for line in lines)
-        self.prices = sums(words["price"])
+        self.sentences = _sums(words["sentences"])
+        self.headings = _sums(float(is_heading(line)) for line in lines)
+        self.prices = _sums(words["price"])
         self.pictures = [float(line.pictures) for line in (*lines, lines[-1])]
         self.fields = [float(line.fields) for line in (*lines, lines[-1])]
 
@@ -132,6 +120,25 @@ class _Counts:
             self.chars[end] / total,
         )
 
+    def of_group(self, same: Sequence[Block]) -> tuple[float, ...]:
+        """The numbers named in `_OF_GROUP`, of blocks in their order."""
+        count, total = len(same), self.chars[-1]
+        chars, linked, pictures, prices, sentences = (
+            sum(column[one.end] - column[one.first] for one in same)
+            for column in (self.chars, self.linked, self.pictures, self.prices, self.sentences)
+        )
+        return (
+            count,
+            chars / total,
+            chars / count,
+            pictures / count,
+            prices / count,
+            sentences / count,
+            linked / chars,
+            self.chars[same[0].first] / total,
+            self.chars[same[-1].end] / total,
+        )
+
 
 _OF_BLOCK = (
     "share",
@@ -149,7 +156,12 @@ _OF_BLOCK = (
 )
 
 
-def sums(values: Iterable[float]) -> list[float]:
+_OF_GROUP = ("count", "share", "length", "pictures", "prices", "sentences", "links", "start", "end")
+_GROUP_LEVELS = 6
+"""How many blocks around a line are looked at for the group that it is in."""
+
+
+def _sums(values: Iterable[float]) -> list[float]:
     """The sum of all values before each, and of all."""
     return [0.0, *accumulate(values)]
 
@@ -166,7 +178,7 @@ def _columns(names: Iterable[str], rows: Iterable[Sequence[float]]) -> Columns:
 def _own_words(lines: Sequence[Line], title: str) -> Columns:
     titled = set(_WORD.findall(title.lower()))
     times = Counter(line.text for line in lines)
-    names = "chars words sentences capitals digits ends colon links hrefs price date titled of_title times tag"
+    names = "chars words sentences capitals digits ends colon links hrefs price date named titled of_title times tag"
     return _columns(names.split(), [_words_of(line, titled, times[line.text]) for line in lines])
 
 
@@ -188,6 +200,7 @@ def _words_of(line: Line, titled: set[str], times: int) -> tuple[float, ...]:
         len(line.links),
         float(_PRICE.search(text) is not None),
         float(_DATE.search(text) is not None),
+        float(_NAMED.match(text) is not None),
         sum(word in same for word in words) / count,
         len(same) / (len(titled) or 1),
         times,
@@ -210,7 +223,8 @@ def _outline(lines: Sequence[Line], counts: _Counts, words: Columns) -> Columns:
     the heading that is most like the title, as a share of the page."""
     headings = [number for number, line in enumerate(lines) if is_heading(line)]
     rows: list[tuple[float, ...]] = []
-    for start, end in zip([0, *headings], [*headings, len(lines)], strict=True):
+    likeness = [of_title * titled for of_title, titled in zip(words["of_title"], words["titled"], strict=True)]
+    for order, (start, end) in enumerate(zip([0, *headings], [*headings, len(lines)], strict=True)):
         if start == end:
             continue
         tag = lines[start].block.element.tag
@@ -218,13 +232,23 @@ def _outline(lines: Sequence[Line], counts: _Counts, words: Columns) -> Columns:
         chars = counts.chars[end] - counts.chars[start]
         links = (counts.linked[end] - counts.linked[start]) / chars
         sentences = 100 * (counts.sentences[end] - counts.sentences[start]) / chars
-        first = counts.chars[start]
+        of_section = (
+            chars,
+            links,
+            sentences,
+            likeness[start],
+            order,
+            counts.prices[end] - counts.prices[start],
+            counts.pictures[end] - counts.pictures[start],
+        )
+        first, linked = counts.chars[start], words["links"][start]
         rows += [
-            (level, number - start, counts.chars[number] - first, words["links"][start], chars, links, sentences)
-            for number in range(start, end)
+            (level, number - start, counts.chars[number] - first, linked, *of_section) for number in range(start, end)
         ]
-    names = "under under_lines under_chars under_linked section section_links section_sentences"
-    likeness = [of_title * titled for of_title, titled in zip(words["of_title"], words["titled"], strict=True)]
+    names = (
+        "under under_lines under_chars under_linked section section_links section_sentences"
+        " under_titled under_order section_prices section_pictures"
+    )
     headline = next((number for number in headings if lines[number].block.element.tag == "h1"), None)
     best = max(headings, key=likeness.__getitem__, default=None)
     columns = _columns(names.split(), rows)
@@ -246,7 +270,11 @@ class _Around:
     def __init__(self, page: Lines, counts: _Counts) -> None:
         self.lines = page.lines
         full = [block for block in page.blocks if block.first < block.end]
-        self.alike = Counter(map(_beside, full))
+        self.members: dict[Hashable, list[Block]] = {}
+        for block in full:
+            self.members.setdefault(_beside(block), []).append(block)
+        self.alike = {key: len(same) for key, same in self.members.items()}
+        self.groups: dict[Hashable, tuple[float, ...]] = {}
         self.counts = counts
         self.chains: dict[Block, list[Block]] = {}
         self.of: dict[Block, tuple[float, ...]] = {}
@@ -260,13 +288,6 @@ class _Around:
             self.chains[block] = chain
             self.of[block] = counts.of(block.first, block.end)
 
-    def spans(self) -> list[list[Span]]:
-        """By level, the lines of the block around each line."""
-        return [
-            [Span(block.first, block.end) for block in (self._at(line.block, level) for line in self.lines)]
-            for level in range(_LEVELS)
-        ]
-
     def columns(self) -> Columns:
         """The numbers of these blocks, of the largest that is no more than most of the page, and of the largest that
         is a part of it; and how many blocks like them stand beside them."""
@@ -277,6 +298,7 @@ class _Around:
         which = (*range(_LEVELS), "most", "part")
         names = [f"{name}_{one}" for one in which for name in _OF_BLOCK]
         names += [f"alike_{level}" for level in range(_LEVELS)]
+        names += [f"{name}_group" for name in _OF_GROUP]
         return _columns(names, [known[line.block] for line in self.lines])
 
     def _row(self, block: Block) -> tuple[float, ...]:
@@ -285,7 +307,14 @@ class _Around:
         most = next((one for one in reversed(chain) if self.of[one][0] < _MOST), block)
         part = next((one for one in reversed(chain) if self.of[one][0] < _PART), block)
         numbers = [number for one in (*levels, most, part) for number in self.of[one]]
-        return (*numbers, *(self.alike[_beside(one)] for one in levels))
+        return (*numbers, *(self.alike[_beside(one)] for one in levels), *self._group_of(chain))
+
+    def _group_of(self, chain: list[Block]) -> tuple[float, ...]:
+        """The numbers of the largest group of blocks alike beside each other that a line is in."""
+        key = _beside(max(chain[:_GROUP_LEVELS], key=lambda block: self.alike[_beside(block)]))
+        if key not in self.groups:
+            self.groups[key] = self.counts.of_group(self.members[key])
+        return self.groups[key]
 
     def _at(self, block: Block, level: int) -> Block:
         chain = self.chains[block]
@@ -347,26 +376,24 @@ def _neighbours(words: Columns) -> Columns:
     columns: Columns = {}
     for name in ("chars", "links", "tag", "sentences"):
         for steps in (-2, -1, 1, 2):
-            columns[f"{name}{steps:+d}"] = shifted(words[name], steps)
+            columns[f"{name}{steps:+d}"] = _shifted(words[name], steps)
     for name in ("chars", "links", "sentences"):
         for width in (4, 12):
-            columns[f"{name}_beside_{width}"] = beside(words[name], width)
+            columns[f"{name}_beside_{width}"] = _beside_lines(words[name], width)
     return columns
 
 
-def shifted(column: list[float], steps: int) -> list[float]:
+def _shifted(column: list[float], steps: int) -> list[float]:
     """The value of the line so many after each; -1 where there is none."""
     none = [-1.0] * min(abs(steps), len(column))
     return none + column[:steps] if steps < 0 else column[steps:] + none
 
 
-def beside(column: list[float], width: int, weights: list[float] | None = None) -> list[float]:
+def _beside_lines(column: list[float], width: int) -> list[float]:
     """The mean of each line and so many before and after it."""
-    last = len(column)
-    weights = weights or [1.0] * last
-    values, sizes = sums(map(float.__mul__, map(float, column), weights)), sums(weights)
+    last, values = len(column), _sums(column)
     edges = [(max(0, number - width), min(last, number + width + 1)) for number in range(last)]
-    return [(values[end] - values[first]) / (sizes[end] - sizes[first]) for first, end in edges]
+    return [(values[end] - values[first]) / (end - first) for first, end in edges]
 
 
 def _whole_page(page: Lines, counts: _Counts) -> Columns:
@@ -379,3 +406,25 @@ def _whole_page(page: Lines, counts: _Counts) -> Columns:
     numbers |= {f"{tag}_page": float(tags[tag]) for tag in ("article", "main", "h1", "pre", "dt")}
     numbers |= {f"{tag}_page": tags[tag] / count for tag in ("p", "li", "td")}
     return {name: [number] * count for name, number in numbers.items()}
+
+
+def _said(lines: Sequence[Line], said: Said) -> Columns:
+    """The kinds of things that the page says it is about, and the share of each line that its descriptions have."""
+    runs = {run for text in said.descriptions for run in _runs(text)} - {()}
+    count = len(lines)
+    columns: Columns = {f"about_{kind}": [float(kind in said.about)] * count for kind in KINDS_OF_THINGS}
+    columns["said_page"] = [log2(1 + len(runs))] * count
+    columns["said"] = [_share_of(_runs(line.text), runs) if runs else 0.0 for line in lines]
+    for width in (4, 12):
+        columns[f"said_beside_{width}"] = _beside_lines(columns["said"], width)
+    return columns
+
+
+def _runs(text: str) -> list[tuple[str, ...]]:
+    """The runs of three words in a text; of a shorter one, all its words."""
+    words = _WORD.findall(text.lower())
+    return list(zip(words, words[1:], words[2:], strict=False)) if len(words) > 2 else [tuple(words)]
+
+
+def _share_of(own: list[tuple[str, ...]], runs: set[tuple[str, ...]]) -> float:
+    return sum(run in runs for run in own) / len(own)

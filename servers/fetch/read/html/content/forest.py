@@ -1,4 +1,4 @@
-"""Forests of decision trees, as gradient boosting makes them, for columns of numbers.
+"""A forest of decision trees, as gradient boosting makes it, for columns of numbers.
 
 A tree is a number, or a list of the column that it asks for, a limit, and two trees: the first for rows whose value
 is at most the limit. The rows of a page go down each tree together.
@@ -11,7 +11,7 @@ from importlib.resources import files
 from math import exp
 from typing import Any, NamedTuple
 
-_FILE = "forests.json"
+_FILE = "forest.json"
 
 Tree = float | list[Any]
 
@@ -33,10 +33,9 @@ class Forest(NamedTuple):
 
 
 @cache
-def load_forests() -> tuple[Forest, Forest]:
-    """Those that are shipped, parsed once in a process: of a line alone, and of a line among others."""
-    first, second = json.loads(files(__package__).joinpath(_FILE).read_text("ascii"))
-    return Forest(**first), Forest(**second)
+def load_forest() -> Forest:
+    """The forest that is shipped, parsed once in a process."""
+    return Forest(**json.loads(files(__package__).joinpath(_FILE).read_text("ascii")))
 
 
 def _add(tree: Tree, rows: list[int], values: Sequence[Sequence[float]], odds: list[float]) -> None:

@@ -2,7 +2,7 @@
 
 A line is all text between two edges of blocks, whatever stands in it, so that no sentence is kept in part. Lines
 have numbers in the order of the page, and all lines within a block have neighbouring numbers. `evidence` looks at
-lines and at the blocks around them; `content` keeps whole lines or leaves them out.
+lines and at the blocks around them; `main_content` keeps whole lines or leaves them out.
 """
 
 from typing import NamedTuple

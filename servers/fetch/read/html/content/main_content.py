@@ -17,6 +17,7 @@ from servers.common.html.tree import BLOCKS, LONGEST_CAPTION, drop, length
 from servers.fetch.read.html.content.chances import chances
 from servers.fetch.read.html.content.evidence import is_heading
 from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines
+from servers.fetch.read.html.content.said import Said
 
 _MOST_ELEMENTS = 40_000
 """Of a page whose main content is looked for: judging a line takes about 150 microseconds."""
@@ -67,8 +68,8 @@ class Content(NamedTuple):
         return self.kept < _SMALL * (self.kept + sum(self.left.values()))
 
 
-def main_content(root: HtmlElement, title: str, *, pictures: bool) -> Content | None:
-    """The main content of a page with a title; None where there is no text, or too much to judge.
+def main_content(root: HtmlElement, said: Said, *, pictures: bool) -> Content | None:
+    """The main content of a page, by what it says of itself; None where there is no text, or too much to judge.
 
     With `pictures`, those beside the content stay. The tree is changed where there is an answer.
     """
@@ -79,7 +80,7 @@ def main_content(root: HtmlElement, title: str, *, pictures: bool) -> Content | 
     page = Lines(body)
     if not page.lines:
         return None
-    kept = choose(page, chances(page, title))
+    kept = choose(page, chances(page, said))
     content = _counted(body, page, kept)
     if not pictures:
         strip_elements(body, "img", with_tail=False)
@@ -142,9 +143,11 @@ def _complete_paragraphs(page: Lines, kept: list[bool]) -> None:
     long it is, and however alike its paragraphs are."""
     beside: dict[int, list[int]] = {}
     for number, line in enumerate(page.lines):
-        around = line.block.around
-        if around is not None and line.block.element.tag in _PARAGRAPHS and not _leads_away(line, line.block):
-            beside.setdefault(id(around), []).append(number)
+        block = line.block
+        # Bare text stands beside the paragraphs that are in the same block.
+        holder = block if block.end - block.first > 1 else block.around
+        if holder is not None and block.element.tag in _PARAGRAPHS and not _leads_away(line, block):
+            beside.setdefault(id(holder), []).append(number)
     for numbers in beside.values():
         own = sum(len(page.lines[number].text) for number in numbers if kept[number])
         if own >= _SOME * sum(len(page.lines[number].text) for number in numbers):
@@ -153,11 +156,12 @@ def _complete_paragraphs(page: Lines, kept: list[bool]) -> None:
 
 
 def _complete_tables(page: Lines, kept: list[bool]) -> None:
-    """Keep a table with data that stands in content: its cells are short, and short lines are rarely content."""
+    """Keep a table with data or a list of terms that stands in content: short lines are rarely content elsewhere."""
     size = [0, *accumulate(len(line.text) for line in page.lines)]
     own = [0, *accumulate(len(line.text) if one else 0 for line, one in zip(page.lines, kept, strict=True))]
     for block in page.blocks:
-        if block.element.tag != "table" or not _is_innermost(block):
+        tag = block.element.tag
+        if tag != "dl" and (tag != "table" or not _is_innermost(block)):
             continue
         lines = page.lines[block.first : block.end]
         around = block.around

@@ -20,8 +20,22 @@ def test_a_small_noscript_is_not_shown() -> None:
 
 
 def test_a_page_that_fades_in_is_shown() -> None:
-    for style in ("opacity:0", "opacity: 0; transform: none", "visibility:hidden"):
+    for style in ("opacity:0", "opacity: 0; transform: none", "visibility:hidden", "display: none"):
         assert WORDS.strip() in text_of(f"<div style='{style}'><h1>Foxes</h1><p>{WORDS * 8}</p></div>")
+
+
+def test_a_page_whose_parts_wait_for_a_script_is_shown_with_a_note() -> None:
+    part = f"<div style='display:none'><h2>Foxes</h2><p>{WORDS * 8}</p></div>"
+    page = read_html(f"<title>Foxes</title><body><p>{WORDS * 4}</p>{part * 2}", URL, "text", None)
+    assert page.text.count("Foxes") == 2
+    assert any("until a script shows it" in note for note in page.notes)
+    page = read_html(f"<title>Foxes</title><body><p>{WORDS * 9}</p>{part}", URL, "text", None)
+    assert (page.text.count("Foxes"), page.removed.elements) == (0, 1)
+
+
+def test_what_is_not_displayed_on_a_page_with_a_text_of_its_own_stays_hidden() -> None:
+    menu = f"<div style='display:none'><h2>Menu</h2><p>{WORDS * 60}</p></div>"
+    assert "Menu" not in text_of(f"<h1>Foxes</h1><p>{WORDS * 20}</p>{menu}")
 
 
 def test_a_part_that_is_transparent_stays_hidden() -> None:
