@@ -11,8 +11,10 @@ from contextlib import suppress
 
 from ....server.dispatch.portions import Portions
 
-if sys.platform != "win32":  # where there is no such limit
+try:
     import resource
+except ImportError:  # on Windows, where there is no such limit
+    resource = None  # type: ignore[assignment]
 
 log = logging.getLogger("shared.transports.http")
 
@@ -48,7 +50,7 @@ class Capacity:
 def connections_at_most() -> int:
     """How many connections this process may have, after it has raised its soft limit of descriptors."""
     descriptors = _MOST
-    if sys.platform != "win32":
+    if sys.platform != "win32" and resource is not None:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         wanted = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
         if soft != resource.RLIM_INFINITY and soft < wanted:
