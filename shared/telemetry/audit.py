@@ -24,6 +24,7 @@ from ..protocol.http.rules import Refusal
 from ..protocol.identity import Principal
 from ..protocol.methods import Method
 from ..protocol.records import record
+from ..protocol.types.base import Params
 from ..server.dispatch.context import Context
 from ..server.extension import Extension
 from ..server.features import Handler
@@ -162,7 +163,7 @@ def audited(audit: Audit, server: str) -> Extension[Any]:
         async def handled(running: Run[Any], context: Context[Any], params: Any) -> Any:
             if audit.is_blocked:
                 raise InternalError("the audit log can't be written; no work is taken on until it can")
-            return await _Call(audit, server, method, context).run(handler, running, params)
+            return await _Call(audit, server, method, context, params).run(handler, running, params)
 
         return handled
 
@@ -174,12 +175,14 @@ def audited(audit: Audit, server: str) -> Extension[Any]:
 class _Call:
     """One request that a handler is asked."""
 
-    def __init__(self, audit: Audit, server: str, method: Method, context: Context[Any]) -> None:
+    def __init__(self, audit: Audit, server: str, method: Method, context: Context[Any], params: Params) -> None:
         self._audit = audit
         self._server = server
         self._method = method
         self._context = context
-        self._raw = context.call.raw or {}
+        # A call that is answered, as one that became a task, has given up what the client sent.
+        raw = context.call.raw
+        self._raw = params.model_dump(mode="json", by_alias=True, exclude_none=True) if raw is None else raw
 
     async def run(self, handler: Handler, running: Run[Any], params: Any) -> Any:
         """What `handler` gives, once it is written down."""

@@ -148,12 +148,12 @@ class Directory:
         self._incomplete: set[str] = set()
         """The lists of which one has not told its own."""
 
-    def forget(self, part: Part, whats: Iterable[str]) -> None:
-        """These lists of `part` are others by now, or may be."""
+    def forget(self, part: Part, whats: Iterable[str], *, is_new: bool = False) -> None:
+        """These lists of `part`, which may have opened anew, are others by now, or may be."""
         for what in whats:
             for roll in self._rolls[what]:
                 if roll.part is part:
-                    roll.forget()
+                    roll.forget(is_new=is_new)
             self._ages[what] += 1
 
     def is_stale(self, kind: Kind) -> bool:

@@ -30,6 +30,8 @@ log = logging.getLogger("shared.gateway")
 
 _KINDS = {"tools": ("tools",), "prompts": ("prompts",), "resources": ("resourceTemplates",)}
 """What is forgotten of a server whose list of this name has changed."""
+PAUSE_SECONDS = 0.1
+"""Between two times that clients are told that lists have changed."""
 _ALL = [kind for kinds in _KINDS.values() for kind in kinds]
 
 
@@ -52,6 +54,8 @@ class Joined:
         self._own_rows = list(opening.features.methods)
         self._tasks = Crew(_failed)
         self._is_wanted = False
+        self._news: set[str] = set()
+        self._pausing: asyncio.TimerHandle | None = None
         self._said: tuple[Any, ...] | None = None
 
     @asynccontextmanager
@@ -59,6 +63,7 @@ class Joined:
         """As long as the block it hears of the servers."""
         async with AsyncExitStack() as ending:
             ending.push_async_callback(self._tasks.stop)
+            ending.callback(self._end_pause)
             for part in self.parts:
                 presence = _Presence(self, part)
                 ending.callback(presence.end)
@@ -82,7 +87,7 @@ class Joined:
 
     def came(self, part: Part) -> None:
         """`part` is open now, another one than before, or not open any more."""
-        self._forget(part, _ALL)
+        self._forget(part, _ALL, is_new=True)
         if part.running is not None:
             self.owners.forget(part)
         self._describe()
@@ -101,9 +106,22 @@ class Joined:
             self._forget(part, _KINDS[change.what])
             if change.what == "resources":
                 self.owners.forget(part)
-            # Who has other tools may be another server by now, where it is one of others.
-            self._describe()
-            getattr(self._opening.changes, change.what)()
+            self._news.add(change.what)
+            if self._pausing is None:
+                self._tell_news()
+
+    def _tell_news(self) -> None:
+        """Tells of lists that have changed, at once and then after each pause: a server may tell without an end."""
+        self._pausing = None
+        if not self._news:
+            return
+        self._pausing = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._tell_news)
+        # Who has other tools may be another server by now, where it is one of others.
+        self._describe()
+        news, self._news = self._news, set()
+        for what in LISTS:
+            if what in news:
+                getattr(self._opening.changes, what)()
 
     def greet(self, link: Connection) -> None:
         """A client has shaken hands with all of them."""
@@ -120,14 +138,18 @@ class Joined:
         self.owners.learn(part, listed)
         page["resources"] = [{**entry, "uri": self.owners.shown(part, entry["uri"])} for entry in listed]
 
-    def _forget(self, part: Part, whats: Sequence[str]) -> None:
+    def _forget(self, part: Part, whats: Sequence[str], *, is_new: bool = False) -> None:
         for directory in (self.directory, self._of_hosts):
-            directory.forget(part, whats)
+            directory.forget(part, whats, is_new=is_new)
 
     def _returned(self, what: str) -> None:
         changes = self._opening.changes
         tell = {"tools": changes.tools, "prompts": changes.prompts, "resourceTemplates": changes.resources}
         tell[what]()
+
+    def _end_pause(self) -> None:
+        if self._pausing is not None:
+            self._pausing.cancel()
 
     async def _return(self, part: Part) -> None:
         running = part.running

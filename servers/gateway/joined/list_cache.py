@@ -85,14 +85,22 @@ class Roll:
         self._age = self._attempts = 0
         self._patience = float("-inf")
         self._patience_of: WeakKeyDictionary[ServerSession, float] = WeakKeyDictionary()
+        self._forgiven = float("-inf")
+        """When it was asked again before its time, since it had told of a change."""
         self._asking = anyio.Lock()
 
-    def forget(self) -> None:
-        """It is another one by now, or may be; who asks next is told anew."""
+    def forget(self, *, is_new: bool = False) -> None:
+        """It is another one by now, or may be; who asks next is told anew. Where it took its time before it is asked
+        again at once, but for a server that is not new no more often than without a change: one that tells of changes
+        without an end would have all wait each time."""
         self.is_fresh = False
         self._age += 1
-        self._patience = float("-inf")
-        self._patience_of.clear()
+        now = anyio.current_time()
+        was_late = self._patience > now or any(until > now for until in self._patience_of.values())
+        if is_new or (was_late and now >= self._forgiven + PATIENCE_SECONDS):
+            self._forgiven = self._forgiven if is_new else now
+            self._patience = float("-inf")
+            self._patience_of.clear()
 
     def known(self, context: Context[Any]) -> Told:
         """What the client of `context` was told last, as far as that is known."""

@@ -28,6 +28,7 @@ from ..approval import Denied
 from ..errors import lost
 from ..options import Handler
 from ..relay import Caller, Relay
+from .flood import Flood
 
 Outcome = Answered | InputWanted | Unusable
 
@@ -315,12 +316,14 @@ class Connection:
 
     async def _read(self) -> None:
         current.set(None)  # it outlives the call that it was opened for
-        clock = asyncio.get_running_loop().time
+        clock, flood = asyncio.get_running_loop().time, Flood()
         try:
             while True:
                 messages = await self._transport.receive()
                 self.heard = clock()
                 self._take(messages)
+                if pause := flood.pause(messages, self.heard):
+                    await anyio.sleep(pause)
         except (anyio.EndOfStream, anyio.BrokenResourceError):
             self.lose(_ENDED)
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from servers.gateway.joined.directory import Prefix
 from servers.gateway.joined.gateway import gateway
 from shared import Implementation, Run, Server
+from shared.server.extension import Extension
 from tests.shared.server.peer import ERAS, PATIENCE, Json, Peer
 
 both_eras = pytest.mark.parametrize("version", ERAS)
@@ -43,6 +44,8 @@ class Door:
         self.reason = "it is starting"
         self._server = server
         self._settings = settings
+        self.extensions: list[Extension[Any]] = []
+        """What it is opened with besides."""
         self._watching: list[Callable[[], None]] = []
         self._closing = asyncio.Event()
         self._life: asyncio.Task[None] | None = None
@@ -70,7 +73,7 @@ class Door:
                 await self._life
 
     async def _live(self, opened: "asyncio.Future[Run[Any]]") -> None:
-        async with self._server.open(self._settings) as running:
+        async with self._server.open(self._settings, extensions=self.extensions) as running:
             self._tell(running, "")
             opened.set_result(running)
             await self._closing.wait()

@@ -1,14 +1,23 @@
 """What several servers are as one, and what becomes of that when they come and go."""
 
+import json
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Any
 
 import pytest
 
+from servers.gateway.bridge import bridge
 from servers.gateway.joined.gateway import gateway
 from servers.gateway.rules.extension import rules
 from servers.gateway.rules.names import Rules
 from shared import Opening
+from shared.extensions.tasks import tasks
+from shared.protocol.identity import LogMessage
+from shared.protocol.session.events import Change
 from shared.protocol.types.tasks import TASKS
+from shared.telemetry.audit import Audit, audited
+from tests.servers.gateway.bridge.upstreams import Behind
 from tests.servers.gateway.changes import hear_lists, listening
 from tests.servers.gateway.joined.members import (
     Door,
@@ -170,3 +179,70 @@ async def test_a_result_that_breaks_its_schema_is_not_sent_on(version: str) -> N
     assert result["isError"]
     assert result["content"][0]["text"].startswith("tool 'count' returned dict, declared dict[str, int]: a: ")
     assert "structuredContent" not in result
+
+
+async def test_changes_that_come_without_an_end_are_told_once_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("servers.gateway.joined.joined.PAUSE_SECONDS", 3_600.0)
+    door = with_tools("a", "a_tool")
+    async with joined(door) as running, talking(running) as peer:
+        heard = Heard()
+        running.changes.join(heard)
+        opened(door).changes.tools()
+        for _ in range(100):
+            opened(door).changes.tools()
+            opened(door).changes.prompts()
+        assert heard.changes == ["tools"]
+        # What clients ask for is that of today all the same.
+        opened(door).features.tools.remove("a_tool")
+        assert await names(peer) == []
+        running.state._tell_news()
+        assert heard.changes == ["tools", "tools", "prompts"]
+
+
+class Heard:
+    """Listens to one server."""
+
+    def __init__(self) -> None:
+        self.changes: list[str] = []
+
+    def changed(self, change: Change) -> None:
+        """Something has changed."""
+        self.changes.append(change.what)
+
+    def announce(self, message: LogMessage) -> None:
+        """Concerns no list."""
+
+
+@pytest.mark.parametrize("place", ["ours", "bridged"])
+@pytest.mark.parametrize("version", FORMS)
+async def test_a_task_of_one_of_them_has_its_line_in_the_audit_log(version: str, place: str) -> None:
+    lines: list[dict[str, Any]] = []
+    audit = Audit(Lines(lines), arguments=True)  # type: ignore[arg-type]
+    server = small("a", extensions=[tasks()])
+
+    @server.tool(task="required")
+    async def write(statement: str) -> str:
+        """Write."""
+        return statement
+
+    async with AsyncExitStack() as stack:
+        if place == "bridged":
+            server = bridge(await stack.enter_async_context(Behind(server).serving()))
+        door = Door("a", server)
+        door.extensions = [audited(audit, "a")]
+        async with joined(door) as running, talking(running, version, OURS) as peer:
+            id_ = await started(peer, "write", statement="DROP")
+            assert text_in(await outcome(peer, id_)) == "DROP"
+    written = [line for line in lines if line["method"] == "tools/call"]
+    assert [(line["tool"], line["arguments"]) for line in written] == [("write", {"statement": "DROP"})]
+
+
+class Lines:
+    """A file of an audit log that keeps what is written."""
+
+    def __init__(self, lines: list[dict[str, Any]]) -> None:
+        self._lines = lines
+
+    def write(self, line: bytes) -> None:
+        """Keep one line."""
+        self._lines.append(json.loads(line))

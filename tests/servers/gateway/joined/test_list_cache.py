@@ -4,18 +4,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import anyio
+import pytest
 
 from servers.gateway.joined.list_cache import LISTING_SECONDS
 from shared import Context, RpcError, Run
 from tests.clock import forward
 from tests.quiet import quiet
-from tests.servers.gateway.joined.members import (
-    Door,
-    joined,
-    names,
-    opened,
-    small,
-)
+from tests.servers.gateway.joined.members import Door, joined, names, opened, small, with_tools
 from tests.shared.server.peer import NEWEST_HANDSHAKE, STATELESS, Peer, talking
 
 ODD: list[dict[str, Any]] = [{"nextCursor": 5}, {"nextCursor": {"a": [1]}}, {"ttlMs": "long"}, {"ttlMs": None}]
@@ -237,3 +232,21 @@ async def test_a_list_is_asked_for_in_its_own_name_to_where_a_cursor_comes_twice
         result = (await peer.request("tools/list"))["result"]
         assert [tool["name"] for tool in result["tools"]] == ["read"]
         assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
+
+
+async def test_one_that_takes_its_time_and_tells_of_changes_all_the_while_is_waited_for_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("servers.gateway.joined.list_cache.LISTING_SECONDS", 0.01)
+    door, asked = with_tools("a", "a_tool"), []
+
+    async def hang(*_: Any) -> None:
+        asked.append(None)
+        await anyio.sleep_forever()
+
+    async with joined(with_tools("b", "b_tool"), door) as running, talking(running) as peer:
+        opened(door).handlers["tools/list"] = hang
+        for _ in range(5):
+            opened(door).changes.tools()
+            assert await names(peer) == ["b_tool"]
+        assert len(asked) == 2
