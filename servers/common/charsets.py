@@ -1,4 +1,4 @@
-"""The likely charsets of a text that is neither Unicode nor marked, the most likely first.
+"""The charset of a text: by its byte order mark, by where its NULs are, or the most likely ones first.
 
 chardet compares pairs of bytes with those of the languages of each charset. Of a short text it knows little, so what
 a reader sees at once counts besides: letters of two scripts in one word, a capital or a symbol within a word. Where
@@ -51,11 +51,65 @@ _JOINERS = "’·´–—"
 """Characters that stand within words."""
 
 
+MARKS = (  # UTF-32 first: its mark begins as that of UTF-16
+    ("utf-8", codecs.BOM_UTF8),
+    ("utf-32-le", codecs.BOM_UTF32_LE),
+    ("utf-32-be", codecs.BOM_UTF32_BE),
+    ("utf-16-le", codecs.BOM_UTF16_LE),
+    ("utf-16-be", codecs.BOM_UTF16_BE),
+)
+"""Codecs with their byte order marks."""
+WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+EVIDENCE = 4_000
+"""Bytes of lines that tell a charset."""
+_WIDE_SAMPLE = 2_048
+
+
 class Likely(NamedTuple):
     """A charset by the name of its codec, and how likely it is beside the others."""
 
     codec: str
     likelihood: float
+
+
+def wide_codec(start: bytes) -> str | None:
+    """Return the form of UTF-16 or UTF-32 in which the start of a file is text, or None.
+
+    Its characters can be shown, and most are ASCII. Numbers of a binary file can look like Chinese, but a text has
+    spaces or line ends.
+    """
+    sample = start[:_WIDE_SAMPLE]
+    best, most = None, 0
+    for name in WIDE:
+        try:
+            text = codecs.getincrementaldecoder(name)().decode(sample)
+        except UnicodeDecodeError:
+            continue
+        ascii_only = text.encode("ascii", "ignore")
+        shown = all(part.isprintable() for part in text.split())
+        if len(ascii_only) > most and not {32, 10}.isdisjoint(ascii_only) and shown:
+            best, most = name, len(ascii_only)
+    return best
+
+
+def is_damaged(data: bytes) -> bool:
+    """Whether as many characters are UTF-8 as not, which no other charset gives by accident."""
+    text = data.decode("utf-8", "replace")
+    broken = text.count("\ufffd")
+    return sum(not character.isascii() for character in text) - broken >= broken
+
+
+def evidence_lines(data: bytes) -> bytes:
+    """Return the first `EVIDENCE` bytes of the lines with other bytes than ASCII."""
+    lines: list[bytes] = []
+    size = 0
+    for line in data.splitlines(keepends=True):
+        if not line.isascii():
+            lines.append(line[: EVIDENCE - size])
+            size += len(lines[-1])
+            if size >= EVIDENCE:
+                break
+    return b"".join(lines)
 
 
 def likely_charsets(sample: bytes) -> list[Likely]:

@@ -11,7 +11,16 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from servers.common.charsets import likely_charsets, rivals
+from servers.common.charsets import (
+    EVIDENCE,
+    MARKS,
+    WIDE,
+    evidence_lines,
+    is_damaged,
+    likely_charsets,
+    rivals,
+    wide_codec,
+)
 from servers.filesystem.errors import FilesError
 from shared.text import quoted
 
@@ -25,23 +34,13 @@ class Charset(NamedTuple):
 
 
 UTF8 = Charset("utf-8")
-_MARKED = (  # UTF-32 first: its mark begins as that of UTF-16
-    Charset("utf-8", codecs.BOM_UTF8),
-    Charset("utf-32-le", codecs.BOM_UTF32_LE),
-    Charset("utf-32-be", codecs.BOM_UTF32_BE),
-    Charset("utf-16-le", codecs.BOM_UTF16_LE),
-    Charset("utf-16-be", codecs.BOM_UTF16_BE),
-)
-_WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+_MARKED = tuple(Charset(name, mark) for name, mark in MARKS)
 _CONTROLS = bytes({*range(32)} - {*b"\b\t\n\f\r\x1a\x1b"})
 _PROBE = "aZ09 \t\n+~{}<&\\"
 """What a charset has to write as ASCII does, since lines are counted and parts are read by their bytes."""
 _NOT_OF_FILES = ("iso2022", "raw-unicode-escape", "raw_unicode_escape", "idna", "punycode", "mbcs", "oem")
 _HIGH = re.compile(rb"[\x80-\xff]")
 _SAMPLE = 65_536
-_EVIDENCE = 4_000
-"""Bytes of lines that tell a charset."""
-_WIDE_SAMPLE = 2_048
 
 
 def decode(data: bytes, written: str, offset: int = 0, encoding: str | None = None) -> tuple[str, Charset]:
@@ -157,7 +156,7 @@ def named(encoding: str, written: str, start: bytes = b"", fresh: bool = False) 
         return mark._replace(mark=mark.mark if fresh or there is mark else b"", given=True)
     try:
         name = codecs.lookup(label).name
-        if not name.startswith(_NOT_OF_FILES) and (name in _WIDE or _PROBE.encode(name) == _PROBE.encode()):
+        if not name.startswith(_NOT_OF_FILES) and (name in WIDE or _PROBE.encode(name) == _PROBE.encode()):
             there = marked(start)
             return Charset(name, there.mark if there is not None and there.name == name else b"", True)
     except (LookupError, UnicodeError, ValueError):
@@ -185,9 +184,9 @@ def charset_of(data: bytes, written: str, offset: int = 0, whole: bool = False) 
             at = error.start
         else:
             return UTF8
-    if nul < 0 and not data[:at].isascii() and _is_damaged(data[: at + _EVIDENCE]):
+    if nul < 0 and not data[:at].isascii() and is_damaged(data[: at + EVIDENCE]):
         raise not_text(written, offset + at)
-    name = _wide(data[:_WIDE_SAMPLE]) if nul >= 0 else _legacy(data, at)
+    name = wide_codec(data) if nul >= 0 else _legacy(data, at)
     if name is None:
         raise not_text(written, offset + at)
     return Charset(name)
@@ -213,34 +212,6 @@ def not_text(written: str, offset: int, charset: Charset | None = None) -> Files
     return FilesError("not_text", written, f"is not text (byte {offset})", "Use read_media_file for binary files.")
 
 
-def _is_damaged(data: bytes) -> bool:
-    """Whether as many characters are UTF-8 as not, which no other charset gives by accident."""
-    text = data.decode("utf-8", "replace")
-    broken = text.count("\ufffd")
-    return sum(not one.isascii() for one in text) - broken >= broken
-
-
-def _wide(sample: bytes) -> str | None:
-    """The form of UTF-16 or UTF-32 in which a sample is text: with characters that can be shown, most of all ASCII.
-
-    Numbers of a binary file can look like Chinese, but a text has spaces or line ends.
-    """
-    best, most = None, 0
-    for name in _WIDE:
-        try:
-            text = codecs.getincrementaldecoder(name)().decode(sample)
-        except UnicodeDecodeError:
-            continue
-        ascii_only = text.encode("ascii", "ignore")
-        if len(ascii_only) > most and not {32, 10}.isdisjoint(ascii_only) and _is_shown(text):
-            best, most = name, len(ascii_only)
-    return best
-
-
-def _is_shown(text: str) -> bool:
-    return all(one.isprintable() for one in text.split())
-
-
 def _legacy(data: bytes, at: int) -> str | None:
     sample = _evidence(data, at)
     if len(sample.translate(None, _CONTROLS)) < len(sample):
@@ -252,13 +223,5 @@ def _legacy(data: bytes, at: int) -> str | None:
 def _evidence(data: bytes, at: int) -> bytes:
     """The lines with other bytes than ASCII, of which the first is at `at`: of the start of the file, where a read
     looks as well as an edit, or else from there on."""
-    start = 0 if at < _SAMPLE else data.rfind(b"\n", at - _EVIDENCE, at) + 1 or at
-    lines: list[bytes] = []
-    size = 0
-    for line in data[start : start + _SAMPLE].splitlines(keepends=True):
-        if not line.isascii():
-            lines.append(line[: _EVIDENCE - size])
-            size += len(lines[-1])
-            if size >= _EVIDENCE:
-                break
-    return b"".join(lines)
+    start = 0 if at < _SAMPLE else data.rfind(b"\n", at - EVIDENCE, at) + 1 or at
+    return evidence_lines(data[start : start + _SAMPLE])
