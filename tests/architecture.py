@@ -99,6 +99,7 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/prompts/format/commands.py": "a start does not pay for the parser of TOML",
     "servers/prompts/templates/rendering.py": "Jinja is an extra, loaded with the first prompt that is rendered",
     "servers/common/web/app_pages.py": "most clients show no pages, and what makes one loads OpenSSL",
+    "servers/common/sql/importing/workbooks.py": "openpyxl takes a while to load, and most imports are of text",
     "servers/common/sql/temporary.py": "tempfile loads much, and only exports and databases in memory need it",
 }
 UPWARDS: dict[tuple[str, str], str] = {}  # file and what it imports -> what takes the arrow away

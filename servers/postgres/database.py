@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 from servers.common.sql.errors import SqlError
+from servers.common.sql.importing.imports import Import, Imported
 from servers.common.sql.jobs import Job
 from servers.common.sql.query.formats import ExportRequest
 from servers.common.sql.query.pages import AnswerLimits
@@ -16,7 +17,6 @@ from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.overview import DatabaseSummary, TableList, TablePage
 from servers.common.sql.schema.table import TableDescription, TableRequest
 from servers.common.sql.write.consent import Consent, Figures
-from servers.common.sql.write.imports import Import, Imported
 from servers.common.sql.write.results import ResponseLimits, Statement, Written
 from servers.postgres.catalog import Session, Types
 from servers.postgres.commits import Committed, ignore_commit

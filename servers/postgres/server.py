@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import anyio
 
 from servers.common.sql.database import Databases
-from servers.common.sql.features import describing, exporting, insights, reading, resources, writing
+from servers.common.sql.features import describing, exporting, importing, insights, reading, resources, writing
 from servers.common.sql.features.context import Opened
 from servers.common.sql.server import make_server, serve
 from shared import Opening
@@ -36,6 +36,7 @@ app = make_server(
         exporting.declare(POSTGRES),
         reading.declare_read_query(POSTGRES),
         writing.declare(POSTGRES),
+        importing.declare(POSTGRES),
     ],
 )
 

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from servers.common.sql.importing.imports import Import, Imported
 from servers.common.sql.jobs import Job
 from servers.common.sql.query.formats import ExportRequest
 from servers.common.sql.query.pages import AnswerLimits
@@ -15,7 +16,6 @@ from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.overview import DatabaseSummary, TableList, TablePage
 from servers.common.sql.schema.table import TableDescription, TableRequest
 from servers.common.sql.write.consent import Consent, Figures
-from servers.common.sql.write.imports import Import, Imported
 from servers.common.sql.write.results import ResponseLimits, Statement, Written
 from servers.sqlite.engine.connection import Work
 from servers.sqlite.engine.database import Database

@@ -11,7 +11,7 @@ from functools import partial
 import anyio
 
 from servers.common.sql.database import Databases
-from servers.common.sql.features import describing, exporting, insights, reading, resources, writing
+from servers.common.sql.features import describing, exporting, importing, insights, reading, resources, writing
 from servers.common.sql.features.context import Opened
 from servers.common.sql.server import make_server, serve
 from shared import Opening
@@ -36,6 +36,7 @@ app = make_server(
         exporting.declare(SQLITE),
         reading.declare_read_query(SQLITE),
         writing.declare(SQLITE),
+        importing.declare(SQLITE),
         backup.features,
     ],
 )

@@ -143,9 +143,9 @@ class _Database(Part):
         teller.sum_up("read_query", f"who spent most: {first}")
         change = await teller.call(client, "write_query", query=_RAISED, parameters=["cocoa"], dry_run=True)
         teller.sum_up("write_query", f"dry run: {change[0]}")
-        started = await client.start_tool("import_csv", {"table": "visits", "csv": _VISITS})
+        started = await client.start_tool("import_csv", {"table_name": "visits", "csv": _VISITS})
         how = "over at once" if started.id is None else "as a task"
-        teller.show(f"-> import_csv(table='visits', csv=...), {how}")
+        teller.show(f"-> import_csv(table_name='visits', csv=...), {how}")
         await teller.call(client, "read_query", query="SELECT count(*) AS customers FROM customers")
         done = (await started.result()).text.splitlines()[0]
         teller.show(f"   {done}")

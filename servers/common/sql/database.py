@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from servers.common.sql.errors import SqlError
+from servers.common.sql.importing.imports import Import, Imported
 from servers.common.sql.jobs import Job
 from servers.common.sql.query.formats import ExportRequest
 from servers.common.sql.query.pages import AnswerLimits
@@ -18,7 +19,6 @@ from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.overview import DatabaseSummary, TableList, TablePage
 from servers.common.sql.schema.table import TableDescription, TableRequest
 from servers.common.sql.write.consent import Consent, Figures
-from servers.common.sql.write.imports import Import, Imported
 from servers.common.sql.write.results import ResponseLimits, Statement, Written
 
 

@@ -1,6 +1,6 @@
 """Work that takes a while: how long it may take, and how far it is."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 
 class Reached(NamedTuple):
@@ -19,3 +19,13 @@ class Job:
         self.seconds = seconds
         """How long it may take."""
         self.reached: Reached | None = None
+
+
+class Progress(Protocol):
+    """Who is told how far a piece of work is, and when to stop it."""
+
+    def check(self) -> None:
+        """Raises SqlError where it is time to stop."""
+
+    def tell(self, done: int, total: int | None, words: str) -> None:
+        """Says how far it is."""

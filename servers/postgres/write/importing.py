@@ -1,31 +1,23 @@
-"""Rows of a CSV put into a table by COPY, which is made where there is none.
+"""Rows of a file put into a table by COPY, which is made where there is none.
 
-The text is read in a thread, some rows at a time, for a file may be slow. Each part is sent as soon as it is read.
+The file is read in a thread, some rows at a time, for it may be slow. Each part is sent as soon as it is read.
 """
 
 import re
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
-from itertools import islice
 
 from anyio import to_thread
 
 from servers.common.sql.errors import SqlError
+from servers.common.sql.importing.columns import Column
+from servers.common.sql.importing.imports import Import, Imported, match_columns, open_rows
+from servers.common.sql.importing.readings import Kind
+from servers.common.sql.importing.records import Records
+from servers.common.sql.importing.survey import Expected, Plan, survey
 from servers.common.sql.texts import SqlName
 from servers.common.sql.write.consent import Consent, Figures
-from servers.common.sql.write.csvs import Records, TypeInference
-from servers.common.sql.write.imports import (
-    FIRST,
-    LAST,
-    ONLY,
-    Import,
-    Imported,
-    Pass,
-    match_columns,
-    name_columns,
-    open_rows,
-)
 from servers.postgres.errors import PostgresError
 from servers.postgres.schema.entries import Relation
 from servers.postgres.schema.names import find_relation
@@ -33,11 +25,21 @@ from servers.postgres.sql import quote
 from servers.postgres.write.counts import read_changes
 from servers.postgres.write.session import Session
 
-_TYPES = {"INTEGER": "bigint", "REAL": "numeric", "TEXT": "text"}
+_TYPES: Mapping[Kind, str] = {
+    "integer": "bigint",
+    "decimal": "numeric",
+    "date": "date",
+    "timestamp": "timestamp",
+    "timestamptz": "timestamp with time zone",
+    "boolean": "boolean",
+    "text": "text",
+}
 """Of new columns. A number with a fraction is kept as it is written, and sums are exact."""
-_BATCH = 1_000
-"""Rows that are sent at once."""
+_READS_VALUES = re.compile("bigint|integer|smallint|numeric|real|double|date|timestamp|boolean")
+"""Types of columns that take numbers, dates and booleans; others take the fields as they are written."""
 _ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
+_ESCAPED = re.compile(r"[\\\t\n\r]")
+_NULL = r"\N"
 _COLUMNS = """
     SELECT attname::pg_catalog.text, pg_catalog.format_type(atttypid, atttypmod) FROM pg_catalog.pg_attribute
     WHERE attrelid = $1::pg_catalog.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum"""
@@ -45,63 +47,92 @@ _NEW = "SELECT pg_catalog.to_regclass($1)::pg_catalog.text"
 _NAME_BYTES = 63
 """What PostgreSQL keeps of a name; the rest it cuts off without an error."""
 
+Columns = Sequence[tuple[str, str]]
+
 
 async def import_csv(wanted: Import, consent: Consent, session: Session) -> Imported | Figures:
-    """Puts all rows into the table, in one transaction, or none.
+    """Put all rows into the table, in one transaction, or none.
 
-    Gives figures, and changes nothing, where a user must agree to them first.
-
-    An empty field is NULL. Raises SqlError, which names the row.
+    Gives figures, and changes nothing, where a user must agree to them first. Raises SqlError, which names the row.
     """
     began = time.monotonic()
-    is_there = await _find_table(session, wanted.table) is not None
-    # To look through the whole text for types takes a while, in which others may write.
-    types = [] if is_there else await _infer_types(session, wanted)
+    relation, expected = await _find_table(session, wanted.table)
+    # To look through the whole file takes a while, in which others may write.
+    plan = await _survey(wanted, expected, session)
+    if wanted.preview:
+        columns = match_columns(plan, expected) if relation else _define(plan)
+        name, seconds = relation.name if relation else wanted.table, time.monotonic() - began
+        return Imported(name, relation is None, plan.rows, columns, seconds, plan.words, plan.first)
     async with session.transaction():
-        found, before = await _find_table(session, wanted.table), await read_changes(session.ask)
-        async with _open_rows(wanted, ONLY if is_there else LAST, session) as records:
-            if found is not None:
-                table, columns = found.name, match_columns(records, [*await session.ask(_COLUMNS, found.oid)])
-            else:
-                columns = name_columns(records, types or await _infer_types(session, wanted))
-                table = await _create(session, wanted.table, columns)
-            await _copy(session, table, [name for name, _ in columns], records)
+        (relation, there), before = await _find_table(session, wanted.table), await read_changes(session.ask)
+        if there != expected:
+            plan = await _survey(wanted, there, session)
+        columns = match_columns(plan, there) if relation else _define(plan)
+        table = relation.name if relation else await _create(session, wanted.table, columns)
+        await _copy(session, table, wanted, plan, columns)
         changes = (await read_changes(session.ask)).since(before)
         tables = {table, *(counts.table for counts in changes.tables.values())}
-        rows = max(changes.total, records.count)
-        figures = Figures(rows, (records.count,), tuple(sorted(tables)), found is None)
+        figures = Figures(max(changes.total, plan.rows), (plan.rows,), tuple(sorted(tables)), relation is None)
         if not consent.covers(figures):
             return figures
         await session.commit(figures)
-    return Imported(table, found is None, records.count, columns, time.monotonic() - began)
+    return Imported(table, relation is None, plan.rows, columns, time.monotonic() - began, plan.words)
 
 
-async def _find_table(session: Session, name: str) -> Relation | None:
+async def _find_table(session: Session, name: str) -> tuple[Relation | None, Columns]:
+    """The table, and its columns that take values, with their types."""
     try:
-        return await find_relation(session.ask, name)
+        relation = await find_relation(session.ask, name)
     except SqlError as error:
         if error.code != "not_found":
             raise
-        return None
+        return None, []
+    return relation, [*await session.ask(_COLUMNS, relation.oid)]
 
 
-async def _create(session: Session, wanted: str, columns: Sequence[tuple[str, str]]) -> SqlName:
+async def _survey(wanted: Import, there: Columns, session: Session) -> Plan:
+    expected = Expected([name for name, _ in there], _NAME_BYTES)
+    steps = survey(wanted.opener, wanted.written, expected, session.deadline)
+    # It can be called off between two steps.
+    while (plan := await to_thread.run_sync(_step, steps)) is None:
+        """There are more rows."""
+    return plan
+
+
+def _step(steps: Generator[None, None, Plan]) -> Plan | None:
+    try:
+        next(steps)
+    except StopIteration as end:
+        plan: Plan = end.value
+        return plan
+    return None
+
+
+def _define(plan: Plan) -> Columns:
+    return [(column.name, _TYPES[column.kind]) for column in plan.columns]
+
+
+async def _create(session: Session, wanted: str, columns: Columns) -> SqlName:
     """Makes the table; how PostgreSQL writes its name."""
-    for name in (wanted, *(name for name, _ in columns)):
-        if len(name.encode(errors="replace")) > _NAME_BYTES:
-            raise SqlError("bad_csv", f"a name takes more than {_NAME_BYTES} bytes", quoted=[name])
+    if len(wanted.encode(errors="replace")) > _NAME_BYTES:
+        raise SqlError("bad_csv", f"the name of the table takes more than {_NAME_BYTES} bytes", quoted=[wanted])
     defined = ", ".join(f"{quote(name)} {kind}" for name, kind in columns)
     await session.ask(f"CREATE TABLE {quote(wanted)} ({defined})")
     ((name,),) = await session.ask(_NEW, quote(wanted))
     return SqlName(name)
 
 
-async def _copy(session: Session, table: str, names: Sequence[str], records: Records) -> None:
+async def _copy(session: Session, table: str, wanted: Import, plan: Plan, columns: Columns) -> None:
     """Sends all rows. Raises SqlError, which names the row."""
-    columns = ", ".join(map(quote, names))
+    names = ", ".join(quote(name) for name, _ in columns)
+    sources = [
+        column if _READS_VALUES.match(kind) else column._replace(reading=None)
+        for column, (_, kind) in zip(plan.columns, columns, strict=True)
+    ]
     try:
-        sql = f"COPY {table} ({columns}) FROM STDIN"
-        await session.link.copy_in(sql, _format_rows(records), deadline=session.deadline)
+        async with _open_rows(wanted, plan, session) as records:
+            rows = _format_rows(records, sources)
+            await session.link.copy_in(f"COPY {table} ({names}) FROM STDIN", rows, deadline=session.deadline)
         await session.ask("SET CONSTRAINTS ALL IMMEDIATE")
     except PostgresError as error:
         # The words are in any language, but the name of the table stands before the number of the row in all of them.
@@ -109,42 +140,31 @@ async def _copy(session: Session, table: str, names: Sequence[str], records: Rec
         raise error.at(f"row {int(row[0]):,}" if row else "") from None
 
 
-async def _format_rows(records: Records) -> AsyncIterator[bytes]:
-    rows = iter(records)
-    while batch := await to_thread.run_sync(_format_batch, rows):
+async def _format_rows(records: Records, columns: Sequence[Column]) -> AsyncIterator[bytes]:
+    batches = iter(records)
+    while batch := await to_thread.run_sync(_format_batch, batches, columns):
         yield batch
 
 
-def _format_batch(rows: Iterator[Sequence[str]]) -> bytes:
+def _format_batch(batches: Iterator[Sequence[Sequence[str]]], columns: Sequence[Column]) -> bytes:
     """The next rows as COPY takes them; nothing after the last."""
-    try:
-        return "".join([_format_row(row) for row in islice(rows, _BATCH)]).encode()
-    except UnicodeEncodeError:
-        raise SqlError("bad_csv", "the text holds half of a surrogate pair, which UTF-8 can't carry") from None
+    batch = next(batches, None)
+    if batch is None:
+        return b""
+    converted = [
+        _format_column(column, fields) for column, fields in zip(columns, zip(*batch, strict=True), strict=False)
+    ]
+    return "".join([f"{row}\n" for row in map("\t".join, zip(*converted, strict=True))]).encode()
 
 
-def _format_row(row: Sequence[str]) -> str:
-    text = "\t".join(row)
-    # Most rows have nothing to escape, which is seen much faster in all of the row.
-    if "\\" in text or "\n" in text or "\r" in text or text.count("\t") >= len(row):
-        row = [field.translate(_ESCAPES) for field in row]
-    return "\t".join([field or r"\N" for field in row]) + "\n"
-
-
-async def _infer_types(session: Session, wanted: Import) -> list[str]:
-    async with _open_rows(wanted, FIRST, session) as records:
-        found, rows = TypeInference(records.width), iter(records)
-        while await to_thread.run_sync(lambda: found.look(list(islice(rows, _BATCH)))):
-            """It can be called off between two parts."""
-        return [_TYPES[kind] for kind in found.types]
+def _format_column(column: Column, fields: Sequence[str]) -> Sequence[str]:
+    # Most columns have nothing to escape, which is seen much faster in all of their fields.
+    if column.reading is None and _ESCAPED.search("".join(fields)):
+        return [_NULL if field in column.nulls else field.translate(_ESCAPES) for field in fields]
+    return column.convert(fields, _NULL)
 
 
 @asynccontextmanager
-async def _open_rows(wanted: Import, which: Pass, session: Session) -> AsyncIterator[Records]:
-    try:
-        with ExitStack() as stack:
-            yield await to_thread.run_sync(stack.enter_context, open_rows(wanted, which, session.deadline))
-    except PostgresError:
-        raise
-    except SqlError as error:
-        raise error.at(session.deadline.where) from None
+async def _open_rows(wanted: Import, plan: Plan, session: Session) -> AsyncIterator[Records]:
+    with ExitStack() as stack:
+        yield await to_thread.run_sync(stack.enter_context, open_rows(wanted, plan, session.deadline))

@@ -1,77 +1,123 @@
-"""Rows of a CSV put into a table, which is made where there is none."""
+"""Rows of a file put into a table, which is made where there is none."""
 
+import re
+import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
+from operator import length_hint
 from typing import Any
 
+from servers.common.sql.importing.columns import Column
+from servers.common.sql.importing.imports import Import, Imported, match_columns, open_rows
+from servers.common.sql.importing.readings import Kind
+from servers.common.sql.importing.survey import Expected, Plan, survey
 from servers.common.sql.write.consent import Consent, Figures
-from servers.common.sql.write.csvs import infer_types
-from servers.common.sql.write.imports import (
-    FIRST,
-    LAST,
-    ONLY,
-    Import,
-    Imported,
-    match_columns,
-    name_columns,
-    open_rows,
-)
 from servers.sqlite.engine.deadline import retry_locked
 from servers.sqlite.engine.sql import quote
 from servers.sqlite.write.replacing import ReplacedRows
 from servers.sqlite.write.session import Session
 
-_OF: dict[str, Callable[[str], Any]] = {"INTEGER": int, "REAL": float, "TEXT": str}
+# A column of dates is declared TEXT: any other type would compare 2024 in `day > '2024'` as a number.
+_TYPES: Mapping[Kind, str] = {"integer": "INTEGER", "decimal": "REAL", "boolean": "BOOLEAN"}
+_KEEPS_TEXT = re.compile("(?!.*INT)(?:.*(?:CHAR|CLOB|TEXT|BLOB)|$)", re.IGNORECASE | re.DOTALL)
+"""Declared types by which a value stays as it is given (https://sqlite.org/datatype3.html#determination_of_column_affinity)."""
+_TRUE = frozenset({"true", "yes", "t", "y", "on", "1"})
+
+Rows = Sequence[Sequence[str]]
 
 
 def import_csv(wanted: Import, consent: Consent, session: Session) -> Imported | Figures:
-    """Puts all rows into the table, in one transaction, or none.
+    """Put all rows into the table, in one transaction, or none.
 
-    Gives figures, and changes nothing, where a user must agree to them first.
-
-    An empty field is NULL. Raises SqlError, which names the row.
+    Gives figures, and changes nothing, where a user must agree to them first. Raises SqlError, which names the row.
     """
     began = time.monotonic()
-    is_there = bool(retry_locked(session.deadline, partial(_list_columns, session, wanted.table)))
-    # To look through the whole text for types takes a while, in which others may write.
-    types = [] if is_there else _infer_types(session, wanted)
+    expected = retry_locked(session.deadline, partial(_list_columns, session, wanted.table))
+    # To look through the whole file takes a while, in which others may write.
+    plan = _survey(wanted, expected, session)
+    if wanted.preview:
+        columns = match_columns(plan, expected) if expected else _define(plan)
+        seconds = time.monotonic() - began
+        return Imported(wanted.table, not expected, plan.rows, columns, seconds, plan.words, plan.first)
     with nullcontext() if consent.rows is None else ReplacedRows(session) as replaced, session.transaction():
         there = _list_columns(session, wanted.table)
+        if there != expected:
+            plan = _survey(wanted, there, session)
         before = session.connection.total_changes
-        with open_rows(wanted, ONLY if is_there else LAST, session.deadline) as records:
-            if there:
-                columns = match_columns(records, there)
-                rows: Iterator[Sequence[Any]] = ([field or None for field in row] for row in records)
-            else:
-                columns = name_columns(records, types or _infer_types(session, wanted))
-                defined = ", ".join(f"{quote(name)} {kind}" for name, kind in columns)
-                session.connection.execute(f"CREATE TABLE main.{quote(wanted.table)} ({defined})").close()
-                conversions = [_OF[kind] for _, kind in columns]
-                rows = (
-                    [of(field) if field else None for of, field in zip(conversions, row, strict=True)]
-                    for row in records
-                )
-            into = f"main.{quote(wanted.table)} ({', '.join(quote(name) for name, _ in columns)})"
-            marks = ", ".join("?" * len(columns))
-            # The names are quoted.
-            insert = f"INSERT INTO {into} VALUES ({marks})"  # noqa: S608
-            with nullcontext() if replaced is None else replaced.watch(insert, [None] * len(columns)):
-                session.connection.executemany(insert, rows).close()
+        columns = match_columns(plan, there) if there else _create(session, wanted.table, plan)
+        _insert(session, wanted, plan, columns, replaced)
         changed = session.connection.total_changes - before + (0 if replaced is None else replaced.count)
-        figures = Figures(changed, (records.count,), (wanted.table,), not there)
+        figures = Figures(changed, (plan.rows,), (wanted.table,), not there)
         if not consent.covers(figures):
             return figures
         session.commit(figures)
-    return Imported(wanted.table, not there, records.count, columns, time.monotonic() - began)
+    return Imported(wanted.table, not there, plan.rows, columns, time.monotonic() - began, plan.words)
 
 
-def _infer_types(session: Session, wanted: Import) -> list[str]:
-    with open_rows(wanted, FIRST, session.deadline) as records:
-        return infer_types(records)
+def _survey(wanted: Import, there: Sequence[tuple[str, str]], session: Session) -> Plan:
+    steps = survey(wanted.opener, wanted.written, Expected([name for name, _ in there]), session.deadline)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            plan: Plan = end.value
+            return plan
 
 
 def _list_columns(session: Session, table: str) -> list[tuple[str, str]]:
     """The columns of the table that take values, with their declared types; none where there is no such table."""
     return [(name, kind) for name, kind, hidden in session.columns(table) if not hidden]
+
+
+def _define(plan: Plan) -> list[tuple[str, str]]:
+    return [(column.name, _TYPES.get(column.kind, "TEXT")) for column in plan.columns]
+
+
+def _create(session: Session, table: str, plan: Plan) -> list[tuple[str, str]]:
+    columns = _define(plan)
+    defined = ", ".join(f"{quote(name)} {kind}" for name, kind in columns)
+    session.connection.execute(f"CREATE TABLE main.{quote(table)} ({defined})").close()
+    return columns
+
+
+def _insert(
+    session: Session, wanted: Import, plan: Plan, columns: Sequence[tuple[str, str]], replaced: ReplacedRows | None
+) -> None:
+    into = f"main.{quote(wanted.table)} ({', '.join(quote(name) for name, _ in columns)})"
+    # The names are quoted.
+    sql = f"INSERT INTO {into} VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
+    is_new = columns == _define(plan)
+    conversions = [
+        _conversion(column if is_new or not _KEEPS_TEXT.match(kind) else column._replace(reading=None))
+        for column, (_, kind) in zip(plan.columns, columns, strict=True)
+    ]
+    watch = nullcontext() if replaced is None else replaced.watch(sql, [None] * len(columns))
+    with open_rows(wanted, plan, session.deadline) as records, watch:
+        for batch in records:
+            converted = [of(fields) for of, fields in zip(conversions, zip(*batch, strict=True), strict=False)]
+            rows = iter([*zip(*converted, strict=True)])
+            try:
+                session.connection.executemany(sql, rows).close()
+            except sqlite3.Error:
+                session.deadline.where = records.where(max(len(batch) - length_hint(rows) - 1, 0))
+                raise
+
+
+def _conversion(column: Column) -> Callable[[Sequence[str]], Sequence[Any]]:
+    """What makes values of the fields of a column."""
+    of = _OF.get(column.kind)
+    if column.reading is None or of is None:
+        return partial(column.convert, null=None)
+    nulls = column.nulls
+    if column.reading.rewrite is None:
+        return lambda fields: [None if field in nulls else of(field) for field in fields]
+    return lambda fields: [None if field is None else of(field) for field in column.convert(fields, None)]
+
+
+def _is_true(field: str) -> bool:
+    return field.strip().lower() in _TRUE
+
+
+_OF: Mapping[Kind, Callable[[str], Any]] = {"integer": int, "decimal": float, "boolean": _is_true}

@@ -38,8 +38,9 @@ from servers.common.sql.errors import SqlError
 from servers.sqlite.write import importing
 from servers.sqlite.write.backups import back_up
 from servers.common.sql.write.consent import Consent
-from servers.common.sql.write.csvs import CsvFormat, open_text
-from servers.common.sql.write.imports import Import
+from servers.common.sql.importing.files import open_text
+from servers.common.sql.importing.imports import Import
+from servers.common.sql.importing.tables import Written
 from servers.sqlite.write.session import write
 from tests.servers.sqlite.writing import execute, opened
 
@@ -50,7 +51,7 @@ def inserting(batch, count):
     return f"{NUMBERS.format(count)} INSERT INTO rows SELECT {batch}, n FROM n"
 
 async def load(database, csv):
-    wanted = Import("rows", open_text(csv), CsvFormat())
+    wanted = Import("rows", open_text(csv), Written())
     return await write(database, partial(importing.import_csv, wanted, Consent()))
 
 async def back(database):

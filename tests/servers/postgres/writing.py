@@ -4,10 +4,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from typing import Any
 
+from servers.common.sql.importing.files import open_text
+from servers.common.sql.importing.imports import Import, Imported
+from servers.common.sql.importing.tables import Written
 from servers.common.sql.query.pages import AnswerLimits
 from servers.common.sql.write.consent import Consent, Figures
-from servers.common.sql.write.csvs import CsvFormat, open_text
-from servers.common.sql.write.imports import Import, Imported
 from servers.common.sql.write.results import ResponseLimits, Statement, WriteResult
 from servers.postgres.commits import Commit, Committed
 from servers.postgres.engine.deadline import Deadline, Limits
@@ -62,7 +63,7 @@ class Writing:
         self,
         table: str,
         csv: str,
-        form: CsvFormat = CsvFormat(),  # noqa: B008 - it is a tuple
+        form: Written = Written(),  # noqa: B008 - it is a tuple
         consent: Consent = Consent(),  # noqa: B008 - it is a tuple
     ) -> Imported | Figures:
         """What `import_csv` does with this text."""

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Annotated, Any, TypeVar
 
 import anyio
-from pydantic import Field, WithJsonSchema
+from pydantic import AliasChoices, Field, WithJsonSchema
 
 from shared import Context
 from shared.server.dispatch.thread_limiter import Turns
@@ -33,6 +33,8 @@ SCALAR = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]
 
 PARAMETERS = WithJsonSchema({"type": "array", "items": SCALAR})
 """What is told of the parameters of one statement."""
+TableName = Annotated[str, Field(validation_alias=AliasChoices("table_name", "table"))]
+"""The name of a table. It was `table` in `import_csv` once, and `table_name` in all else."""
 DatabaseArgument = Annotated[str | None, Field(description="its name, where there are several")]
 NO_PARAMETERS: Any = ()
 """An empty list, which pydantic would copy for each call."""

@@ -13,7 +13,7 @@ from ..errors import SqlError
 from ..schema.lines import ByteBudget
 from ..schema.overview import DatabaseSummary, TablePage, describe_unreadable, format_overview, format_tables
 from ..schema.table import TableRequest, format_table
-from .context import Ctx, DatabaseArgument, Opened, limit_answer, turn_to_read
+from .context import Ctx, DatabaseArgument, Opened, TableName, limit_answer, turn_to_read
 
 _TABLES = 1_000
 _OVERVIEW = 20_000
@@ -44,7 +44,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
     @dialect.fill_words
     async def describe_table(
         ctx: Ctx,
-        table_name: Annotated[str, Field(description="of a table or view")],
+        table_name: Annotated[TableName, Field(description="of a table or view")],
         sample: Annotated[int, Field(ge=0, le=100, description="how many rows to show, too")] = 0,
         statistics: Annotated[bool, Field(description="of each column: nulls, distinct values, min, max")] = False,
         database: DatabaseArgument = None,

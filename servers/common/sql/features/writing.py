@@ -20,8 +20,6 @@ from ..query.query import Parameters
 from ..query.spans import statement_span
 from ..settings import SqlSettings
 from ..write.consent import Consent, Figures
-from ..write.csvs import CsvFormat, open_file, open_text
-from ..write.imports import Import, format_import
 from ..write.results import ResponseLimits, Statement, WriteResult
 from .context import (
     NO_PARAMETERS,
@@ -63,8 +61,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
     """The tools, in the words of one kind of database. They are there where a database may be changed."""
     features = Features[Opened]()
 
-    def check_writable(settings: SqlSettings) -> str | None:
-        return None if settings.writes else f"read_only: {dialect.read_only}"
+    check_writable = check_writes(dialect)
 
     @features.tool(title="Write query", unavailable=check_writable, task="optional")
     async def write_query(
@@ -89,27 +86,12 @@ def declare(dialect: Dialect) -> Features[Opened]:
         done = await execute_statements(ctx, source, [Statement(query)], only_tables=True)
         return done.text
 
-    @features.tool(title="Import CSV", unavailable=check_writable, destructive=False, task="optional")
-    @dialect.fill_words
-    async def import_csv(
-        ctx: Ctx,
-        table: Annotated[str, Field(description="where the rows go; made where it is not there")],
-        csv: Annotated[str | None, Field(description="the CSV itself")] = None,
-        file: Annotated[
-            str | None, Field(description="instead of csv: name of a file in the operator's directory")
-        ] = None,
-        delimiter: Annotated[str, Field(pattern=r'^[^"\r\n]$')] = ",",
-        header: Annotated[bool, Field(description="whether the first row names the columns")] = True,
-        database: DatabaseArgument = None,
-    ) -> str:
-        """Put the rows of a CSV into a table, all or none; makes the table where there is none. Empty fields are NULL.
-
-        In a new table {numbers} are only what comes back as it is written; 007, 1.50 and 1e5 stay {text}.
-        """  # noqa: E501 - clients are told the line as it is
-        form = CsvFormat(delimiter, header, ctx.state.settings.max_value)
-        return await _import_csv(ctx, ctx.state.databases.get(database), table, (csv, file), form)
-
     return features
+
+
+def check_writes(dialect: Dialect) -> Callable[[SqlSettings], str | None]:
+    """What says why a tool that changes a database is not on offer, or None where it is."""
+    return lambda settings: None if settings.writes else f"read_only: {dialect.read_only}"
 
 
 async def _write_query(
@@ -149,20 +131,6 @@ async def execute_statements(
 
     done = await run_agreed(ctx, source, what, act)
     return Data(done.value, done.text)
-
-
-async def _import_csv(
-    ctx: Ctx, source: Database, table: str, given: tuple[str | None, str | None], form: CsvFormat
-) -> str:
-    csv, file = given
-    if csv is not None and file is None:
-        what, text = f"import a CSV into {table}", open_text(csv)
-    elif file is not None and csv is None:
-        what, text = f"import {file} into {table}", open_file(require_files(ctx), file)
-    else:
-        raise SqlError("bad_csv", "give either csv or file")
-    act = partial(source.import_csv, Import(table, text, form))
-    return format_import(await run_agreed(ctx, source, what, act, csv, form))
 
 
 def require_files(ctx: Ctx) -> Path:

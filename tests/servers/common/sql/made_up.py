@@ -15,8 +15,9 @@ from pydantic import Field
 from servers.common.sql.database import Databases
 from servers.common.sql.dialect import Dialect
 from servers.common.sql.errors import SqlError
-from servers.common.sql.features import describing, exporting, insights, reading, resources, writing
+from servers.common.sql.features import describing, exporting, importing, insights, reading, resources, writing
 from servers.common.sql.features.context import Opened
+from servers.common.sql.importing.imports import Import, Imported
 from servers.common.sql.jobs import Job
 from servers.common.sql.query.formats import ExportFile, ExportRequest
 from servers.common.sql.query.pages import AnswerLimits, Page
@@ -32,7 +33,6 @@ from servers.common.sql.settings import SqlSettings
 from servers.common.sql.uris import Uris
 from servers.common.sql.watch import DatabaseWatch, Watched
 from servers.common.sql.write.consent import Consent, Figures
-from servers.common.sql.write.imports import Import, Imported
 from servers.common.sql.write.results import Effect, ResponseLimits, Statement, Written, make_result
 from shared import Opening
 
@@ -247,6 +247,7 @@ app = make_server(
         exporting.declare(MADE_UP),
         reading.declare_read_query(MADE_UP),
         writing.declare(MADE_UP),
+        importing.declare(MADE_UP),
     ],
 )
 

@@ -7,9 +7,9 @@ import anyio
 import pytest
 
 from servers.common.sql.errors import SqlError
+from servers.common.sql.importing.imports import Imported
+from servers.common.sql.importing.tables import Written
 from servers.common.sql.write.consent import Figures
-from servers.common.sql.write.csvs import CsvFormat
-from servers.common.sql.write.imports import Imported
 from servers.postgres.engine.deadline import Deadline, Limits
 from tests.servers.postgres.databases import Database
 from tests.servers.postgres.writing import Writing, writing
@@ -36,7 +36,7 @@ async def held(workshop: Database) -> AsyncIterator[Writing]:
         yield held
 
 
-async def imported(held: Writing, table: str, csv: str, form: CsvFormat = CsvFormat()) -> Imported:  # noqa: B008
+async def imported(held: Writing, table: str, csv: str, form: Written = Written()) -> Imported:  # noqa: B008
     done = await held.import_csv(table, csv, form)
     assert not isinstance(done, Figures)
     return done
@@ -46,7 +46,7 @@ async def refused(held: Writing, workshop: Database, table: str, csv: str, **for
     """Why the import is refused; it changes nothing."""
     before = workshop.run("SELECT count(*), (SELECT count(*) FROM review) FROM pg_class")
     with pytest.raises(SqlError) as caught:
-        await held.import_csv(table, csv, CsvFormat(**form))
+        await held.import_csv(table, csv, Written(**form))
     assert workshop.run("SELECT count(*), (SELECT count(*) FROM review) FROM pg_class") == before
     assert held.commits == []
     return f"{caught.value.code}: {caught.value}"
@@ -86,7 +86,7 @@ async def test_without_a_header_fields_are_for_the_columns_that_take_values(
     held: Writing, workshop: Database
 ) -> None:
     workshop.run("CREATE TABLE made (a integer, b integer GENERATED ALWAYS AS (a + 1) STORED, c text)", user="owner")
-    await imported(held, "made", "1;x\n", CsvFormat(";", False))
+    await imported(held, "made", "1;x\n", Written(";", header=False))
     assert workshop.run("SELECT * FROM made") == [(1, 2, "x")]
 
 
@@ -100,7 +100,7 @@ WRONG = [
     ("customer,sku,stars\n5,SKU-0005,4\n1,SKU-0001,3\n", "constraint: row 2: "),
     ("customer,sku,stars\n5,SKU-0005,\n", "constraint: row 1: "),
     ("customer,sku,stars\n9999,SKU-0005,4\n", "constraint: "),
-    ("customer,sku,stars\n5,SKU-0005,4\n6,SKU-0006\n", "bad_csv: row 2, line 3: "),
+    ("customer,sku,stars\n5,SKU-0005,4\n6,SKU-0006,1,2\n", "bad_csv: row 2, line 3: "),
     ("customer,sku,number\n", "bad_csv: the table has no such column"),
     ("customer,sku,words,stars\n5,SKU-0005,a\0b,4\n", "bad_value: row 1: "),
 ]
@@ -109,9 +109,9 @@ WRONG = [
 async def test_an_error_names_the_row_and_nothing_is_imported(held: Writing, workshop: Database) -> None:
     said = [await refused(held, workshop, "review", csv) for csv, _ in WRONG]
     assert [text for text, (_, reason) in zip(said, WRONG, strict=True) if not text.startswith(reason)] == []
-    # Half of a surrogate pair is no text, and a long name would be cut off.
+    # Half of a surrogate pair is no text, and a long name of a table would be cut off.
     assert (await refused(held, workshop, "made", "a\n\ud800\n")).startswith("bad_csv: ")
-    assert "63 bytes" in await refused(held, workshop, "made", f"{'é' * 32}\n1\n")
+    assert "63 bytes" in await refused(held, workshop, "é" * 32, "a\n1\n")
 
 
 @pytest.mark.slow
@@ -122,9 +122,11 @@ async def test_an_error_in_a_long_import_stops_it_early(held: Writing) -> None:
     assert caught.value.reason.startswith("row 1: ")
 
 
+@pytest.mark.slow
 async def test_an_import_that_takes_too_long_is_stopped_and_spares_the_connection(workshop: Database) -> None:
     workshop.run(_FRESH)
-    async with writing(workshop.owner, Limits(0.1, 20)) as held:
+    # The file is read in that time, too, before anything waits for the lock.
+    async with writing(workshop.owner, Limits(1, 20)) as held:
         with workshop.server.connect(workshop.name) as other, other.transaction():
             other.execute("LOCK review")
             with pytest.raises(SqlError) as caught:

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from servers.common.sql.errors import SqlError
+from servers.common.sql.importing.files import open_text
+from servers.common.sql.importing.imports import Import, Imported
+from servers.common.sql.importing.tables import Written
 from servers.common.sql.write.consent import Consent, Figures
-from servers.common.sql.write.csvs import CsvFormat, open_text
-from servers.common.sql.write.imports import Import, Imported
 from servers.sqlite.engine.deadline import Limits
 from servers.sqlite.write import importing
 from servers.sqlite.write.session import write
@@ -39,7 +40,7 @@ async def imported(
     path: Path,
     table: str,
     csv: str,
-    form: CsvFormat = CsvFormat(),  # noqa: B008
+    form: Written = Written(),  # noqa: B008
     limits: Limits = Limits(),  # noqa: B008
 ) -> Imported:
     async with opened(path, limits) as database:
@@ -49,7 +50,7 @@ async def imported(
     return done
 
 
-async def refused(path: Path, table: str, csv: str, form: CsvFormat = CsvFormat()) -> str:  # noqa: B008
+async def refused(path: Path, table: str, csv: str, form: Written = Written()) -> str:  # noqa: B008
     """Why the import is refused; it changes nothing."""
     with closing(sqlite3.connect(path)) as connection:
         before = list(connection.iterdump())
@@ -63,29 +64,37 @@ TYPES: list[tuple[list[str], str, list[Any]]] = [
     (["1", "-20", "0"], "INTEGER", [1, -20, 0]),
     (["9223372036854775807", "-9223372036854775808"], "INTEGER", [2**63 - 1, -(2**63)]),
     (["9223372036854775808"], "TEXT", ["9223372036854775808"]),
-    (["007"], "TEXT", ["007"]),
-    (["-0"], "TEXT", ["-0"]),
+    (["007", "1"], "TEXT", ["007", "1"]),
     (["+1"], "TEXT", ["+1"]),
-    ([" 1"], "TEXT", [" 1"]),
+    ([" 1"], "INTEGER", [1]),
     (["1_000"], "TEXT", ["1_000"]),
     (["\u0661"], "TEXT", ["\u0661"]),
-    (["1.5", "2", "-0.25"], "REAL", [1.5, 2.0, -0.25]),
+    (["1.5", "2", "-0.25", "-0"], "REAL", [1.5, 2.0, -0.25, 0.0]),
     (["2", "1.5"], "REAL", [2.0, 1.5]),
-    (["9007199254740992", "1.5"], "REAL", [9007199254740992.0, 1.5]),
+    (["999999999999999", "1.5"], "REAL", [999999999999999.0, 1.5]),
     (["9007199254740993", "1.5"], "TEXT", ["9007199254740993", "1.5"]),
-    (["0.1234567890123456789"], "TEXT", ["0.1234567890123456789"]),
-    (["1.50"], "TEXT", ["1.50"]),
-    (["-0.0"], "TEXT", ["-0.0"]),
+    (["9.50", "10.50", "100.00"], "REAL", [9.5, 10.5, 100.0]),
+    ([".5", "5.", "+1.5", "1e-05"], "REAL", [0.5, 5.0, 1.5, 0.00001]),
     (["1e5"], "TEXT", ["1e5"]),
+    (["1e5", "0.5"], "REAL", [100000.0, 0.5]),
+    (['"1,234"', "56", '"1,234,567"'], "INTEGER", [1234, 56, 1234567]),
+    (['"1,234.50"', "7"], "REAL", [1234.5, 7.0]),
     (["nan", "inf"], "TEXT", ["nan", "inf"]),
     (["1", "x", "2"], "TEXT", ["1", "x", "2"]),
     (["1", "", "2"], "INTEGER", [1, None, 2]),
+    (["1", "NA", "  "], "INTEGER", [1, None, None]),
+    (["NA", "a"], "TEXT", ["NA", "a"]),
     (["", ""], "TEXT", [None, None]),
     (['""', "a"], "TEXT", [None, "a"]),
+    (["TRUE", "false"], "BOOLEAN", [1, 0]),
+    (["yes", "no"], "TEXT", ["yes", "no"]),
+    (["2024-02-29"], "TEXT", ["2024-02-29"]),
+    (["31/12/2024", "1/2/2024"], "TEXT", ["2024-12-31", "2024-02-01"]),
+    (["1/2/2024"], "TEXT", ["1/2/2024"]),
 ]
 
 
-async def test_a_new_table_gets_only_types_that_lose_nothing(path: Path, db: sqlite3.Connection) -> None:
+async def test_a_new_table_gets_the_types_that_lose_nothing(path: Path, db: sqlite3.Connection) -> None:
     found = []
     for fields, *_ in TYPES:
         table = f"new{len(found)}"
@@ -97,7 +106,7 @@ async def test_a_new_table_gets_only_types_that_lose_nothing(path: Path, db: sql
 
 @pytest.mark.parametrize(
     ("parts", "kind"),
-    [(["1", "9007199254740993", "1", "1.5"], "TEXT"), (["1.5", "1"], "REAL"), (["1", "x", "1"], "TEXT")],
+    [(["1", "9007199254740993", "1", "1.5"], "TEXT"), (["1.50", "1"], "REAL"), (["1", "x", "1"], "TEXT")],
 )
 async def test_a_type_holds_for_rows_far_apart(path: Path, parts: list[str], kind: str) -> None:
     done = await imported(path, "new", "v\n" + "".join(f"{part}\n" * 2_000 for part in parts))
@@ -105,12 +114,12 @@ async def test_a_type_holds_for_rows_far_apart(path: Path, parts: list[str], kin
 
 
 async def test_quotes_line_ends_and_a_mark_are_understood(path: Path, db: sqlite3.Connection) -> None:
-    await imported(path, "new", '\ufeffa;"b c"\r\n"x;""y""\r\nz";1\r\n\r\nlast;2', CsvFormat(";"))
+    await imported(path, "new", '\ufeffa;"b c"\r\n"x;""y""\r\nz";1\r\n\r\nlast;2', Written(";"))
     assert db.execute('SELECT a, "b c" FROM new').fetchall() == [('x;"y"\r\nz', 1), ("last", 2)]
 
 
 async def test_without_a_header_the_columns_are_numbered(path: Path, db: sqlite3.Connection) -> None:
-    await imported(path, "new", "1\tx\n2\ty\n", CsvFormat("\t", header=False))
+    await imported(path, "new", "1\tx\n2\ty\n", Written("\t", header=False))
     assert db.execute("SELECT c1, c2 FROM new").fetchall() == [(1, "x"), (2, "y")]
 
 
@@ -135,15 +144,15 @@ async def test_full_text_search_takes_rows(path: Path, db: sqlite3.Connection) -
 
 WRONG = [
     ("", "bad_csv: there are no rows"),
-    ("a,b\n3,x\n4\n", "bad_csv: row 2, line 3: it has 1 fields, and the first row has 2"),
+    ("a,b\n3,x\n4,y,z\n", "bad_csv: row 2, line 3: it has 3 fields, and there are 2 columns"),
     ('a,b\n3,"x\ny"\n1,z\n', "constraint: row 2, line 4: SQLite refuses it (SQLITE_CONSTRAINT"),
-    ('a,b\n3,"x', "bad_csv: unexpected end of data"),
-    ('a,b\n3,x\n4,"y"z\n', "bad_csv: row 1, line 3: ',' expected after '\"'"),
+    ('a,b\n3,"x', "bad_csv: "),
+    ('a,b\n3,x\n4,"y"z\n', "bad_csv: row 2, line 3: ',' expected after '\"'"),
     ("a,c\n1,2\n", "bad_csv: the table has no such column as the first row names:"),
-    ("a,A\n1,2\n", "bad_csv: the first row names a column twice"),
-    ("a,\n1,2\n", "bad_csv: the first row names a column with nothing"),
+    ("a,A\n1,2\n", "bad_csv: the table has no such column as the first row names:"),
+    ("a,\n1,2\n", "bad_csv: the table has no such column as the first row names:"),
     ("a,b\nx,y\n", "bad_value: row 1, line 2: SQLite refuses it (SQLITE_MISMATCH)"),
-    ("a,b\n3,x\n4,\ud800\n", "bad_parameters: row 2, line 3: a text holds half of a surrogate pair"),
+    ("a,b\n3,x\n4,\ud800\n", "bad_csv: the text holds half of a surrogate pair"),
 ]
 
 
@@ -153,7 +162,7 @@ async def test_what_does_not_fit_is_refused_with_its_row(path: Path) -> None:
 
 
 async def test_without_a_header_the_number_of_fields_must_be_that_of_the_columns(path: Path) -> None:
-    error = await refused(path, "t", "1,2,3\n", CsvFormat(header=False))
+    error = await refused(path, "t", "1,2,3\n", Written(header=False))
     lines = error.splitlines()
     assert lines[0] == "bad_csv: the first row has 3 fields, and the table 2 columns:"
     assert lines[2] == "columns of the table: a, b"
@@ -166,7 +175,7 @@ async def test_tables_that_take_no_rows_are_refused(path: Path) -> None:
 
 async def test_a_field_beyond_the_limit_is_refused(path: Path) -> None:
     assert "field larger than field limit" in await refused(
-        path, "t", "a,b\n3," + "x" * 2_000, CsvFormat(field_bytes=1_000)
+        path, "t", "a,b\n3," + "x" * 2_000, Written(field_bytes=1_000)
     )
 
 
@@ -178,9 +187,10 @@ async def test_an_import_is_stopped_when_its_time_is_over(path: Path, db: sqlite
 
 @pytest.mark.parametrize("second", ["a\nx\n", "a,b\n1,2\n"])
 async def test_a_file_that_is_changed_while_it_is_read_is_refused(path: Path, second: str) -> None:
-    texts = iter([open_text("a\n1\n"), open_text(second)])
+    first = open_text("a\n1\n")
+    texts = iter([first, first, open_text(second)])
     async with opened(path) as database:
-        work = partial(importing.import_csv, Import("new", lambda: next(texts)(), CsvFormat()), Consent())
+        work = partial(importing.import_csv, Import("new", lambda: next(texts)(), Written()), Consent())
         with pytest.raises(SqlError, match="the file was changed while it was imported"):
             await write(database, work)
 
@@ -192,14 +202,15 @@ from pathlib import Path
 from servers.sqlite.engine.deadline import Limits
 from servers.sqlite.write import importing
 from servers.common.sql.write.consent import Consent
-from servers.common.sql.write.csvs import CsvFormat, open_file
-from servers.common.sql.write.imports import Import
+from servers.common.sql.importing.files import open_file
+from servers.common.sql.importing.imports import Import
+from servers.common.sql.importing.tables import Written
 from servers.sqlite.write.session import write
 from tests.servers.sqlite.writing import opened
 
 async def main(path):
     async with opened(path, Limits(seconds=100)) as database:
-        wanted = Import("new", open_file(path.parent, "large.csv"), CsvFormat())
+        wanted = Import("new", open_file(path.parent, "large.csv"), Written())
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         done = await write(database, partial(importing.import_csv, wanted, Consent()))
         print(done.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)

@@ -178,6 +178,32 @@ async def test_a_csv_is_a_text_or_a_file_of_the_operators_directory(path: Path, 
     assert no_files.startswith("refused: this server has no directory of files")
 
 
+async def test_a_preview_says_what_an_import_would_do_and_changes_nothing(path: Path, db: sqlite3.Connection) -> None:
+    async with inside("--allow-write", path) as peer:
+        text = await peer.text("import_csv", table_name="new", csv="a;b\n1,5;x\n2;\n", preview=True)
+    assert text.startswith("preview, nothing was changed: 2 rows would go into a new table; ")
+    lines = text.splitlines()
+    assert lines[3] == 'columns ["a REAL","b TEXT"]'
+    assert 'delimiter ";"; row 1 names the columns' in lines[4]
+    assert lines[-4:-1] == ["first rows", '["1.5","x"]', '["2",null]']
+    assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'new'").fetchone() == (0,)
+
+
+async def test_what_a_client_gives_of_a_file_is_taken(path: Path, db: sqlite3.Connection, tmp_path: Path) -> None:
+    (tmp_path / "old.txt").write_bytes("note\n'zip'~'caf\xe9'\n'7'~'-'\n".encode("cp1252"))
+    given = {"header": 2, "delimiter": "~", "quote": "'", "encoding": "cp1252", "nulls": ["-"], "types": ["zip=text"]}
+    async with inside("--allow-write", "--files", tmp_path, path) as peer:
+        await peer.text("import_csv", table_name="new", file="old.txt", **given)
+    assert db.execute("SELECT typeof(zip), café FROM new").fetchall() == [("text", None)]
+
+
+async def test_a_table_is_named_alike_in_all_tools_and_the_older_name_is_taken(path: Path) -> None:
+    async with inside("--allow-write", path) as peer:
+        for name in ("table_name", "table"):
+            assert "1 row imported" in await peer.text("import_csv", **{name: f"by_{name}"}, csv="a\n1\n")
+            assert "a INTEGER" in await peer.text("describe_table", **{name: f"by_{name}"})
+
+
 # The user is asked
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.write.csvs import open_file
+from servers.common.sql.importing.files import open_file
 
 
 def test_no_name_leads_out_of_the_directory_of_files(tmp_path: Path) -> None:

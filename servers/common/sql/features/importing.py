@@ -1,0 +1,70 @@
+"""The tool that puts the rows of a file into a table."""
+
+from functools import partial
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from shared import Features
+
+from ..dialect import Dialect
+from ..errors import SqlError
+from ..importing.files import Opener, open_file, open_text
+from ..importing.imports import Import, format_import
+from ..importing.tables import Written
+from .context import Ctx, DatabaseArgument, Opened, TableName
+from .writing import check_writes, require_files, run_agreed
+
+
+def declare(dialect: Dialect) -> Features[Opened]:
+    """The tool, in the words of one kind of database. It is there where a database may be changed."""
+    features = Features[Opened]()
+
+    @features.tool(title="Import CSV", unavailable=check_writes(dialect), destructive=False, task="optional")
+    @dialect.fill_words
+    async def import_csv(
+        ctx: Ctx,
+        table_name: Annotated[TableName, Field(description="where the rows go; made where it is not there")],
+        csv: Annotated[str | None, Field(description="the CSV itself")] = None,
+        file: Annotated[
+            str | None,
+            Field(description="instead of csv: name of a file in the operator's directory, also .tsv or .xlsx"),
+        ] = None,
+        preview: Annotated[bool, Field(description="say what would be done, and change nothing")] = False,
+        types: Annotated[
+            list[Annotated[str, Field(pattern="=")]] | None,
+            Field(description="NAME=TYPE of columns: text, integer, decimal, date, date dmy, timestamp, boolean"),
+        ] = None,
+        header: Annotated[
+            bool | int | None, Field(description="whether a row names the columns, or its line")
+        ] = None,
+        delimiter: Annotated[str | None, Field(pattern=r'^[^"\r\n]$')] = None,
+        quote: Annotated[str | None, Field(pattern=r"^[^\r\n]?$", description="empty: there are no quotes")] = None,
+        decimal: Annotated[Literal[".", ","] | None, Field(description="mark of decimals")] = None,
+        nulls: Annotated[list[str] | None, Field(description="fields that are NULL in every column")] = None,
+        encoding: str | None = None,
+        sheet: Annotated[str | None, Field(description="of a workbook")] = None,
+        database: DatabaseArgument = None,
+    ) -> str:
+        """Put the rows of a file into a table, all or none; makes the table where there is none.
+
+        What is not given is seen from the file, and said. {numbers} for numbers; 007, phone numbers and mixed columns stay {text}.
+        """  # noqa: E501 - clients are told the line as it is
+        form = Written(
+            delimiter, quote, encoding, header, decimal, nulls, types or (), sheet, ctx.state.settings.max_value
+        )
+        what, opener = _open_source(ctx, csv, file, table_name)
+        act = partial(ctx.state.databases.get(database).import_csv, Import(table_name, opener, form, preview))
+        # The user is asked about all of it, and shown `what`.
+        return format_import(await run_agreed(ctx, ctx.state.databases.get(database), what, act, csv, form))
+
+    return features
+
+
+def _open_source(ctx: Ctx, csv: str | None, file: str | None, table: str) -> tuple[str, Opener]:
+    """What is imported, in words, and what opens it."""
+    if csv is not None and file is None:
+        return f"import a CSV into {table}", open_text(csv)
+    if file is not None and csv is None:
+        return f"import {file} into {table}", open_file(require_files(ctx), file)
+    raise SqlError("bad_csv", "give either csv or file")

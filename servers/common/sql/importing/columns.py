@@ -1,0 +1,244 @@
+"""What the columns of a file are: decided over all rows, never by the first ones alone.
+
+A column keeps every way to read it until a field contradicts. Which decimal mark a file has is decided at its end, by
+the columns that can be read in one way only. What can be read in two ways, and nothing decides, stays text.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+from servers.common.sql.errors import SqlError
+from servers.common.sql.importing.readings import (
+    ALL,
+    ANSWERS,
+    BOOLEAN,
+    BY_MARK,
+    DATE,
+    DATES,
+    DAY_FIRST,
+    INTEGER,
+    MONTH_FIRST,
+    NULL_MARKS,
+    NUMBERS,
+    POINT,
+    SEPARATOR,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    YEAR_FIRST,
+    ZEROS,
+    Kind,
+    Reading,
+    join,
+)
+
+_MIXED = 0.5
+"""The share of fields that are like numbers, from which a column of text is said to be mixed."""
+_LIKE_NUMBER = re.compile(r"[ \d.,'’+()/:eE-]*\d[ \d.,'’+()/:eE-]*", re.ASCII)
+_REASONS: Sequence[tuple[re.Pattern[str], str]] = (
+    (re.compile(r" *[+-]?0\d.*", re.ASCII), "leading zeros"),
+    (re.compile(r" *\+[\d ()/.-]+", re.ASCII), "a plus sign, as of phone numbers"),
+    (re.compile(r" *[+-]?\d{16,} *", re.ASCII), "more digits than a number keeps"),
+    (re.compile(r".*", re.DOTALL), "mixed with text"),
+)
+_LONG_FIELD = 20
+"""Characters that no double has, with a point and the separator, where it is written as short as possible."""
+_LONG = re.compile(r"[1-9](?:\.?\d){17}", re.ASCII)
+_BARE_EXPONENT = re.compile(rf"(?:^|{SEPARATOR}) *-?\d+[eE]\d", re.ASCII)
+_SHOWN = 30
+"""Characters of a field that is shown."""
+
+_BY_NAME: Mapping[str, tuple[Kind, Sequence[Reading]]] = {
+    "text": ("text", ()),
+    "integer": ("integer", (ZEROS,)),
+    "decimal": ("decimal", (ZEROS,)),
+    "date": ("date", (DATE, YEAR_FIRST, DAY_FIRST, MONTH_FIRST)),
+    "date dmy": ("date", (DAY_FIRST,)),
+    "date mdy": ("date", (MONTH_FIRST,)),
+    "timestamp": ("timestamp", (TIMESTAMP,)),
+    "timestamptz": ("timestamptz", (TIMESTAMPTZ,)),
+    "boolean": ("boolean", (BOOLEAN, ANSWERS)),
+}
+_SYNONYMS = {"real": "decimal", "numeric": "decimal", "bigint": "integer"}
+
+
+N = TypeVar("N", str, None)
+
+
+class Column(NamedTuple):
+    """What a column of a file is."""
+
+    name: str
+    kind: Kind = "text"
+    reading: Reading | None = None
+    """How its fields are read; None for text."""
+    nulls: frozenset[str] = frozenset({""})
+    """The fields that mean no value."""
+    note: str = ""
+    """Why it stays text though it looks like numbers or dates, or what reading it changes."""
+
+    def convert(self, fields: Sequence[str], null: N) -> list[str | N]:
+        """Return the fields in the form that engines read, with `null` for no value."""
+        nulls = self.nulls
+        if self.reading is None or self.reading.rewrite is None:
+            return [null if field in nulls else field for field in fields]
+        rewrite = self.reading.rewrite
+        return [null if field in nulls else rewrite(field) for field in fields]
+
+
+class ColumnSurvey:
+    """What the fields of one column can be, so far."""
+
+    def __init__(self, nulls: frozenset[str] | None) -> None:
+        """`nulls` are the marks that the client gives, which count in columns of text, too."""
+        self.is_empty = True
+        """Whether every field so far means no value."""
+        self.marks: dict[str, int] = {}
+        """How often each field that means no value was seen, besides the empty one."""
+        self.readings: Sequence[Reading] = ALL
+        self._marks = NULL_MARKS if nulls is None else nulls
+        self._given = frozenset({""}) if nulls is None else nulls | {""}
+        self._has_point = self._has_bare_exponent = self._is_long = False
+        self._contradiction = ""
+
+    def look(self, fields: Sequence[str], first_row: int) -> None:
+        """Take more fields into account, the first of which is of `first_row`."""
+        if not self.readings:
+            return
+        joined = join(fields)
+        readings = self._matching(fields, joined)
+        kept = fields
+        if not readings:
+            kept = [field for field in fields if field.strip() and field.strip() not in self._marks]
+            joined = join(kept) if kept else ""
+            readings = self._matching(kept, joined) if kept else self.readings
+        if any(map(_is_chosen, self.readings)) and not any(map(_is_chosen, readings)):
+            self._contradiction = self._explain(fields, kept, first_row)
+        if not readings:
+            self.readings = ()
+            self.is_empty = False
+            self.marks.clear()
+            return
+        if kept is not fields:
+            for field in sorted(set(fields).difference(kept, {""}), key=fields.index):
+                self.marks[field] = self.marks.get(field, 0) + fields.count(field)
+        if len(joined) > len(kept):
+            self.is_empty = False
+            self.readings = readings
+            self._look_at_digits(kept, joined)
+
+    def _matching(self, fields: Sequence[str], joined: str) -> Sequence[Reading]:
+        # A field that holds the separator would be taken for two.
+        if joined.count(SEPARATOR) != len(fields):
+            return ()
+        matching: set[Reading] = set()
+        for reading in self.readings:
+            if reading not in matching and reading.matches(fields, joined):
+                matching |= {reading, *reading.wider}
+        return (
+            self.readings if len(matching) == len(self.readings) else [*filter(matching.__contains__, self.readings)]
+        )
+
+    def _look_at_digits(self, fields: Sequence[str], joined: str) -> None:
+        self._has_point = self._has_point or "." in joined
+        if not self._has_point and ("e" in joined or "E" in joined):
+            self._has_bare_exponent = self._has_bare_exponent or _BARE_EXPONENT.search(joined) is not None
+        # The average tells at no cost: such fields come in whole columns.
+        if not self._is_long and len(joined) > _LONG_FIELD * len(fields):
+            self._is_long = _LONG.search(joined) is not None
+
+    def _explain(self, fields: Sequence[str], kept: Sequence[str], first_row: int) -> str:
+        """Which field makes the column text, and why; "" where it was like text anyway."""
+        unlike = [field for field in kept if not _LIKE_NUMBER.fullmatch(field)]
+        if self.is_empty and len(unlike) > len(kept) * _MIXED:
+            return ""
+        before = [*filter(_is_chosen, self.readings)]
+        wrong = next(
+            (one for one in kept if not any(reading.matches([one], join([one])) for reading in before)),
+            next(iter(unlike), kept[0]),
+        )
+        reason = next(words for pattern, words in _REASONS if pattern.fullmatch(wrong))
+        return f"{reason}: {shorten(wrong)!r} in row {first_row + fields.index(wrong):,}"
+
+    @property
+    def sure_mark(self) -> str | None:
+        """The decimal mark without which the column is no number; None where it tells nothing of that."""
+        if INTEGER in self.readings:
+            return None
+        marks = [mark for mark, readings in BY_MARK.items() if any(one in self.readings for one in readings)]
+        return marks[0] if len(marks) == 1 else None
+
+    def decide(self, name: str, mark: str, wanted: str | None) -> Column:
+        """Return what the column is where decimals have `mark`, "" where nobody knows.
+
+        `wanted` is the type that the client gives. Raises SqlError where the column can't be read so.
+        """
+        nulls = self._given | self.marks.keys()
+        if wanted is not None:
+            return self._decide_as_wanted(name, mark, wanted, nulls)
+        if self.is_empty or not self.readings:
+            return Column(name, nulls=self._given, note=self._contradiction)
+        reading, note = self._choose(mark)
+        if reading is None:
+            return Column(name, nulls=self._given, note=note or self._contradiction)
+        return Column(name, reading.kind, reading, nulls, note)
+
+    def _choose(self, mark: str) -> tuple[Reading | None, str]:
+        """The best reading, and a note."""
+        if any(reading in self.readings for reading in NUMBERS):
+            return self._choose_number(mark)
+        if DAY_FIRST in self.readings and MONTH_FIRST in self.readings:
+            return None, "dates whose day and month can't be told apart: give the type date dmy or date mdy"
+        return next((one for one in (BOOLEAN, *DATES) if one in self.readings), None), ""
+
+    def _choose_number(self, mark: str) -> tuple[Reading | None, str]:
+        by_mark = {one: [*filter(self.readings.__contains__, readings)] for one, readings in BY_MARK.items()}
+        if not mark and POINT not in self.readings and all(by_mark.values()):
+            return None, "1,234 may be 1234 or 1.234: give decimal"
+        reading = (by_mark.get(mark or ".") or by_mark["."] or by_mark[","])[0]
+        if reading.kind == "decimal" and self._has_bare_exponent and not self._has_point:
+            return None, "codes or numbers, such as 1e5"
+        return reading, "decimals of more than 17 digits" if reading.kind == "decimal" and self._is_long else ""
+
+    def _decide_as_wanted(self, name: str, mark: str, wanted: str, nulls: frozenset[str]) -> Column:
+        kind, others = _BY_NAME[_SYNONYMS.get(wanted, wanted)]
+        if kind == "text":
+            return Column(name, nulls=self._given)
+        numbers = [one for one in BY_MARK[mark or "."] if one.kind == kind or kind == "decimal"]
+        for reading in (*(numbers if kind in ("integer", "decimal") else ()), *others):
+            if reading in self.readings:
+                return Column(name, kind, reading, nulls)
+        quoted = [f"column {name}", *filter(None, [self._contradiction])]
+        raise SqlError("bad_csv", f"a column can't be read as {wanted}", quoted=quoted)
+
+
+def _is_chosen(reading: Reading) -> bool:
+    """Whether a column is read so without being asked."""
+    return reading not in (ZEROS, ANSWERS)
+
+
+def find_mark(surveys: Iterable[ColumnSurvey], given: str | None, delimiter: str) -> str:
+    """Return the decimal mark of a file; "" where nothing decides, or each column must by itself."""
+    if given is not None:
+        return given
+    sure = {survey.sure_mark for survey in surveys} - {None}
+    if len(sure) == 1:
+        return sure.pop() or ""
+    # Fields between commas have decimal commas in quotes only, which nobody writes.
+    return "." if not sure and delimiter == "," else ""
+
+
+def parse_types(types: Iterable[str]) -> dict[str, str]:
+    """Return the types that a client gives, as `zip=text`, by the names of columns in lower case. Raises SqlError."""
+    parsed: dict[str, str] = {}
+    for given in types:
+        name, _, kind = given.rpartition("=")
+        parsed[name.strip().lower()] = wanted = kind.strip().lower()
+        if _SYNONYMS.get(wanted, wanted) not in _BY_NAME:
+            raise SqlError("bad_csv", "a column has no such type", f"There are: {', '.join(_BY_NAME)}.", [given])
+    return parsed
+
+
+def shorten(field: str) -> str:
+    """Return a field as an answer shows it."""
+    return field if len(field) <= _SHOWN else f"{field[:_SHOWN]}…"

@@ -1,0 +1,176 @@
+"""How a text separates its fields, seen from its first lines: the delimiter, the quotes, and what escapes those.
+
+The delimiter is the one by which most lines have the same number of fields, whose fields hold no other delimiter.
+"""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple, Protocol
+
+DELIMITERS = (",", "\t", ";", "|")
+NO_DELIMITER = "\x1f"
+"""Of a text with one column, whose fields may hold any delimiter."""
+_ROWS = 500
+_LEAST, _MOST, _SURE = 0.3, 0.8, 0.9
+_FEW = 3
+_NUMBER = re.compile(r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?")
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
+_LEADING_COMMENTS = re.compile(r"\A(?:#[^\r\n]*(?:\r\n|\r|\n)){2,}")
+_FOREIGN = {delimiter: re.compile(f"[{''.join(DELIMITERS).replace(delimiter, '')}]") for delimiter in DELIMITERS}
+
+Rows = Sequence[Sequence[str]]
+
+
+class RowReader(Iterator[list[str]], Protocol):
+    """What gives rows, as a reader of `csv` does."""
+
+    @property
+    def line_num(self) -> int:
+        """How many lines were read."""
+
+
+class Dialect(NamedTuple):
+    """How the fields of a line are told apart."""
+
+    delimiter: str = ","
+    quote: str = '"'
+    """What stands around a field that holds a delimiter; "" where nothing does."""
+    escape: str = ""
+    """What stands before a quote within a field, besides another quote."""
+    skips_blanks: bool = False
+    """Whether blanks after a delimiter belong to no field."""
+
+    def read(self, lines: Iterable[str]) -> RowReader:
+        """Return a reader of rows. It raises csv.Error."""
+        return csv.reader(
+            lines,
+            delimiter=self.delimiter,
+            quotechar=self.quote or None,
+            quoting=csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE,
+            escapechar=self.escape or None,
+            skipinitialspace=self.skips_blanks,
+            strict=True,
+        )
+
+    def __str__(self) -> str:
+        names = {"\t": "delimiter tab", " ": "delimiter blanks", NO_DELIMITER: "one column"}
+        parts = [names.get(self.delimiter, f'delimiter "{self.delimiter}"')]
+        if self.quote != '"':
+            parts.append(f"quotes {self.quote}" if self.quote else "no quotes")
+        if self.escape:
+            parts.append(f"quotes escaped by {self.escape}")
+        if self.skips_blanks and self.delimiter != " ":
+            parts.append("blanks after it dropped")
+        return ", ".join(parts)
+
+
+def read_separator_line(text: str) -> str | None:
+    """Return the delimiter that a first line such as `sep=;` names, or None."""
+    match = _SEPARATOR_LINE.match(text)
+    return match[1] if match else None
+
+
+def sniff(text: str, *, whole: bool, delimiter: str | None, quote: str | None) -> Dialect:
+    """Return the dialect of a text from its first lines, which are all of it where they are the `whole`.
+
+    What the client gives as `delimiter` and `quote` is kept.
+    """
+    text = _LEADING_COMMENTS.sub("", text)
+    candidates = DELIMITERS if delimiter is None else (delimiter,)
+    best, most = Dialect(delimiter or ","), 0.0
+    for one in candidates:
+        dialect, rows = _read_quoted(text, one, quote, whole)
+        score = _score(rows, one)
+        if score > most:
+            best, most = dialect, score
+    if delimiter is not None:
+        best, _ = _read_quoted(text, delimiter, quote, whole)
+    elif most < _LEAST:
+        best, rows = _read_quoted(text, " ", quote, whole)
+        if not _is_table(rows):
+            best, rows = _read_quoted(text, ",", quote, whole)
+            if rows and len(rows[0]) <= 1:
+                best = best._replace(delimiter=NO_DELIMITER, skips_blanks=False)
+    return best
+
+
+def _read_quoted(text: str, delimiter: str, quote: str | None, whole: bool) -> tuple[Dialect, Rows]:
+    """The first way to quote by which the text can be read, and its rows."""
+    first = Dialect(delimiter, skips_blanks=delimiter == " ")
+    if quote is not None:
+        ways = [first._replace(quote=quote)]
+    else:
+        escaped = [first._replace(escape="\\")] if '\\"' in text else []
+        edge = rf"(?:^|$|{re.escape(delimiter)})"
+        has_single = '"' not in text and re.search(rf"{edge}'[^'\n]*'{edge}", text, re.MULTILINE) is not None
+        ways = [*escaped, *([first._replace(quote="'")] if has_single else []), first, first._replace(quote="")]
+    for way in ways:
+        # Where a blank stands before a quote, it is none of the field.
+        for dialect in dict.fromkeys((way, way._replace(skips_blanks=True))):
+            rows = _try(text, dialect, whole)
+            if rows is not None and (way.quote or quote is not None or _has_no_quotes(rows)):
+                return _skip_blanks(dialect, rows, text, whole)
+    return first, []
+
+
+def _has_no_quotes(rows: Rows) -> bool:
+    """Whether quotes in the fields of a table are none, rather than a mistake."""
+    is_quoted = any(len(field) > 1 and field[0] == field[-1] == '"' for row in rows for field in row)
+    return not is_quoted and len(rows) > _FEW and len({*map(len, rows)}) == 1 < len(rows[0])
+
+
+def _skip_blanks(dialect: Dialect, rows: Rows, text: str, whole: bool) -> tuple[Dialect, Rows]:
+    inner = [field for row in rows for field in row[1:] if field]
+    if dialect.skips_blanks or dialect.delimiter == "\t" or not inner:
+        return dialect, rows
+    if sum(field[0] == " " for field in inner) < len(inner) * _SURE:
+        return dialect, rows
+    dialect = dialect._replace(skips_blanks=True)
+    return dialect, _try(text, dialect, whole) or rows
+
+
+def _try(text: str, dialect: Dialect, whole: bool) -> Rows | None:
+    """The first rows; None where the text is not written so."""
+    rows, error = read_rows(dialect.read(io.StringIO(text, newline="")), _ROWS)
+    # The last field of a part may be cut. But where a quote is none, the field after it holds most of the text.
+    if error is not None and (whole or sum(len(field) + 1 for row in rows for field in row) * 2 < len(text)):
+        return None
+    return [row for row in rows if row]
+
+
+def read_rows(reader: RowReader, count: int) -> tuple[list[list[str]], csv.Error | None]:
+    """Return the next rows, and the error that ended them early."""
+    rows: list[list[str]] = []
+    try:
+        for row in islice(reader, count):
+            rows.append(row)  # noqa: PERF402 - what was read before an error is kept
+    except csv.Error as error:
+        return rows, error
+    return rows, None
+
+
+def _score(rows: Rows, delimiter: str) -> float:
+    """How well a delimiter explains the rows, from 0 to 1."""
+    widths = Counter(map(len, rows))
+    if not widths:
+        return 0.0
+    width, count = max(widths.items(), key=lambda item: (item[1], item[0]))
+    if width == 1 or (len(rows[0]) == 1 and count < len(rows) * 2 * _LEAST):
+        return 0.0
+    fields = [field for row in rows for field in row if field]
+    foreign = _FOREIGN.get(delimiter) or _FOREIGN[","]
+    clean = sum(foreign.search(field) is None or _NUMBER.fullmatch(field) is not None for field in fields)
+    return count / len(rows) * clean / max(len(fields), 1)
+
+
+def _is_table(rows: Rows) -> bool:
+    """Whether what blanks separate is a table, with numbers in it, rather than prose."""
+    widths = Counter(map(len, rows))
+    width, count = max(widths.items(), key=lambda item: item[1], default=(1, 0))
+    fields = [field for row in rows[1:] for field in row]
+    numbers = sum(_NUMBER.fullmatch(field) is not None for field in fields)
+    return width > 1 and count >= len(rows) * _MOST and numbers * 4 >= max(len(fields), 1)

@@ -1,0 +1,68 @@
+"""Where rows to import come from: a text that a client sends, or a file in the operator's directory.
+
+A client names files in that directory, and nothing else: no path leads out. Nothing of a name but the last part is
+followed, so a link in the directory is no way out either.
+"""
+
+import io
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from servers.common.files.directories import entry_in, open_directory, open_to_read
+from servers.common.sql.errors import SqlError
+
+Opener = Callable[[], AbstractContextManager[BinaryIO]]
+"""Opens the bytes at their beginning."""
+
+
+def open_text(text: str) -> Opener:
+    """Return what opens a text as UTF-8. Raises SqlError for one that UTF-8 can't carry."""
+    try:
+        return partial(io.BytesIO, text.encode())
+    except UnicodeEncodeError:
+        raise SqlError("bad_csv", "the text holds half of a surrogate pair, which UTF-8 can't carry") from None
+
+
+def open_file(directory: Path, name: str) -> Opener:
+    """Return what opens a file in the operator's directory. It raises SqlError."""
+    return partial(_open_file, directory, name)
+
+
+# Whoever reads it opens it, and closes it: the caller may be gone by then, and the descriptor another's.
+@contextmanager
+def _open_file(directory: Path, name: str) -> Iterator[BinaryIO]:
+    with open_named(directory, name) as descriptor, open(descriptor, "rb", closefd=False) as file:
+        yield file
+
+
+@contextmanager
+def open_named(directory: Path, name: str) -> Iterator[int]:
+    """A descriptor of the regular file called `name`, to read from. Raises SqlError."""
+    if not name or name in (".", "..") or any(character in "/\\:\0" for character in name):
+        raise SqlError("bad_file", "a file is given by its name alone, without any directory")
+    try:
+        with open_directory(directory, listed=False) as inside:
+            handle = open_to_read(entry_in(inside, name))
+    except FileNotFoundError:
+        raise SqlError("not_found", "there is no file of that name in the directory of files") from None
+    except (OSError, ValueError):
+        raise SqlError("bad_file", "the file can't be opened") from None
+    try:
+        if not stat.S_ISREG(handle.stat.st_mode):
+            raise SqlError("bad_file", "it is not a regular file")
+        yield handle.descriptor
+    finally:
+        os.close(handle.descriptor)
+
+
+def measure(file: BinaryIO) -> tuple[int, Callable[[], int]]:
+    """Return the bytes of a file that was just opened, and what says how many of them have been read."""
+    if isinstance(file, io.BytesIO):
+        return file.getbuffer().nbytes, file.tell
+    descriptor = file.fileno()
+    return os.fstat(descriptor).st_size, partial(os.lseek, descriptor, 0, os.SEEK_CUR)

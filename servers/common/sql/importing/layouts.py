@@ -1,0 +1,188 @@
+"""Where the rows of a file begin, how wide they are, and whether the first one names the columns.
+
+A row names columns where it is unlike the rows below: text above numbers or dates, or text that does not come again.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from servers.common.sql.errors import SqlError
+from servers.common.sql.importing.readings import NULL_MARKS
+
+_TYPED = re.compile(
+    r"[ $€£]*[+-]?\d[\d.,'’]*(?:[eE][+-]?\d+)?[ %€]*|[+-]?\.\d+"
+    r"|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]\d.*)?|(?i:true|false)"
+)
+"""A number, perhaps of money or percent, a date or a boolean."""
+_YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}|21[0-9]{2}")
+_TITLES = 50
+"""Lines that may stand above a table."""
+_COMPARED = 200
+_EVIDENT = 3
+"""Rows of another width than the first one that say that it is no row of theirs, or names all columns but one."""
+# How much the fields of the first row say for names, above columns with values: without a name, as pandas writes an
+# index; a number; a text that comes again below; another text, and one above numbers or dates.
+_WEIGHTS = {"none": 2.0, "typed": -1.25, "again": -1.0, "text": 0.25}
+_ABOVE_TYPED = 1.0
+_COMMENT = "#"
+
+Rows = Sequence[Sequence[str]]
+
+
+class Layout(NamedTuple):
+    """Where the table is in the rows of a file."""
+
+    names: Sequence[str] | None
+    """As the file has them; None where no row names the columns."""
+    skipped: int
+    """Rows above the first one of the table, with the one that names the columns and empty lines."""
+    width: int
+    has_comments: bool
+    """Whether rows that begin with # and are shorter than others are comments."""
+    words: Sequence[str]
+    """What was decided, and why."""
+
+
+def find_layout(rows: Rows, header: bool | int | None, known: Iterable[str]) -> Layout:
+    """Return where the table is in a file whose first rows these are, with empty lines as rows of no field.
+
+    `header` is what the client says: whether a row names the columns, or the number of that line. `known` are the
+    columns of the table that takes the rows. Raises SqlError where there are no rows.
+    """
+    width = _usual_width(rows)
+    if width == 0:
+        raise SqlError("bad_csv", "there are no rows")
+    has_comments = rows[0][:1] != [] and rows[0][0].startswith(_COMMENT)
+    first, words = _find_first(rows, header, width, has_comments)
+    data = [row for row in rows[first + 1 :] if row and not _is_comment(row, width, has_comments)]
+    names, why = rows[first], ""
+    if header is None:
+        is_header, why = _is_header(names, data, {name.lower() for name in known})
+    else:
+        is_header, why = header is not False, "as asked"
+    words.append(f"row {first + 1:,} names the columns ({why})" if is_header else f"no row names the columns ({why})")
+    if not is_header:
+        return Layout(None, first, max(map(len, map(_trimmed, rows[first:]))), has_comments, words)
+    if has_comments and names[0].startswith(_COMMENT):
+        names = [names[0].lstrip("# "), *names[1:]]
+    if width == len(names) + 1 and len(data) >= _EVIDENT and all(len(row) == width for row in data):
+        names = ["", *names]
+        words.append("its names are one less than the fields of each row, so the first column has none")
+    return Layout(names, first + 1, len(names), has_comments, words)
+
+
+def _usual_width(rows: Rows) -> int:
+    """How many fields most rows have, without empty ones at the end; the widest of those that are as many."""
+    widths = Counter(len(_trimmed(row)) for row in rows if row)
+    return max(widths.items(), key=lambda item: (item[1], item[0]), default=(0, 0))[0] or max(
+        map(len, rows), default=0
+    )
+
+
+def _find_first(rows: Rows, header: bool | int | None, width: int, has_comments: bool) -> tuple[int, list[str]]:
+    """The index of the row that is the first of the table or names its columns, and what stands above it."""
+    if header is not None and not isinstance(header, bool):
+        if not 1 <= header <= len(rows) or not rows[header - 1]:
+            raise SqlError("bad_csv", f"line {header} holds no names of columns")
+        return header - 1, []
+    titles = comments = 0
+    for index, row in enumerate(rows[:_TITLES]):
+        if has_comments and row and row[0].startswith(_COMMENT) and not _names_all(row, rows[index + 1 :], width):
+            comments += 1
+        elif row and _is_title(row, rows[index + 1 :], width):
+            titles += 1
+        elif row:
+            above = [f"{comments:,} comments"] * (comments > 0) + [f"{titles:,} lines of title"] * (titles > 0)
+            return index, [f"{' and '.join(above)} above the table left out"] * bool(above)
+    return next(index for index, row in enumerate(rows) if row), []
+
+
+def _is_title(row: Sequence[str], rest: Rows, width: int) -> bool:
+    """Whether a row above a table is no part of it: one field, a part before an empty line, or few of many fields."""
+    filled = [field for field in row if field]
+    if len(row) <= 1 < width or len(_trimmed(row)) <= 1 < width - 1 or (len(row) < width and rest[:1] == [[]]):
+        return True
+    is_other = len(row) < width or not any(_TYPED.fullmatch(field.strip()) for field in filled)
+    return len(filled) * 2 < width and is_other and sum(len(_trimmed(one)) == width for one in rest) >= _EVIDENT
+
+
+def _names_all(row: Sequence[str], rest: Rows, width: int) -> bool:
+    """Whether a row that begins with # names the columns: it has as many fields, and is the last of its kind."""
+    return len(_trimmed(row)) >= width > 1 and not any(after[0].startswith(_COMMENT) for after in rest[:1] if after)
+
+
+def _is_header(names: Sequence[str], data: Rows, known: set[str]) -> tuple[bool, str]:
+    """Whether the first row names the columns, and why."""
+    if known and 2 * len(known.intersection(name.strip().lower() for name in names)) >= len(names):
+        return True, "the table has columns of those names"
+    texts = [name for name in names if name.strip() and not _TYPED.fullmatch(name.strip())]
+    columns = [_column(data, index) for index in range(len(names))]
+    score = 0.0
+    for number, (name, fields) in enumerate(zip(names, columns, strict=True)):
+        if fields and name.strip() not in NULL_MARKS and (name or not number):
+            is_typed = all(_TYPED.fullmatch(field) for field in fields)
+            kind = (
+                "none"
+                if not name
+                else "typed"
+                if name not in texts
+                else "again"
+                if name.strip() in fields
+                else "text"
+            )
+            score += _ABOVE_TYPED if kind == "text" and is_typed else _WEIGHTS[kind]
+    years = [name for name in names if _YEAR.fullmatch(name.strip())]
+    if texts and len(years) > 1 and years == sorted(set(years)) and len(years) + len(texts) >= len(names) - 1:
+        return True, "text and years"
+    if score > 0 or (texts and not any(columns)):
+        return True, "it is unlike the rows below it"
+    return False, "it is like the rows below it" if texts else "it has no text"
+
+
+def _column(data: Rows, index: int) -> list[str]:
+    """The first fields of a column that mean something."""
+    fields = (row[index].strip() for row in data[:_COMPARED] if index < len(row))
+    return [field for field in fields if field and field not in NULL_MARKS]
+
+
+def _is_comment(row: Sequence[str], width: int, has_comments: bool) -> bool:
+    return has_comments and row[0].startswith(_COMMENT) and len(row) < width
+
+
+def _trimmed(row: Sequence[str]) -> Sequence[str]:
+    """The row without empty fields at its end."""
+    end = len(row)
+    while end and not row[end - 1]:
+        end -= 1
+    return row[:end]
+
+
+def name_columns(layout: Layout, taken: int | None = None) -> tuple[list[str], list[str]]:
+    """Return the names of all columns, and how those are called that have none, or the name of another.
+
+    `taken` is how many bytes of a name the database keeps; None where it keeps all.
+    """
+    names: list[str] = []
+    changed: list[str] = []
+    used: set[str] = set()
+    for number, given in enumerate(layout.names or [""] * layout.width, 1):
+        plain = given.strip() or f"c{number}"
+        name, copy = _cut(plain, taken), 1
+        while name.lower() in used:
+            copy += 1
+            name = _cut(plain, taken, f"_{copy}")
+        used.add(name.lower())
+        names.append(name)
+        if layout.names is not None and name != given.strip():
+            changed.append(
+                f"column {number}, {given.strip()!r}: {name}" if given.strip() else f"column {number}: {name}"
+            )
+    return names, changed
+
+
+def _cut(name: str, taken: int | None, suffix: str = "") -> str:
+    if taken is None:
+        return name + suffix
+    return name.encode(errors="replace")[: taken - len(suffix)].decode(errors="ignore") + suffix

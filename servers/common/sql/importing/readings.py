@@ -1,0 +1,142 @@
+"""How the fields of a column can be read as numbers, dates or booleans: a regular expression for each way.
+
+A reading is tried on many fields at once, joined by a character that none of them has. It loses nothing but how a
+number was written: what has leading zeros, a plus sign before an integer, or more digits than 64 bits is no number.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date
+from functools import cached_property, partial
+from typing import Literal
+
+Kind = Literal["integer", "decimal", "date", "timestamp", "timestamptz", "boolean", "text"]
+
+SEPARATOR = "\x1f"
+NULL_MARKS = frozenset(
+    "NA N/A n/a #N/A <NA> NaN nan NULL Null null None none \\N - -- . .. ?".split()  # noqa: SIM905 - it is shorter
+)
+"""What means no value in a column whose other fields are no text."""
+
+_LONG = re.compile(r"\d{19}")
+_SHORT = r"(?:0|[1-9]\d{0,14})"
+"""What is exact as a binary number, too."""
+_SMALL = r"(?:0|-?[1-9]\d{0,14})"
+_EXPONENT = r"(?:[eE](?:[+-]?[0-2]?\d{1,2}|-3[01]\d))?"
+"""What a double has room for."""
+_DATE = re.compile(r"(\d+)([./-])(\d+)\2(\d+)")
+_ISO_DATE = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
+_TIME = r"[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?"
+_DAY, _MONTH = r"(?:0?[1-9]|[12]\d|3[01])", r"(?:0?[1-9]|1[0-2])"
+
+
+class Reading:
+    """One way to read all fields of a column."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        pattern: str,
+        rewrite: Callable[[str], str] | None = None,
+        *,
+        check: Callable[[Sequence[str]], bool] | None = None,
+        wider: Sequence["Reading"] = (),
+    ) -> None:
+        self.kind = kind
+        self.rewrite = rewrite
+        """Gives a field in the form that engines read; None where it is in that form."""
+        self.wider: set[Reading] = {reading for other in wider for reading in (other, *other.wider)}
+        """What reads all that this one reads."""
+        self._pattern = pattern
+        self._check = check
+
+    def matches(self, fields: Sequence[str], joined: str) -> bool:
+        """Whether all fields that are not empty can be read so; `joined` has each with a separator after it."""
+        return self._expression.fullmatch(joined) is not None and (self._check is None or self._check(fields))
+
+    # A possessive quantifier remembers no way back, which would take memory for each field.
+    @cached_property
+    def _expression(self) -> re.Pattern[str]:
+        return re.compile(f"(?:(?: *(?:{self._pattern}) *)?{SEPARATOR})*+", re.ASCII)
+
+
+def _fit(fields: Sequence[str]) -> bool:
+    """Whether integers fit into 64 bits."""
+    return all(-(1 << 63) <= int(field) < 1 << 63 for field in fields if _LONG.search(field))
+
+
+def _exist(days: Callable[[str], str], fields: Sequence[str]) -> bool:
+    """Whether all dates are in the calendar."""
+    try:
+        for field in filter(str.strip, set(fields)):
+            date.fromisoformat(days(field))
+    except ValueError:
+        return False
+    return True
+
+
+def _iso_day(field: str) -> str:
+    return field.strip()[:10]
+
+
+def _reorder(order: Sequence[int], field: str) -> str:
+    """A date in ISO 8601; `order` has the groups of year, month and day."""
+    match = _DATE.fullmatch(field.strip())
+    if match is None:
+        raise ValueError(field)
+    year, month, day = (int(match[group]) for group in order)
+    return f"{year:04}-{month:02}-{day:02}"
+
+
+def _without(thousands: str, mark: str) -> Callable[[str], str]:
+    table = str.maketrans({**dict.fromkeys(f"{thousands}'’\u00a0\u202f"), mark: "."})
+    return lambda field: field.translate(table)
+
+
+def _numbers(mark: str, thousands: str) -> tuple[Reading, Reading, Reading]:
+    """Readings of decimals, of integers with thousands separators, and of decimals with or without those."""
+    point, comma = re.escape(mark), re.escape(thousands)
+    plain = rf"-?{_SHORT}{_EXPONENT}|[+-]?(?:(?:0|[1-9]\d*){point}\d*|{point}\d+){_EXPONENT}"
+    groups = rf"[+-]?[1-9]\d{{0,2}}(?:(?:{comma}\d{{3}})+|(?:['’\u00a0\u202f]\d{{3}})+)"
+    without = _without(thousands, mark)
+    grouped = Reading("decimal", rf"{plain}|{groups}(?:{point}\d*)?", without)
+    integers = Reading("integer", rf"{_SMALL}|{groups}", without, wider=[grouped])
+    return Reading("decimal", plain, None if mark == "." else without, wider=[grouped]), integers, grouped
+
+
+def _dates(first: str, second: str, separators: str, order: Sequence[int]) -> Reading:
+    rewrite = partial(_reorder, order)
+    pattern = rf"{first}([{separators}]){second}\1\d{{4}}" if order[0] == 4 else rf"\d{{4}}([/.]){first}\1{second}"
+    return Reading("date", pattern, rewrite, check=partial(_exist, rewrite))
+
+
+POINT, POINT_INTEGER, POINT_GROUPED = _numbers(".", ",")
+COMMA, COMMA_INTEGER, COMMA_GROUPED = _numbers(",", ".")
+INTEGER = Reading("integer", r"0|-?[1-9]\d{0,18}", check=_fit)
+SMALL = Reading("integer", _SMALL, wider=[INTEGER, POINT_INTEGER, COMMA_INTEGER, POINT, COMMA])
+"""Integers that may stand among decimals."""
+DATE = Reading("date", _ISO_DATE, check=partial(_exist, _iso_day))
+YEAR_FIRST = _dates(_MONTH, _DAY, "", (1, 3, 4))
+DAY_FIRST = _dates(_DAY, _MONTH, "./-", (4, 3, 1))
+MONTH_FIRST = _dates(_MONTH, _DAY, "/-", (4, 1, 3))
+TIMESTAMP = Reading("timestamp", f"{_ISO_DATE}(?:{_TIME})?", check=partial(_exist, _iso_day))
+TIMESTAMPTZ = Reading("timestamptz", rf"{_ISO_DATE}{_TIME}(?:Z|[+-]\d\d(?::?\d\d)?)", check=partial(_exist, _iso_day))
+BOOLEAN = Reading("boolean", "(?i:true|false)")
+# Where a client asks for them:
+ZEROS = Reading("integer", r"[+-]?\d{1,18}")
+ANSWERS = Reading("boolean", "(?i:true|false|yes|no|t|f|y|n|on|off|[01])")
+
+DATES = (DATE, TIMESTAMP, TIMESTAMPTZ, YEAR_FIRST, DAY_FIRST, MONTH_FIRST)
+BY_MARK = {
+    ".": (SMALL, INTEGER, POINT_INTEGER, POINT, POINT_GROUPED),
+    ",": (SMALL, INTEGER, COMMA_INTEGER, COMMA, COMMA_GROUPED),
+}
+"""The readings of numbers with each decimal mark, the narrowest first."""
+NUMBERS = (SMALL, INTEGER, POINT_INTEGER, COMMA_INTEGER, POINT, COMMA, POINT_GROUPED, COMMA_GROUPED)
+"""All of them, each before what reads all that it does."""
+ALL: tuple[Reading, ...] = (*NUMBERS, ZEROS, BOOLEAN, ANSWERS, *DATES)
+
+
+def join(fields: Iterable[str]) -> str:
+    """Return the fields, one at least, as readings try them."""
+    return SEPARATOR.join(fields) + SEPARATOR

@@ -1,0 +1,99 @@
+"""The rows of a file, some at a time, each with as many fields as there are columns.
+
+Short rows are filled. A row that is too long is refused, for nobody knows which of its fields are meant.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+from servers.common.sql.errors import SqlError
+from servers.common.sql.importing.dialects import RowReader, read_rows
+from servers.common.sql.importing.layouts import Layout
+
+BATCH = 1_000
+"""Rows between two looks at the clock."""
+_MOST_ROWS = 10_000_000
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+Rows = Sequence[Sequence[str]]
+
+
+class Records:
+    """The rows of a file, once."""
+
+    def __init__(self, rows: RowReader, layout: Layout, on_batch: Callable[[], None]) -> None:
+        """`rows` begin with the first of the file; `on_batch` raises where it is time to stop."""
+        self._rows = rows
+        self._layout = layout
+        self._on_batch = on_batch
+        self._raw: Rows = ()
+        self._line = 0
+        self._before = 0
+        self.count = 0
+        """Rows so far."""
+        self.short = 0
+        """How many of them were filled."""
+        self.first_short = ""
+        """Where the first of those is."""
+        self.comments = 0
+
+    def __iter__(self) -> Iterator[Rows]:
+        """Batches of rows. Raises SqlError, which says where, and UnicodeDecodeError."""
+        self._read(self._layout.skipped)
+        while raw := self._read(BATCH):
+            width = self._layout.width
+            rows = raw if {*map(len, raw)} == {width} else self._fit(raw)
+            self._before = self.count
+            self.count += len(rows)
+            if self.count > _MOST_ROWS:
+                raise SqlError("too_large", f"there are more than {_MOST_ROWS:,} rows", "Import them in parts.")
+            self._on_batch()
+            if rows:
+                yield rows
+
+    def where(self, index: int) -> str:
+        """Return the place of a row of the last batch."""
+        kept = (number for number, row in enumerate(self._raw) if row and not self._is_comment(row))
+        return self._place(next(islice(kept, index, None)), self._before + index)
+
+    def _place(self, raw_index: int, row: int) -> str:
+        line = self._line + sum(map(_count_lines, self._raw[:raw_index])) + 1
+        return f"row {row + 1:,}, line {line:,}"
+
+    def _read(self, count: int) -> Rows:
+        self._line = self._rows.line_num
+        rows, error = read_rows(self._rows, count)
+        if error is not None:
+            place = f"row {self.count + len(rows) + 1:,}, line {self._rows.line_num:,}"
+            advice = 'Give quote as "" where quotes belong to the fields.'
+            raise SqlError("bad_csv", f"{place}: {error}", advice)
+        self._raw = rows
+        return rows
+
+    def _fit(self, raw: Rows) -> Rows:
+        rows: list[Sequence[str]] = []
+        width = self._layout.width
+        for index, row in enumerate(raw):
+            if len(row) >= width:
+                if any(row[width:]):
+                    place = self._place(index, self.count + len(rows))
+                    reason = f"{place}: it has {len(row):,} fields, and there are {width:,} columns"
+                    advice = "Give delimiter or header where that is not so, or repair the row."
+                    raise SqlError("bad_csv", reason, advice)
+                rows.append(row[:width])
+            elif row and self._is_comment(row):
+                self.comments += 1
+            elif row:
+                self.short += 1
+                self.first_short = self.first_short or self._place(index, self.count + len(rows))
+                rows.append([*row, *[""] * (width - len(row))])
+        return rows
+
+    def _is_comment(self, row: Sequence[str]) -> bool:
+        return self._layout.has_comments and len(row) < self._layout.width and row[0].startswith("#")
+
+
+def _count_lines(row: Sequence[str]) -> int:
+    """How many lines a row took."""
+    return 1 + sum(len(_LINE_END.findall(field)) for field in row)

@@ -1,0 +1,143 @@
+"""The first reading of a file: how it is written, and over all of its rows what its columns are."""
+
+from collections.abc import Generator, Sequence
+from typing import NamedTuple
+
+from servers.common.sql.errors import SqlError
+from servers.common.sql.importing.columns import Column, ColumnSurvey, find_mark, parse_types, shorten
+from servers.common.sql.importing.files import Opener, measure
+from servers.common.sql.importing.layouts import Layout, find_layout, name_columns
+from servers.common.sql.importing.records import Records
+from servers.common.sql.importing.tables import Table, Written, guess_encoding, open_table, read_table
+from servers.common.sql.jobs import Progress
+
+_PREVIEW = 5
+"""Rows that a preview shows."""
+_NAMED = 20
+"""Columns that an answer names for one reason."""
+
+
+class Plan(NamedTuple):
+    """What is to be made of a file."""
+
+    table: Table
+    layout: Layout
+    columns: Sequence[Column]
+    rows: int
+    first: Sequence[Sequence[str | None]]
+    """Some rows, as they will be."""
+    words: Sequence[str]
+    """What was decided, and why."""
+
+
+class Expected(NamedTuple):
+    """The table that the rows are for."""
+
+    columns: Sequence[str] = ()
+    """The names of its columns, where it is there."""
+    name_bytes: int | None = None
+    """How long the name of a column may be."""
+
+
+def survey(opener: Opener, written: Written, expected: Expected, progress: Progress) -> Generator[None, None, Plan]:
+    """Read all of a file, and return what is to be made of it; stop for a moment after some rows.
+
+    Raises SqlError for what is no table, and where a column is not of the type that the client gives.
+    """
+    codec: str | None = None
+    while True:
+        table = open_table(opener, written, codec)
+        layout = find_layout(table.start, written.header, expected.columns)
+        try:
+            return (yield from _survey_rows(opener, table, layout, written, expected, progress))
+        except UnicodeDecodeError as error:
+            if table.encoding != "utf-8" or written.encoding is not None:
+                reason = f"the text is not {table.encoding}: {error.reason}"
+                raise SqlError("bad_csv", reason, "Give encoding.") from None
+        # It was ASCII so far.
+        with opener() as file:
+            codec = guess_encoding(file)
+
+
+def _survey_rows(
+    opener: Opener, table: Table, layout: Layout, written: Written, expected: Expected, progress: Progress
+) -> Generator[None, None, Plan]:
+    surveys = [ColumnSurvey(None if written.nulls is None else frozenset(written.nulls)) for _ in range(layout.width)]
+    first: Sequence[Sequence[str]] = ()
+    with read_table(opener, table, written) as (file, rows):
+        size, position = measure(file)
+
+        def tell() -> None:
+            progress.check()
+            progress.tell(position(), 2 * size, f"{records.count:,} rows looked at")
+
+        records = Records(rows, layout, tell)
+        for batch in records:
+            first = first or batch[:_PREVIEW]
+            start = records.count - len(batch) + 1
+            for column, fields in zip(surveys, zip(*batch, strict=True), strict=True):
+                column.look(fields, start)
+            yield
+    names, renamed = name_columns(layout, expected.name_bytes)
+    width = _count_columns(layout, surveys)
+    mark = find_mark(surveys, written.decimal, table.dialect.delimiter)
+    types = parse_types(written.types)
+    if unknown := types.keys() - {name.lower() for name in names}:
+        raise SqlError("bad_csv", "types names a column that is not there", quoted=[*unknown])
+    columns = [
+        column.decide(name, mark, types.get(name.lower()))
+        for name, column in zip(names[:width], surveys, strict=False)
+    ]
+    words = [
+        f"read as: {'; '.join((*table.words, *layout.words))}",
+        *_describe_columns(columns, surveys, mark),
+        *_list(renamed, "named"),
+        *_describe_rows(records, len(names) - width),
+    ]
+    shown = list(zip(*(column.convert(fields, None) for column, fields in zip(columns, zip(*first))), strict=True))  # noqa: B905
+    return Plan(table, layout, columns, records.count, shown, words)
+
+
+def _count_columns(layout: Layout, surveys: Sequence[ColumnSurvey]) -> int:
+    """How many columns there are without those at the end that have neither a name nor a value."""
+    width = layout.width
+    while layout.names and width > 1 and not layout.names[width - 1].strip() and surveys[width - 1].is_empty:
+        width -= 1
+    return width
+
+
+def _describe_columns(columns: Sequence[Column], surveys: Sequence[ColumnSurvey], mark: str) -> list[str]:
+    marks: dict[str, int] = {}
+    for column, one in zip(columns, surveys, strict=False):
+        for field, count in one.marks.items() if column.reading is not None else ():
+            marks[field.strip()] = marks.get(field.strip(), 0) + count
+    words = [f'decimal mark "{mark}"'] if mark == "," else []
+    if marks:
+        listed = ", ".join(f"{shorten(field)!r} ({count:,})" for field, count in marks.items())
+        words.append(f"NULL besides empty fields: {listed}")
+    if any(column.reading is not None and column.reading.rewrite is not None for column in columns):
+        rewritten = [column for column in columns if column.reading is not None and column.reading.rewrite]
+        words += _list([f"{column.name} as {column.kind}" for column in rewritten], "written in another form")
+    noted = [column for column in columns if column.note]
+    words += _list([f"{one.name} ({one.note})" for one in noted if one.kind == "text"], "kept as text")
+    words += _list([f"{one.name} ({one.note})" for one in noted if one.kind != "text"], "note")
+    return words
+
+
+def _describe_rows(records: Records, left_out: int) -> list[str]:
+    words = []
+    if records.short:
+        rows = "1 short row was" if records.short == 1 else f"{records.short:,} short rows were"
+        words.append(f"{rows} filled with NULL, first {records.first_short}")
+    if records.comments:
+        words.append(f"{records.comments:,} comments below the first row left out")
+    if left_out:
+        words.append(f"{left_out:,} columns at the end left out, which have neither a name nor a value")
+    return words
+
+
+def _list(items: Sequence[str], what: str) -> list[str]:
+    if not items:
+        return []
+    more = f", and {len(items) - _NAMED:,} more" if len(items) > _NAMED else ""
+    return [f"{what}: {'; '.join(items[:_NAMED])}{more}"]

@@ -1,0 +1,171 @@
+"""A file as rows of fields: a text in some charset with some delimiter, or a sheet of a workbook.
+
+How it is written is decided by its start. Where its
+charset turns out to be another one later, it is read again.
+"""
+
+import codecs
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import BinaryIO, Literal, NamedTuple
+
+from servers.common.charsets import EVIDENCE, MARKS, evidence_lines, is_damaged, likely_charsets, wide_codec
+from servers.common.sql.errors import SqlError
+from servers.common.sql.importing.dialects import Dialect, RowReader, read_rows, read_separator_line, sniff
+from servers.common.sql.importing.files import Opener
+from servers.common.sql.importing.workbooks import is_workbook, list_rows
+
+_START = 262_144
+"""Bytes by which it is decided how a text is written."""
+_BLOCK = 1_048_576
+_ROWS = 1_000
+"""Rows that tell where the table is."""
+_ENDS = ("\r", "\n")
+_OTHERS = {
+    b"PAR1": ("a Parquet file", "Write it as CSV first, with DuckDB or pandas for example."),
+    b"\x1f\x8b": ("compressed with gzip", "Unpack it first."),
+    b"BZh": ("compressed with bzip2", "Unpack it first."),
+    b"\xfd7zXZ\0": ("compressed with xz", "Unpack it first."),
+    b"PK\x03\x04": ("a zip archive", "Unpack it first."),
+    b"\xd0\xcf\x11\xe0": ("an old Excel workbook", "Save it as .xlsx or CSV first."),
+    b"SQLite format 3\0": ("a SQLite database", "The operator can serve it as one."),
+    b"%PDF": ("a PDF", "Give a file that holds a table."),
+}
+
+
+class Written(NamedTuple):
+    """What the client says of how a file is written; None is seen from the file itself."""
+
+    delimiter: str | None = None
+    quote: str | None = None
+    encoding: str | None = None
+    header: bool | int | None = None
+    decimal: Literal[".", ","] | None = None
+    nulls: Sequence[str] | None = None
+    types: Sequence[str] = ()
+    """Columns with their types, as in `zip=text`."""
+    sheet: str | None = None
+    field_bytes: int = 16_000_000
+    """What one field may have."""
+
+
+class Table(NamedTuple):
+    """How the rows of a file are read."""
+
+    encoding: str
+    """The codec; "" for a workbook."""
+    dialect: Dialect
+    start: Sequence[Sequence[str]]
+    """The first rows, an empty line as one of no field."""
+    words: Sequence[str]
+    """What was decided, and why."""
+
+
+def open_table(opener: Opener, written: Written, codec: str | None = None) -> Table:
+    """Return how the rows of a file are read; `codec` is one that was found by more than the start.
+
+    Raises SqlError for what is neither a text nor a workbook.
+    """
+    with opener() as file:
+        start = file.read(_START)
+        if is_workbook(start):
+            return _open_workbook(file, written)
+        encoding, why = (codec, "the likeliest for its letters") if codec else _find_encoding(start, written.encoding)
+        text, whole = _decode(start, encoding), len(start) < _START
+    if not whole:
+        # A line that is cut would be short.
+        text = text[: max(map(text.rfind, _ENDS)) + 1] or text
+    named = read_separator_line(text)
+    csv.field_size_limit(written.field_bytes)
+    dialect = sniff(text, whole=whole, delimiter=written.delimiter or named, quote=written.quote)
+    rows, error = read_rows(dialect.read(io.StringIO(text, newline="")), _ROWS)
+    if error is not None and not rows:
+        # Whoever reads all rows says where it is.
+        rows = [[""]]
+    if named:
+        rows[0] = []
+    asked = " as the first line says" if named else " as asked" if written.delimiter else ""
+    return Table(encoding, dialect, rows, [f"text in {encoding} ({why})", f"{dialect}{asked}"])
+
+
+def _open_workbook(file: BinaryIO, written: Written) -> Table:
+    rows, name, others = list_rows(file, written.sheet)
+    words = [f"the sheet {name!r} of a workbook"]
+    if others:
+        words.append(f"{others:,} more sheets: give sheet for another one")
+    return Table("", Dialect(), list(islice(rows, _ROWS)), words)
+
+
+@contextmanager
+def read_table(opener: Opener, table: Table, written: Written) -> Iterator[tuple[BinaryIO, RowReader]]:
+    """Give the file, and all its rows from the first one on. They raise csv.Error and UnicodeDecodeError."""
+    with opener() as file:
+        if not table.encoding:
+            yield file, list_rows(file, written.sheet)[0]
+            return
+        text = io.TextIOWrapper(file, encoding=table.encoding, newline="")
+        try:
+            csv.field_size_limit(written.field_bytes)
+            yield file, table.dialect.read(text)
+        finally:
+            text.detach()
+
+
+def _find_encoding(start: bytes, given: str | None) -> tuple[str, str]:
+    """The codec of a text that begins so, and why it is that."""
+    mark = next((name for name, mark in MARKS if start.startswith(mark)), None)
+    if given is not None:
+        return _require_codec(given, mark), "as asked"
+    if mark is not None:
+        return _without_mark(mark), "by its byte order mark"
+    other = next((words for magic, words in _OTHERS.items() if start.startswith(magic)), None)
+    if other is not None:
+        raise SqlError("bad_csv", f"the file is no text: it is {other[0]}", other[1])
+    if 0 in start and (wide := wide_codec(start)) is not None:
+        return wide, "by its NULs"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return guess_encoding(io.BytesIO(start)), "the likeliest for its letters"
+    return "utf-8", "all of it is valid"
+
+
+def _require_codec(name: str, mark: str | None) -> str:
+    try:
+        codec = codecs.lookup(name).name
+        # What is no charset, but zip or base64, can't encode a text.
+        "a;1\n".encode(codec)
+    except (LookupError, UnicodeError, ValueError):
+        advice = "Give one such as utf-8, utf-16, cp1252, iso8859-2 or gb18030."
+        raise SqlError("bad_csv", "there is no charset of that name", advice) from None
+    return _without_mark(codec) if codec == mark else codec
+
+
+def _without_mark(codec: str) -> str:
+    """The codec that takes a byte order mark for none of the text."""
+    return "utf-8-sig" if codec == "utf-8" else codec[:6]
+
+
+def guess_encoding(file: BinaryIO) -> str:
+    """Return the likeliest codec of a text that is not UTF-8. Raises SqlError where there is none."""
+    evidence = b""
+    while len(evidence) < EVIDENCE and (block := file.read(_BLOCK)):
+        evidence += evidence_lines(block)
+    likely = [] if is_damaged(evidence) else likely_charsets(evidence[:EVIDENCE])
+    if not likely:
+        advice = "Give encoding, or repair the file."
+        raise SqlError("bad_csv", "the text is neither UTF-8 nor in any other charset, all of it", advice)
+    return likely[0].codec
+
+
+def _decode(start: bytes, encoding: str) -> str:
+    """The start of a text, which may be cut within a character."""
+    try:
+        return codecs.getincrementaldecoder(encoding)().decode(start)
+    except UnicodeDecodeError as error:
+        raise SqlError("bad_csv", f"the text is not {encoding} (byte {error.start:,})", "Give encoding.") from None
+    except LookupError:
+        raise SqlError("bad_csv", f"there is no charset {encoding}") from None

@@ -1,0 +1,73 @@
+"""The rows of a sheet of an Excel workbook, by openpyxl: its values as a CSV would have them."""
+
+from collections.abc import Iterator
+from datetime import date, datetime, time
+from typing import Any, BinaryIO
+
+from servers.common.sql.errors import SqlError
+
+_MAX_BYTES = 500_000_000
+"""Bytes of all parts of a workbook together, unpacked, by what the archive says; no more is read of a part."""
+
+
+def is_workbook(start: bytes) -> bool:
+    """Whether a file that begins so may be a workbook: a zip archive that names its kind of content first."""
+    return start.startswith(b"PK\x03\x04") and any(part in start[:4_096] for part in (b"[Content_Types].xml", b"xl/"))
+
+
+def list_rows(file: BinaryIO, wanted: str | None) -> tuple["SheetRows", str, int]:
+    """Return the rows of a sheet, its name, and how many others there are.
+
+    The sheet is the `wanted` one, or the first that is shown. Formulas are their last computed values. Rows of no
+    value are empty. Raises SqlError for what is no workbook, or larger than the limit.
+    """
+    from zipfile import BadZipFile, ZipFile
+
+    from openpyxl import load_workbook
+
+    try:
+        with ZipFile(file) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > _MAX_BYTES:
+                raise SqlError("too_large", f"the workbook unpacks to more than {_MAX_BYTES:,} bytes")
+        file.seek(0)
+        workbook = load_workbook(file, read_only=True, data_only=True, keep_links=False)
+    except (BadZipFile, OSError, LookupError, AttributeError, SyntaxError, TypeError, ValueError):
+        raise SqlError("bad_csv", "the workbook is damaged") from None
+    sheets = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
+    sheet = next((sheet for sheet in sheets if wanted in (None, sheet.title)), None)
+    if sheet is None:
+        names = [f"sheets: {', '.join(sheet.title for sheet in sheets)}"]
+        raise SqlError("not_found", "the workbook has no such sheet", quoted=names)
+    # What a sheet says of its size may be wrong.
+    sheet.reset_dimensions()
+    return SheetRows(sheet), sheet.title, len(sheets) - 1
+
+
+class SheetRows:
+    """The rows of a sheet, as a reader of `csv` gives them; one of no value has no field."""
+
+    def __init__(self, sheet: Any) -> None:
+        self._rows = sheet.iter_rows(values_only=True)
+        self.line_num = 0
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return self
+
+    def __next__(self) -> list[str]:
+        fields = [_write(value) for value in next(self._rows)]
+        self.line_num += 1
+        return fields if any(fields) else []
+
+
+def _write(value: object) -> str:
+    """A value as text: dates in ISO 8601, what is whole without a fraction."""
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.date().isoformat() if value.time() == time() else value.isoformat(" ")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, float):
+        # Fifteen digits are what Excel computes with and shows.
+        return f"{value:.15g}" if abs(value) < 1e15 else repr(value)
+    return str(value)

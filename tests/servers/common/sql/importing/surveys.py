@@ -1,0 +1,34 @@
+"""What is made of a text, without a database."""
+
+from typing import Any
+
+from servers.common.sql.importing.files import Opener, open_text
+from servers.common.sql.importing.survey import Expected, Plan, survey
+from servers.common.sql.importing.tables import Written
+
+
+class Unhurried:
+    """Who never stops the work."""
+
+    def check(self) -> None:
+        """Never raises."""
+
+    def tell(self, done: int, total: int | None, words: str) -> None:
+        """Tells nobody."""
+
+
+def survey_all(source: str | Opener, expected: Expected = Expected(), **written: Any) -> Plan:  # noqa: B008
+    """The plan for a text or a file. Raises SqlError."""
+    opener = open_text(source) if isinstance(source, str) else source
+    steps = survey(opener, Written(**written), expected, Unhurried())
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            plan: Plan = end.value
+            return plan
+
+
+def columns_of(source: str | Opener, **written: Any) -> list[tuple[str, str]]:
+    """The names and kinds of the columns."""
+    return [(column.name, column.kind) for column in survey_all(source, **written).columns]

@@ -1,0 +1,35 @@
+"""How fields are told apart, seen from the text."""
+
+import pytest
+
+from servers.common.sql.importing.dialects import NO_DELIMITER, Dialect, sniff
+
+SEEN = [
+    ("a,b\n1,2\n", Dialect()),
+    ("a;b\n1,5;2,5\n", Dialect(";")),
+    ("a\tb\nRome, Italy\t1\nParis, France\t2\n", Dialect("\t")),
+    ("a|b\n1|2\n", Dialect("|")),
+    ("a,b\n1;2,3\n4;5,6\n", Dialect()),
+    ("a, b\n1, 2\n", Dialect(skips_blanks=True)),
+    ('a, b\n"x", "y, z"\n', Dialect(skips_blanks=True)),
+    ("a   b  c\n1   2  3\n10 20 30\n", Dialect(" ", skips_blanks=True)),
+    ("'a','b'\n'x, y','2'\n", Dialect(quote="'")),
+    ('a,b\n"say \\"hi\\", please",2\n', Dialect(escape="\\")),
+    ('a\tb\n"5 inch\t1\n"6 inch\t2\n7\t3\n', Dialect("\t", quote="")),
+    ("name\nAnn Lee\nBob Ray\n", Dialect(NO_DELIMITER)),
+    ("text\nWell, well\nno\nso, so, so\n", Dialect(NO_DELIMITER)),
+    ('a,b\n"two\nlines, one field",2\n', Dialect()),
+]
+
+
+@pytest.mark.parametrize(("text", "dialect"), SEEN)
+def test_a_dialect_is_seen_from_the_text(text: str, dialect: Dialect) -> None:
+    assert sniff(text, whole=True, delimiter=None, quote=None) == dialect
+
+
+def test_what_the_client_gives_is_kept() -> None:
+    assert sniff("a,b;c\n1,2;3\n", whole=True, delimiter=";", quote="") == Dialect(";", quote="")
+
+
+def test_a_part_that_ends_within_a_field_is_read_as_far_as_it_goes() -> None:
+    assert sniff('a;b\n1;"x"\n2;"y', whole=False, delimiter=None, quote=None) == Dialect(";")

@@ -1,0 +1,78 @@
+"""Where a table begins, and what names its columns."""
+
+import csv
+from collections.abc import Sequence
+
+import pytest
+
+from servers.common.sql.errors import SqlError
+from servers.common.sql.importing.layouts import find_layout, name_columns
+
+NAMED = [
+    ("a,b\n1,2\n", ["a", "b"], 1),
+    ("a,b\nx,y\nz,w\n", ["a", "b"], 1),
+    ("1,2\n3,4\n", None, 0),
+    ("x,1\ny,2\nx,3\n", None, 0),
+    ("country,1990,1991\nPeru,5,6\n", ["country", "1990", "1991"], 1),
+    (",0\n1821,269\n1822,321\n", ["", "0"], 1),
+    ("5.1,3.5,setosa\n4.9,3.0,setosa\n", None, 0),
+    ("John,Doe,120 Main St.,08075\nJack,Roe,7 Elm St.,09119\n", None, 0),
+    ("a,b,\n1,2,\n", ["a", "b", ""], 1),
+    ("# made by x\n# in 2020\na,b\n1,2\n", ["a", "b"], 3),
+    ("#a,b\n1,2\n", ["a", "b"], 1),
+    ("# codes\n#a,b,note\n1,2\n3,4,x\n5,6\n", ["a", "b", "note"], 2),
+    ("a,\n1,2\n", ["a", ""], 1),
+    ("Report,,\n,,\na,b,c\n1,2,3\n", ["a", "b", "c"], 3),
+    ("Sales of 2020\n\na,b\n1,2\n", ["a", "b"], 3),
+    ("178,3,x\n1,2,3,4,5,6,7\n2,3,4,5,6,7,8\n3,4,5,6,7,8,9\n", None, 1),
+    ("Speed,Run\n1,850,1\n2,740,2\n3,900,3\n", ["", "Speed", "Run"], 1),
+    ("a,b\n", ["a", "b"], 1),
+]
+
+
+def _rows(text: str) -> Sequence[Sequence[str]]:
+    return list(csv.reader(text.splitlines()))
+
+
+@pytest.mark.parametrize(("text", "names", "skipped"), NAMED)
+def test_a_row_names_the_columns_where_it_is_unlike_the_others(
+    text: str, names: list[str] | None, skipped: int
+) -> None:
+    layout = find_layout(_rows(text), None, [])
+    assert (layout.names, layout.skipped) == (names, skipped)
+
+
+def test_the_columns_of_the_table_say_that_a_row_has_names() -> None:
+    assert find_layout(_rows("x,y\nx,2\n"), None, ["X", "Y", "z"]).names == ["x", "y"]
+    assert find_layout(_rows("x,y\nx,2\n"), None, ["a", "b"]).names is None
+
+
+@pytest.mark.parametrize(("header", "names"), [(True, ["1", "2"]), (False, None), (2, ["3", "4"])])
+def test_the_client_says_which_row_has_names(header: bool | int, names: list[str] | None) -> None:
+    assert find_layout(_rows("1,2\n3,4\n5,6\n"), header, []).names == names
+
+
+@pytest.mark.parametrize("text", ["", "\n\n"])
+def test_a_text_without_rows_is_refused(text: str) -> None:
+    with pytest.raises(SqlError, match="there are no rows"):
+        find_layout(_rows(text), None, [])
+
+
+def test_a_line_that_is_not_there_names_no_columns() -> None:
+    with pytest.raises(SqlError, match="line 9 holds no names"):
+        find_layout(_rows("a\n1\n"), 9, [])
+
+
+def test_columns_without_a_name_or_with_that_of_another_get_one() -> None:
+    layout = find_layout(_rows(",a,A, b ,c1\n1,2,3,4,5\n"), None, [])
+    assert name_columns(layout) == (
+        ["c1", "a", "A_2", "b", "c1_2"],
+        ["column 1: c1", "column 3, 'A': A_2", "column 5, 'c1': c1_2"],
+    )
+
+
+def test_long_names_are_cut_to_what_a_database_keeps() -> None:
+    layout = find_layout(_rows(f"{'é' * 40},{'é' * 40}\n1,2\n"), None, [])
+    names, changed = name_columns(layout, 63)
+    assert names == ["é" * 31, "é" * 30 + "_2"]
+    assert len(changed) == 2

@@ -1,0 +1,186 @@
+"""What the columns of a file are, over all of its rows, and what is said of it."""
+
+import codecs
+import io
+from functools import partial
+
+import pytest
+
+from servers.common.sql.errors import SqlError
+from servers.common.sql.importing.survey import Plan
+from tests.servers.common.sql.importing.surveys import columns_of, survey_all
+
+MARKS = [
+    ("a;b\n1,5;1.234\n", [("a", "decimal"), ("b", "integer")], [["1.5", "1234"]]),
+    ("a;b\n1.234,50;TRUE\n", [("a", "decimal"), ("b", "boolean")], [["1234.50", "TRUE"]]),
+    ("a;b\n1,234;x\n", [("a", "text"), ("b", "text")], [["1,234", "x"]]),
+    ('a,b\n"1,234",x\n', [("a", "integer"), ("b", "text")], [["1234", "x"]]),
+    ("a;b\n1.5;1,234\n", [("a", "decimal"), ("b", "integer")], [["1.5", "1234"]]),
+    ("a;b\n1'234.5;1\u00a0234\n", [("a", "decimal"), ("b", "integer")], [["1234.5", "1234"]]),
+]
+
+
+@pytest.mark.parametrize(("text", "columns", "first"), MARKS)
+def test_the_decimal_mark_is_that_of_the_columns_which_allow_one_only(
+    text: str, columns: list[tuple[str, str]], first: list[list[str]]
+) -> None:
+    plan = survey_all(text)
+    assert [(column.name, column.kind) for column in plan.columns] == columns
+    assert [[*row] for row in plan.first] == first
+
+
+def test_a_decimal_mark_that_is_given_decides() -> None:
+    assert survey_all("a;b\n1,234;x\n", decimal=",").first == [("1.234", "x")]
+    assert survey_all("a;b\n1,234;x\n", decimal=".").first == [("1234", "x")]
+
+
+DATES = [
+    (["2024-01-31", "NA"], "date", "2024-01-31"),
+    (["2024-02-30"], "text", "2024-02-30"),
+    (["2024/1/31"], "date", "2024-01-31"),
+    (["31.1.2024"], "date", "2024-01-31"),
+    (["1/2/2024", "1/31/2024"], "date", "2024-01-02"),
+    (["1/2/2024", "31/1/2024"], "date", "2024-02-01"),
+    (["1/2/2024", "2/1/2024"], "text", "1/2/2024"),
+    (["2024-01-31 10:00", "2024-01-31"], "timestamp", "2024-01-31 10:00"),
+    (["2024-01-31T10:00:00Z"], "timestamptz", "2024-01-31T10:00:00Z"),
+    (["2024-01-31T10:00:00Z", "2024-01-31"], "text", "2024-01-31T10:00:00Z"),
+]
+
+
+@pytest.mark.parametrize(("fields", "kind", "first"), DATES)
+def test_dates_are_dates_where_one_order_alone_fits(fields: list[str], kind: str, first: str) -> None:
+    plan = survey_all("n,v\n" + "".join(f"{n},{field}\n" for n, field in enumerate(fields)))
+    assert (plan.columns[1].kind, plan.first[0][1]) == (kind, first)
+
+
+KEPT = [
+    (["007", "8"], "leading zeros: '007' in row 1"),
+    (["1", "08"], "leading zeros: '08' in row 2"),
+    (["+4930123", "+4940123"], "a plus sign, as of phone numbers: '+4930123' in row 1"),
+    (["12345678901234567890"], "more digits than a number keeps: '12345678901234567890' in row 1"),
+    (["1", "2", "many"], "mixed with text: 'many' in row 3"),
+    (["1e5", "2e6"], "codes or numbers, such as 1e5"),
+    (["1/2/2024"], "dates whose day and month can't be told apart: give the type date dmy or date mdy"),
+]
+
+
+@pytest.mark.parametrize(("fields", "reason"), KEPT)
+def test_a_column_that_stays_text_is_named_with_the_reason(fields: list[str], reason: str) -> None:
+    plan = survey_all("n,v\n" + "".join(f"{n},{field}\n" for n, field in enumerate(fields)))
+    assert plan.columns[1].kind == "text"
+    assert plan.words[-1] == f"kept as text: v ({reason})"
+
+
+def test_a_field_far_below_decides_as_well() -> None:
+    text = "a,b\n" + "1,2\n" * 5_000 + "1.50,late\n"
+    assert columns_of(text) == [("a", "decimal"), ("b", "text")]
+    assert "b (mixed with text: 'late' in row 5,001)" in survey_all(text).words[-1]
+
+
+def test_marks_for_no_value_are_null_among_numbers_and_text_in_text() -> None:
+    plan = survey_all("a,b\n1,NA\nNA,x\n-,y\n")
+    assert plan.first == [("1", "NA"), (None, "x"), (None, "y")]
+    assert "NULL besides empty fields: 'NA' (1), '-' (1)" in plan.words
+    given = survey_all("a,b\n1,NA\nNA,x\n-,y\n", nulls=["NA"])
+    assert given.first == [("1", None), (None, "x"), ("-", "y")]
+
+
+TYPED = [
+    (["zip=text"], "1,2024\n", [("zip", "text"), ("d", "integer")], ("1", "2024")),
+    (["ZIP=Decimal"], "1,2\n", [("zip", "decimal"), ("d", "integer")], ("1", "2")),
+    (["zip=integer"], "007,2\n", [("zip", "integer"), ("d", "integer")], ("007", "2")),
+    (["d=date dmy"], "1,1/2/2024\n", [("zip", "integer"), ("d", "date")], ("1", "2024-02-01")),
+    (["d=date mdy"], "1,1/2/2024\n", [("zip", "integer"), ("d", "date")], ("1", "2024-01-02")),
+    (["d=boolean"], "1,yes\n", [("zip", "integer"), ("d", "boolean")], ("1", "yes")),
+]
+
+
+@pytest.mark.parametrize(("types", "row", "columns", "first"), TYPED)
+def test_a_type_that_is_given_is_taken(
+    types: list[str], row: str, columns: list[tuple[str, str]], first: tuple[str, ...]
+) -> None:
+    plan = survey_all(f"zip,d\n{row}", types=types, header=True)
+    assert [(column.name, column.kind) for column in plan.columns] == columns
+    assert plan.first == [first]
+
+
+WRONG = [
+    ({"types": ["a=blob"]}, "a column has no such type"),
+    ({"types": ["x=text"]}, "types names a column that is not there"),
+    ({"types": ["b=integer"]}, "a column can't be read as integer"),
+    ({"encoding": "utf-99"}, "there is no charset of that name"),
+    ({"encoding": "hex"}, "there is no charset of that name"),
+    ({"encoding": "ascii"}, "the text is not ascii"),
+]
+
+
+@pytest.mark.parametrize(("written", "reason"), WRONG)
+def test_what_the_file_is_not_is_refused(written: dict[str, object], reason: str) -> None:
+    with pytest.raises(SqlError) as raised:
+        survey_all("a,b\n1,é\n", **written)
+    assert raised.value.reason.startswith(reason)
+
+
+ENCODED = [
+    ("a,b\n1,é\n".encode(), "utf-8"),
+    (codecs.BOM_UTF8 + "a,b\n1,é\n".encode(), "utf-8-sig"),
+    ("a,b\n1,é\n".encode("utf-16"), "utf-16"),
+    (codecs.BOM_UTF16_BE + "a,b\n1,é\n".encode("utf-16-be"), "utf-16"),
+    ("a,b\n1,é\n".encode("utf-16-le"), "utf-16-le"),
+    ("a,b\n1,é\n2,café\n".encode("latin-1"), "cp1252"),
+]
+
+
+@pytest.mark.parametrize(("data", "encoding"), ENCODED)
+def test_the_charset_is_seen_from_the_bytes(data: bytes, encoding: str) -> None:
+    plan = survey_all(partial(io.BytesIO, data))
+    assert (plan.table.encoding, plan.columns[0].name, plan.first[0]) == (encoding, "a", ("1", "é"))
+
+
+def test_a_charset_that_shows_itself_late_is_found() -> None:
+    data = ("a,b\n" + "1,x\n" * 100_000 + "2,café\n").encode("cp1252")
+    plan = survey_all(partial(io.BytesIO, data))
+    assert (plan.table.encoding, plan.rows) == ("cp1252", 100_001)
+
+
+BINARY = [
+    (b"PAR1\x15", "a Parquet file"),
+    (b"\x1f\x8b\x08", "compressed with gzip"),
+    (b"PK\x03\x04\x00", "a zip archive"),
+    (b"SQLite format 3\0", "a SQLite database"),
+]
+
+
+@pytest.mark.parametrize(("data", "kind"), BINARY)
+def test_what_is_no_text_is_refused_by_its_name(data: bytes, kind: str) -> None:
+    with pytest.raises(SqlError, match=kind):
+        survey_all(partial(io.BytesIO, data))
+
+
+def _said(plan: Plan, start: str) -> list[str]:
+    return [words for words in plan.words if start in words]
+
+
+def test_short_rows_are_filled_and_counted() -> None:
+    plan = survey_all("a,b,c\n1,2,3\n\n4\n5,6\n")
+    assert plan.first == [("1", "2", "3"), ("4", None, None), ("5", "6", None)]
+    assert _said(plan, "short") == ["2 short rows were filled with NULL, first row 2, line 4"]
+
+
+def test_a_long_row_is_refused_with_its_line_unless_the_rest_is_empty() -> None:
+    assert survey_all("a,b\n1,2,,\n").first == [("1", "2")]
+    with pytest.raises(SqlError, match="row 2, line 5: it has 3 fields, and there are 2 columns"):
+        survey_all('a,b\n1,"two\nlines"\n\n3,4,5\n')
+
+
+def test_empty_columns_without_a_name_at_the_end_are_left_out() -> None:
+    plan = survey_all("a,b,,\n1,2,,\n")
+    assert [column.name for column in plan.columns] == ["a", "b"]
+    assert _said(plan, "left out") == ["2 columns at the end left out, which have neither a name nor a value"]
+
+
+def test_the_first_line_may_name_the_delimiter() -> None:
+    plan = survey_all("sep=|\na|b;c\n1|2\n")
+    assert [column.name for column in plan.columns] == ["a", "b;c"]
+    assert 'delimiter "|" as the first line says' in plan.words[0]

@@ -1,0 +1,63 @@
+"""Sheets of Excel workbooks as rows."""
+
+import io
+from datetime import datetime
+from functools import partial
+from zipfile import ZipFile
+
+import pytest
+from openpyxl import Workbook
+
+from servers.common.sql.errors import SqlError
+from tests.servers.common.sql.importing.surveys import survey_all
+
+
+@pytest.fixture(scope="module")
+def workbook() -> bytes:
+    book, data = Workbook(), io.BytesIO()
+    sheet = book.active
+    assert sheet is not None
+    for row in (
+        ["Report"],
+        [],
+        ["id", "price", "day", "ok"],
+        [1, 1.1, datetime(2024, 1, 31), True],
+        [2, 7, None, False],
+    ):
+        sheet.append(row)
+    book.create_sheet("other").append(["x", "y"])
+    book.create_sheet("hidden").sheet_state = "hidden"
+    book.save(data)
+    return data.getvalue()
+
+
+def test_the_first_sheet_that_is_shown_is_read_with_its_values(workbook: bytes) -> None:
+    plan = survey_all(partial(io.BytesIO, workbook))
+    assert [(column.name, column.kind) for column in plan.columns] == [
+        ("id", "integer"),
+        ("price", "decimal"),
+        ("day", "date"),
+        ("ok", "boolean"),
+    ]
+    assert plan.first == [("1", "1.1", "2024-01-31", "True"), ("2", "7", None, "False")]
+    assert "the sheet 'Sheet' of a workbook; 1 more sheets" in plan.words[0]
+
+
+def test_another_sheet_is_read_by_its_name(workbook: bytes) -> None:
+    assert survey_all(partial(io.BytesIO, workbook), sheet="other").layout.names == ["x", "y"]
+    with pytest.raises(SqlError) as raised:
+        survey_all(partial(io.BytesIO, workbook), sheet="none")
+    assert raised.value.quoted == ("sheets: Sheet, other",)
+
+
+def test_a_damaged_workbook_is_refused(workbook: bytes) -> None:
+    with pytest.raises(SqlError, match="the workbook is damaged"):
+        survey_all(partial(io.BytesIO, workbook[:2_000]))
+
+
+def test_an_archive_that_names_parts_but_has_none_is_refused() -> None:
+    data = io.BytesIO()
+    with ZipFile(data, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+    with pytest.raises(SqlError, match="the workbook is damaged"):
+        survey_all(partial(io.BytesIO, data.getvalue()))
