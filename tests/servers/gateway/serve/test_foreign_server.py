@@ -22,7 +22,7 @@ from tests.servers.bundle.other_server import COMMAND
 from tests.shared.transports.http.http_wire import PATIENCE, Json, envelope, merged, routing, served
 
 SECRET = "hunter2-hunter2"
-TINY = Path(__file__).parents[1] / "tiny.py"
+TINY = Path(__file__).parents[2] / "bundle" / "tiny.py"
 
 
 def configured(folder: Path, *, others: Json, **options: Any) -> Path:
