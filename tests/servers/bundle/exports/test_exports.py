@@ -129,19 +129,13 @@ def test_the_variables_in_a_url_are_variables_of_the_package(exported: Path) -> 
 def test_a_form_shows_what_is_picked_ticked_secret_or_required(exported: Path) -> None:
     forms = {entry.name: list(manifest_of(exported, entry)["user_config"]) for entry in ENTRIES}
     assert forms == {
-        "filesystem": ["roots", "allow_write", "poll", "replace_protected", "confirm", "client_roots"],
+        "filesystem": [
+            *("roots", "allow_write", "poll", "replace_protected", "no_undo", "undo_dir", "confirm", "client_roots")
+        ],
         "sqlite": ["databases", "demo", "allow_write", "create", "confirm", "files", "queries"],
         "postgres": [
-            *(
-                "databases",
-                "allow_write",
-                "allow_privileged",
-                "query_tool",
-                "watch_triggers",
-                "confirm",
-                "files",
-                "queries",
-            )
+            *("databases", "allow_write", "allow_privileged", "query_tool", "watch_triggers"),
+            *("confirm", "files", "queries"),
         ],
         "fetch": ["ignore_robots", "header", "proxy_url", "ca_file"],
         "prompts": ["libraries", "starter", "allow_write", "confirm", "files"],
@@ -209,7 +203,7 @@ def entry_of(exported: Path, name: str) -> dict[str, Any]:
 def test_the_gateway_mounts_what_the_user_names_and_nothing_else(exported: Path) -> None:
     server = entry_of(exported, "filesystem")
     assert server["image"] == f"mcp-bundle-filesystem:{VERSION}"
-    assert server["volumes"] == ["{{filesystem.roots|volume|into}}"]
+    assert server["volumes"] == ["{{filesystem.roots|volume|into}}", "{{filesystem.undo_dir|volume}}"]
     assert server["command"] == ["{{filesystem.roots|volume-target|into}}"]
     assert server["disableNetwork"] is True
     assert server["config"][0]["required"] == ["roots"]
