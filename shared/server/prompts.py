@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from ..errors import DeclarationError, InvalidParams
 from ..protocol.types.prompts import CompletionArgument, GetPromptResult, Prompt, PromptArgument, PromptMessage
 from .dispatch.context import Context
-from .functions import Function
+from .functions.function import Function
 from .results import content_of
 
 

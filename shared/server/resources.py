@@ -10,7 +10,7 @@ from ..protocol.types.content import BlobResourceContents, TextResourceContents
 from ..protocol.types.resources import Resource, ResourceTemplate
 from ..protocol.uri_template import UriTemplate
 from .dispatch.context import Context
-from .functions import Function
+from .functions.function import Function
 
 Lister = Callable[[Context[Any]], Awaitable[Iterable[Resource]]]
 

@@ -11,7 +11,7 @@ from ..protocol.records import record
 from ..protocol.types.base import Icon, Meta
 from ..protocol.types.tools import TaskSupport, Tool, ToolAnnotations, ToolExecution
 from .dispatch.context import Context
-from .functions import Function
+from .functions.function import Function
 from .results import Result
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")

@@ -26,8 +26,8 @@ from ...protocol.session.questions import (
 from ...protocol.signing import digest
 from ...protocol.types.client import CreateMessageResult, ElicitResult, LogLevel, Root
 from ...protocol.wire.jsonrpc import Failure, RequestId, Response
-from ..argument_errors import describe
-from ..functions import JsonSchema
+from ..functions.argument_errors import describe
+from ..functions.function import JsonSchema
 from .call_task import CallTask
 from .changes import Changes
 from .limits import CallLimits

@@ -137,7 +137,7 @@ async def test_a_call_that_is_cancelled_ends_at_once_and_its_thread_with_its_nex
 
 
 async def test_threads_have_places_until_they_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.server.threads._MOST", 1)
+    monkeypatch.setattr("shared.server.functions.threads._MOST", 1)
     app = made()
     go_on = threading.Event()
     counted: list[int] = []

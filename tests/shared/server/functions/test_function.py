@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 
 from shared import CallToolResult, Context, ImageContent, TextContent
 from shared.errors import DeclarationError, InvalidArguments
-from shared.server.functions import Function, is_data, output_schema
+from shared.server.functions.function import Function, is_data, output_schema
 
 
 class Point(BaseModel):

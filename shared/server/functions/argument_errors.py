@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ..text import nearest
+from ...text import nearest
 
 Schema = dict[str, Any]
 

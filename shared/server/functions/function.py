@@ -22,9 +22,9 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import from_json, to_json
 from typing_extensions import is_typeddict
 
-from ..errors import DeclarationError, InvalidArguments
-from ..protocol.types.content import Content
-from ..protocol.types.tools import CallToolResult
+from ...errors import DeclarationError, InvalidArguments
+from ...protocol.types.content import Content
+from ...protocol.types.tools import CallToolResult
 from .argument_coercion import coerce
 from .argument_errors import MOST_ERRORS, describe, shortened
 from .inline_definitions import inline_definitions

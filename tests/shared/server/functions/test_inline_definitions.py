@@ -1,6 +1,6 @@
 """Definitions stand in the places of their references."""
 
-from shared.server.inline_definitions import inline_definitions
+from shared.server.functions.inline_definitions import inline_definitions
 
 POINT = {"type": "object", "properties": {"x": {"type": "integer", "description": "to the right"}}}
 

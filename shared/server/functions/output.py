@@ -14,9 +14,9 @@ from typing import Any, get_args
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from ..errors import DeclarationError, ToolError
-from ..protocol.wire.jsonrpc import json_of
-from .functions import output_schema
+from ...errors import DeclarationError, ToolError
+from ...protocol.wire.jsonrpc import json_of
+from .function import output_schema
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from shared import Context
 from shared.errors import InvalidArguments
-from shared.server.functions import Function
+from shared.server.functions.function import Function
 
 
 class Strict(BaseModel):
