@@ -16,6 +16,7 @@
     ├── InvalidAnswer           a handler of this client's gave an answer that breaks the schema it was asked by
     ├── InvalidArguments        a tool's arguments break its schema; a result or -32602, by version
     ├── CallTimeout             the call used up its wall time; a result for a tool, else -32603
+    │   └── AnswerTimeout       nobody answered its question in time
     ├── InvalidResult           a server's result breaks its model or the schema it was to keep to
     ├── ResourceNotFound        the peer asked for a resource that does not exist; code by version
     ├── MissingCapability       the call needs something the client did not declare; code by version
@@ -33,6 +34,7 @@ from collections.abc import Collection
 from typing import Any
 
 __all__ = [
+    "AnswerTimeout",
     "AuthError",
     "CallTimeout",
     "DeclarationError",

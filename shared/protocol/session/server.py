@@ -228,7 +228,10 @@ class ServerSession:
             answer = Response(call.id, shape(call.method, told, call.peer.version, self._identity.server_info))
         else:
             answer = failure(call.id, told)
-        call.end()
+        # As `Call.end` does, for all but few of which there is no more to do.
+        call.is_over, call.params, call.raw = True, None, None
+        if call.release is not None:
+            call.end()
         del self._calls[call.id]
         self._calls = self._calls or {}  # one that was used keeps room, a tenth of what an idle session is
         if self._batches is None:

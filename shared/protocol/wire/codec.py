@@ -47,7 +47,7 @@ from .jsonrpc import (
     scrubbed,
 )
 from .salvage import EDGE, read_answered, read_edges, salvage
-from .weight import MAX_VALUES, count_values, weigh
+from .weight import LIGHT, MAX_VALUES, count_values, weigh
 
 if TYPE_CHECKING:  # what only peers with headers need
     from .content_length import ContentLengthBuffer, Frame, Misframed
@@ -118,7 +118,10 @@ class Codec:
         found = frames.feed(data)
         # Nearly all connections: nothing stands between a line and its message, so nothing is asked of it.
         if self._is_standard and isinstance(frames, LineBuffer):
-            return [self._decode(line) if isinstance(line, bytes) else self._dropped(line) for line in found]
+            return [
+                decode(line) if isinstance(line, bytes) and len(line) <= LIGHT else self._decode(line)
+                for line in found
+            ]
         return self._read_all(found)
 
     def end(self) -> list[Message]:
@@ -179,7 +182,7 @@ class Codec:
         """The messages in one JSON text, which may settle what the peer speaks."""
         if not isinstance(frame, bytes):
             return [self._no_object(self._dropped(frame))]
-        values = 0 if self._is_client else count_values(frame)
+        values = 0 if self._is_client or len(frame) <= LIGHT else count_values(frame)
         if values > MAX_VALUES:
             return [self._no_object(_crowded(frame))]
         try:
@@ -192,7 +195,7 @@ class Codec:
             return [salvage(frame, told, lambda value: self._read_object(value, 0, is_stream=is_stream)[0], refuse)]
         if not isinstance(value, dict):
             return [self._no_object(self._decode(frame))]
-        return self._read_object(value, weigh(frame, values), is_stream=is_stream)
+        return self._read_object(value, weigh(frame, values) if values else 0, is_stream=is_stream)
 
     def _read_object(self, value: dict[str, Any], weight: int, *, is_stream: bool) -> list[Message]:
         """What the peer means by `value`, one message or more, in what it speaks."""
@@ -206,9 +209,16 @@ class Codec:
         messages = self.dialect.read(value)
         return [replace(one, weight=weight) if isinstance(one, Request) else one for one in messages]
 
-    def _decode(self, text: bytes | bytearray) -> Message:
-        """The message in one JSON text in the words of the specification."""
-        return decode(text) if self._is_client else _read_bounded(bytes(text))
+    def _decode(self, frame: "Frame | bytearray") -> Message:
+        """The message in one JSON text in the words of the specification, which a server refuses where it has too
+        many values."""
+        if not isinstance(frame, (bytes, bytearray)):
+            return self._dropped(frame)
+        text = bytes(frame)
+        if self._is_client or len(text) <= LIGHT:
+            return decode(text)
+        values = count_values(text)
+        return _crowded(text) if values > MAX_VALUES else decode(text, weigh(text, values))
 
     def _no_object(self, message: Message) -> Message:
         """What becomes of a text that is no JSON object, and which the specification would take for `message`."""
@@ -251,17 +261,6 @@ class Codec:
         return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
-def decode(data: bytes | bytearray | memoryview) -> Message:
-    """The message in `data`: one JSON text. Never raises for its content."""
-    return _read_text(bytes(data), 0)
-
-
-def _read_bounded(text: bytes) -> Message:
-    """The message in a JSON text, which is refused where it has too many values."""
-    values = count_values(text)
-    return _crowded(text) if values > MAX_VALUES else _read_text(text, weigh(text, values))
-
-
 def _crowded(text: bytes) -> Malformed:
     error = InvalidRequest(f"a message may have {MAX_VALUES:,} values at most: send less at once")
     head, tail = text[:EDGE], text[-EDGE:]
@@ -271,11 +270,12 @@ def _crowded(text: bytes) -> Malformed:
     return Malformed(failure(read_edges(head, tail), error))
 
 
-def _read_text(text: bytes, weight: int) -> Message:
+def decode(data: bytes | bytearray | memoryview, weight: int = 0) -> Message:
+    """The message in `data`: one JSON text that takes `weight` bytes of memory. Never raises for its content."""
     try:
-        value = from_json(text, allow_inf_nan=False)
+        value = from_json(bytes(data), allow_inf_nan=False)
     except ValueError as error:
-        return salvage(text, ParseError(f"not valid JSON: {error}"), _message)
+        return salvage(bytes(data), ParseError(f"not valid JSON: {error}"), _message)
     if not isinstance(value, list):
         return _message(value, weight)
     if not value:

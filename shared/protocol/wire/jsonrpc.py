@@ -20,7 +20,8 @@ class Request:
     method: str
     params: dict[str, Any] = field(default_factory=dict)
     weight: int = field(default=0, kw_only=True)
-    """Bytes of memory that it takes, where it was read. It does not count when requests are compared."""
+    """Bytes of memory that it takes, where it was read and is more than a few; it does not count when requests are
+    compared."""
 
 
 @record

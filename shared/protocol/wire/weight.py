@@ -5,10 +5,15 @@ for half a second. So values are counted where they begin: after a comma or a br
 """
 
 from collections.abc import Callable
+from typing import Any
+
+from .jsonrpc import json_of
 
 MAX_VALUES = 100_000
 """Values of one message to a server: more take long to read and to check, and no tool has use for them."""
 
+LIGHT = 4_096
+"""Bytes of a text whose weight is not worth to know while it is served: that can be told of the value, too."""
 _VALUE_BYTES = 100
 """Memory of a small value, with its place in what holds it and the name that it may have there."""
 _WIDE = 3
@@ -33,6 +38,12 @@ def count_values(text: bytes) -> int:
 def weigh(text: bytes, values: int) -> int:
     """The bytes of memory that a JSON text with so many `values` takes once it is read."""
     return len(text) * (1 if text.isascii() else _WIDE) + values * _VALUE_BYTES
+
+
+def weigh_value(value: Any) -> int:
+    """The bytes of memory that a value takes which was read from JSON."""
+    text = json_of(value)
+    return weigh(text, count_values(text))
 
 
 def _starts(count: Callable[[bytes], int]) -> int:

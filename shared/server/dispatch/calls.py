@@ -24,6 +24,7 @@ from ...concurrency import ExpiryQueue, Signal
 from ...errors import CallTimeout, InputRequired, InternalError, LimitExceeded, McpError
 from ...protocol.session.events import Call, Outcome
 from ...protocol.session.server import ServerSession
+from ...protocol.wire.weight import weigh_value
 from ...tracing.trace_context import TRACEPARENT, follow
 from .hooks import Hooks
 from .limits import CallLimits, Limits
@@ -329,7 +330,7 @@ class Calls:
         """Accounts for the memory of `call` until it is over; False where there is too little, and it is refused."""
         if call.release is not None:  # it has waited for its place
             return True
-        size = call.weight + _CALL_BYTES
+        size = (call.weight or weigh_value(call.raw)) + _CALL_BYTES
         if not self._memory.take(link.client, size):
             self._refuse(link, call, LimitExceeded("your calls take too much memory", "memory", 1))
             return False

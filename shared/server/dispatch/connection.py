@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ...contracts import Transport  # a page of types, which nothing needs when it runs
     from .calls import Calls
     from .changes import Changes
+    from .limits import CallLimits
 
 MANY_CHANGES = 1_000
 """Changes that wait for one peer, from which on parts of resources are not told apart."""
@@ -174,6 +175,7 @@ class Connection:
         "_observer",
         "_sending",
         "answers",
+        "budget",
         "calls",
         "client",
         "queue",
@@ -197,6 +199,8 @@ class Connection:
         """How many calls run now, how many listen streams are open, and how many messages are on their way."""
         self.queue: deque[Call] | None = None
         """The calls that wait for a place, where any ever did."""
+        self.budget: CallLimits | None = None
+        """What each of its calls may cost, once the first has come."""
         self.answers = Answers()
         self._bus = changes
         self._changes: dict[Change, None] | None = None

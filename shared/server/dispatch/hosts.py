@@ -7,7 +7,6 @@ as the operator allows.
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ...protocol.identity import Peer
 from .limits import CallLimits
 
 SIZE_KEY = "anthropic/maxResultSizeChars"
@@ -44,17 +43,8 @@ def find_host(info: dict[str, Any] | None) -> Host | None:
     return next((host for host in HOSTS if name.startswith(host.name)), None)
 
 
-class HostBudgets:
-    """The limits of a call for each host."""
-
-    def __init__(self, budget: CallLimits) -> None:
-        self._budget = budget
-        self._of_hosts = {host.name: replace(budget, text_bytes=host.text_bytes) for host in HOSTS}
-
-    def of(self, peer: Peer) -> CallLimits:
-        """Return the limits for calls of a peer, with the text that its model gets whole, unless an operator says
-        how much that is."""
-        if self._budget.text_bytes is not None:
-            return self._budget
-        host = find_host(peer.info)
-        return self._budget if host is None else self._of_hosts[host.name]
+def budget_for(info: dict[str, Any] | None, budget: CallLimits) -> CallLimits:
+    """Return `budget` with the text that the model of that client gets whole, unless the operator says how much that
+    is."""
+    host = None if budget.text_bytes is not None else find_host(info)
+    return budget if host is None else replace(budget, text_bytes=host.text_bytes)

@@ -1,6 +1,6 @@
 """What one peer may take of a server, whatever it sends, and what one call may cost."""
 
-from dataclasses import replace
+from dataclasses import field, replace
 
 from ...protocol.records import record
 
@@ -42,15 +42,16 @@ class CallLimits:
     """The whole result as JSON."""
     text_bytes: int | None = None
     """The text of it; None for what the host is known to show its model whole (see `hosts`)."""
+    page_bytes: int = field(init=False, default=0)
+    """What a page of text may take, with all that stands beside it."""
     seconds: float = 45.0
     """Wall time until the call is stopped."""
     entries: int = 10_000
     """List entries, rows, matches."""
 
-    @property
-    def page_bytes(self) -> int:
-        """What a page of text may take, with all that stands beside it."""
-        return self.result_bytes if self.text_bytes is None else min(self.text_bytes, self.result_bytes)
+    def __post_init__(self) -> None:
+        text = self.result_bytes if self.text_bytes is None else min(self.text_bytes, self.result_bytes)
+        object.__setattr__(self, "page_bytes", text)
 
     def lasting(self, seconds: float) -> "CallLimits":
         """The same for a call that may last so many `seconds`."""

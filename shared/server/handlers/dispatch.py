@@ -13,7 +13,7 @@ from ...protocol.types.tools import CallToolParams
 from ...tracing import spans
 from ..dispatch.connection import Connection
 from ..dispatch.context import Context
-from ..dispatch.hosts import HostBudgets
+from ..dispatch.hosts import budget_for
 from ..dispatch.limits import CallLimits
 from ..extension import Passes
 from ..features import Handler
@@ -30,7 +30,7 @@ class Dispatch:
 
     def __init__(self, run: Run[Any], budget: CallLimits) -> None:
         self._run = run
-        self._budgets = HostBudgets(budget)
+        self._budget = budget
         self.tools_at_once = run.features.tools.at_once
         """The names of the tools that may have their value at once; they may change."""
         self.translate = run.server.translate
@@ -39,14 +39,14 @@ class Dispatch:
     def answer(self, link: Connection, call: Call) -> Awaitable[dict[str, Any]]:
         """Answers `call`, which came on `link`. Raises what the handler raises."""
         run = self._run
-        context = Context(call, link, run, run.state, self._budgets.of(call.peer))
+        context = Context(call, link, run, run.state, link.budget or self._settle_budget(link, call))
         return run.handlers[call.method.handler](run, context, call.params)
 
     @cached_property
     def answer_at_once(self) -> AtOnce:
         """Answers calls of tools that have their value at once, before there is a task; gives None where the call
         takes `answer`. Settled, like the handlers, when the first peer comes."""
-        run, budgets, passes = self._run, self._budgets, self._passes()
+        run, settle_budget, passes = self._run, self._settle_budget, self._passes()
         if passes is None:
             return _never
 
@@ -54,9 +54,15 @@ class Dispatch:
             for goes_by in passes:
                 if not goes_by(run, call, call.params):
                     return None
-            return call_tool_at_once(run, Context(call, link, run, run.state, budgets.of(call.peer)), call.params)
+            budget = link.budget or settle_budget(link, call)
+            return call_tool_at_once(run, Context(call, link, run, run.state, budget), call.params)
 
         return answer
+
+    def _settle_budget(self, link: Connection, call: Call) -> CallLimits:
+        """What each call that comes on `link` may cost, by the first of them: a connection has one host."""
+        link.budget = budget_for(call.peer.info, self._budget)
+        return link.budget
 
     def _passes(self) -> list[Passes] | None:
         """The predicates of extensions around the calls of tools that say whether a call bypasses them; None where

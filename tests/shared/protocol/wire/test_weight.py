@@ -3,8 +3,8 @@
 import pytest
 
 from shared.protocol.wire.codec import Codec
-from shared.protocol.wire.jsonrpc import Malformed, Notification, Request
-from shared.protocol.wire.weight import MAX_VALUES, count_values, weigh
+from shared.protocol.wire.jsonrpc import Malformed, Notification, Request, json_of
+from shared.protocol.wire.weight import LIGHT, MAX_VALUES, count_values, weigh, weigh_value
 
 SERVER = Codec(line_end=b"")
 MANY = MAX_VALUES + 1
@@ -64,10 +64,16 @@ def test_a_request_knows_the_memory_that_it_takes(dialects: bool) -> None:
 
 
 def test_messages_of_a_batch_share_the_weight() -> None:
-    text = b"[%b,%b]" % (call(b"{}"), call(b"{}"))
+    text = b"[%b,%b]" % (call(b'{"a":"%b"}' % (b"x" * LIGHT)), call(b"{}"))
     batch = SERVER.decode_body(text)
     share = weigh(text, count_values(text)) // 2
     assert [one.weight for one in batch.messages] == [share, share]  # type: ignore[union-attr]
+
+
+def test_what_is_light_is_weighed_by_its_value() -> None:
+    request = SERVER.decode_body(call(b'{"a":[1,2,3]}'))
+    assert isinstance(request, Request)
+    assert (request.weight, weigh_value(request.params)) == (0, weigh(json_of(request.params), 6))
 
 
 def test_the_weight_is_no_part_of_what_is_said() -> None:
