@@ -97,7 +97,7 @@ class HttpOptions:
     cards: bool = False
     """Whether anybody is told who the servers are, and where."""
     connections: int | None = None
-    """Connections of the process, of which one address has half at most; None for as many as the system allows."""
+    """Connections of the process, of which one address has seven eighths; None for as many as the system allows."""
     trusted_proxies: tuple[str, ...] = ()
     """Networks of proxies that say, by X-Forwarded-For, from which address a request comes."""
     limits: EndpointLimits = field(default_factory=EndpointLimits)

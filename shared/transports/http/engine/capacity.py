@@ -7,9 +7,8 @@ address would lock out all others.
 import logging
 import sys
 import time
+from collections import Counter
 from contextlib import suppress
-
-from ....server.dispatch.portions import Portions
 
 try:
     import resource
@@ -27,24 +26,30 @@ _LOG_SECONDS = 60.0
 
 
 class Capacity:
-    """The connections of one process. One address has half of them at most, while others may come."""
+    """The connections of one process. One address has seven eighths of them at most."""
 
     def __init__(self, connections: int) -> None:
-        self._portions = Portions(connections)
+        self._most = connections
+        self._most_of_one = connections - connections // 8
+        self._by_address: Counter[str] = Counter()
         self._logged = -_LOG_SECONDS
 
     def take(self, address: str) -> bool:
         """Lets one in, if its address may have one more."""
-        may = self._portions.take(address)
+        if self._by_address[address] < self._most_of_one and self._by_address.total() < self._most:
+            self._by_address[address] += 1
+            return True
         now = time.monotonic()
-        if not may and now - self._logged >= _LOG_SECONDS:
+        if now - self._logged >= _LOG_SECONDS:
             self._logged = now
-            log.warning("%s has as many connections as one address may have: further ones are closed", address)
-        return may
+            log.warning("no more connections of %s are taken: it has %d", address, self._by_address[address])
+        return False
 
     def give(self, address: str) -> None:
         """One has ended."""
-        self._portions.give(address)
+        self._by_address[address] -= 1
+        if not self._by_address[address]:
+            del self._by_address[address]
 
 
 def connections_at_most() -> int:
