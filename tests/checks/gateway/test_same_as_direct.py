@@ -30,15 +30,24 @@ def without_chance(value: Any) -> Any:
 
 
 async def everything_said(running: Run[Any], version: str) -> dict[str, list[Json]]:
-    """What a server says to each request that may be made of it, one after another, by the request."""
+    """What a server says to each request that may be made of it, one after another, by the request; and which of its
+    lists change meanwhile, which a gateway tells a little later."""
     said: dict[str, list[Json]] = {}
+    changed: set[str] = set()
     WATCHED.version = 1
     async with talking(running, version, CAPABILITIES) as peer:
 
         async def say(method: str, **params: Any) -> list[Json]:
             told = said[f"{method} {params}"] = list[Json]()
             level = {LOG_LEVEL: "debug"} if version == STATELESS else {}
-            await settled(peer, method, params, heard=told.append, progressToken="token", **level)
+
+            def hear(message: Json) -> None:
+                if message.get("method", "").endswith("/list_changed"):
+                    changed.add(message["method"])
+                else:
+                    told.append(message)
+
+            await settled(peer, method, params, heard=hear, progressToken="token", **level)
             told[:] = map(without_chance, told)
             return told
 
@@ -76,7 +85,7 @@ async def everything_said(running: Run[Any], version: str) -> dict[str, list[Jso
         for uri in ("skill://try-a-client/SKILL.md", "skill://nothing/SKILL.md"):
             await say("skills/get", uri=uri)
         await say("resources/directory/read", uri="skill://try-a-client")
-    return said
+    return said | {"changed lists": [{"method": method} for method in sorted(changed)]}
 
 
 @pytest.mark.parametrize("version", ERAS)
