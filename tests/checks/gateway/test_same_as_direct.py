@@ -29,6 +29,10 @@ def without_chance(value: Any) -> Any:
             return value
 
 
+def tells_of_list(method: str) -> bool:
+    return method.endswith("/list_changed")
+
+
 async def everything_said(running: Run[Any], version: str) -> dict[str, list[Json]]:
     """What a server says to each request that may be made of it, one after another, by the request; and which of its
     lists change meanwhile, which a gateway tells a little later."""
@@ -40,15 +44,9 @@ async def everything_said(running: Run[Any], version: str) -> dict[str, list[Jso
         async def say(method: str, **params: Any) -> list[Json]:
             told = said[f"{method} {params}"] = list[Json]()
             level = {LOG_LEVEL: "debug"} if version == STATELESS else {}
-
-            def hear(message: Json) -> None:
-                if message.get("method", "").endswith("/list_changed"):
-                    changed.add(message["method"])
-                else:
-                    told.append(message)
-
-            await settled(peer, method, params, heard=hear, progressToken="token", **level)
-            told[:] = map(without_chance, told)
+            await settled(peer, method, params, heard=told.append, progressToken="token", **level)
+            changed.update(filter(tells_of_list, (one.get("method", "") for one in told)))
+            told[:] = [without_chance(one) for one in told if not tells_of_list(one.get("method", ""))]
             return told
 
         if version != STATELESS:
