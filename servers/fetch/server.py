@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from servers.common.web.app_pages import read_later
+from servers.common.workers.pool import WorkerError
 from shared import Implementation, Opening, Run, Server, ToolError, __version__
 from shared.extensions.apps import App, apps
 from shared.extensions.tasks import tasks
@@ -60,7 +61,7 @@ async def _ready(running: Run[State]) -> str | None:
     fetcher = await running.state.fetcher.get()
     try:
         await fetcher.reader.prepare()
-    except FetchError as error:
+    except WorkerError as error:
         return f"no process to read pages can be started: {error.code}"
     return None
 

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from servers.fetch.read import pool
+from servers.common.workers import pool
 from servers.fetch.server import app as fetch
 from servers.fetch.settings import Settings as FetchSettings
 from servers.filesystem.server import app as filesystem

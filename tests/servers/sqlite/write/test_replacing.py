@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from servers.common.sql.importing.files import open_text
+from servers.common.sql.importing.imports import Import
+from servers.common.sql.importing.tables import Written
 from servers.common.sql.write.consent import Consent, Figures
-from servers.common.sql.write.csvs import CsvFormat, open_text
-from servers.common.sql.write.imports import Import
 from servers.sqlite.write import importing
 from servers.sqlite.write.session import write
 from tests.servers.sqlite.writing import execute, opened
@@ -99,7 +100,7 @@ async def test_consent_is_to_what_is_replaced_too_and_then_it_is_done(path: Path
 
 
 async def test_an_import_into_a_table_that_replaces_counts_what_it_replaces(path: Path) -> None:
-    wanted = Import("silent", open_text("a,b\n1,two\n"), CsvFormat())
+    wanted = Import("silent", open_text("a,b\n1,two\n"), Written())
     async with opened(path) as database:
         figures = await write(database, partial(importing.import_csv, wanted, Consent(0)))
     assert isinstance(figures, Figures)
