@@ -29,9 +29,11 @@ _TITLE = re.compile(r"^title[ \t]*:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 _ESCAPED = re.compile(r"[\\\[\]]")
 _BACKSLASH = r"\\\g<0>"
 _TARGET = re.compile(
-    r"(\]\(\s*|^ {0,3}\[[^\]\n]+\]:\s*)(<[^<>\n]*>|[^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)(?=[\s)]|$)", re.MULTILINE
+    r"(?<![`\\])(`++).{1,2000}?(?<!`)\1(?!`)"
+    r"|(\]\(\s*|^ {0,3}\[[^\]\n]+\]:\s*)(<[^<>\n]*>|[^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)(?=[\s)]|$)",
+    re.MULTILINE | re.DOTALL,
 )
-"""The target of a link, of a picture, or of a definition of one, and what stands before it."""
+"""A span of code; or the target of a link, of a picture, or of a definition of one, and what stands before it."""
 _NO_SLUG = re.compile(r"[^\w\- ]")
 
 
@@ -148,10 +150,12 @@ def _with_absolute_links(text: str, tokens: list[Token], references: dict[str, A
     for first, end in places:
         part = "\n".join(lines[first:end])
         if "](" in part or "]:" in part:
-            lines[first:end] = _TARGET.sub(lambda match: match[1] + _absolute_target(base, match[2]), part).split(
-                "\n"
-            )
+            lines[first:end] = _TARGET.sub(lambda match: _with_absolute_target(base, match), part).split("\n")
     return "\n".join(lines)
+
+
+def _with_absolute_target(base: str, match: re.Match[str]) -> str:
+    return match[0] if match[1] else match[2] + _absolute_target(base, match[3])
 
 
 def _absolute_target(base: str, written: str) -> str:

@@ -84,6 +84,11 @@ def test_links_are_absolute_and_each_stands_once() -> None:
         ("[a](#part) [m](mailto:a@b) <https://c.example/>", "[a](#part) [m](mailto:a@b) <https://c.example/>"),
         ("    [a](b.md)\n\n```\n[a](b.md)\n```", "    [a](b.md)\n\n```\n[a](b.md)\n```"),
         ("[a](http://[b)", "[a](http://[b)"),
+        (
+            "`on[name](event)`, ``[`](b) [a](b)``, [a](b)",
+            "`on[name](event)`, ``[`](b) [a](b)``, [a](http://site.example/folder/b)",
+        ),
+        ("\\`[a](b)`", "\\`[a](http://site.example/folder/b)`"),
     ],
 )
 def test_relative_links_become_absolute(sent: str, shown: str) -> None:
