@@ -30,6 +30,8 @@ _ABANDONED_SECONDS = 3_600.0
 _MOST_FILES = 50_000
 _MOST_NAMED = 1_000
 """Files that were left out and are named."""
+_LONGEST_NAME, _LONGEST_PATH = 255, 700
+"""Bytes that any system takes, of a path together with that of the cache."""
 _LFS = b"version https://git-lfs.github.com/spec/"
 _NO_FILE = {"120000": "it is a link, and links are not followed", "160000": "it is a submodule, which is not fetched"}
 
@@ -136,6 +138,8 @@ class Checkout:
             else:
                 written[blob.path] = blob.size
         named = sorted(left_out.items())[:_MOST_NAMED]
+        if len(left_out) > len(named):
+            named.append(("", f"{len(left_out) - len(named):,} more files are left out"))
         state = {"commit": commit, "files": written, "left_out": named}
         (tree / "state.json").write_text(json.dumps(state), encoding="ascii")
 
@@ -173,10 +177,17 @@ def _choose(blobs: list[Blob], left_out: dict[str, str]) -> Iterator[Blob]:
             left_out[blob.path] = _NO_FILE[blob.mode]
         elif refusal is not None or not blob.path.isprintable():
             left_out[blob.path] = f"its path {refusal or 'is no plain text'}"
+        elif _is_too_long(blob.path):
+            left_out[blob.path] = "its path is too long"
         elif blob.size > MOST_BYTES:
             left_out[blob.path] = f"it has more than {MOST_BYTES:,} bytes"
         else:
             yield blob
+
+
+def _is_too_long(path: str) -> bool:
+    encoded = path.encode()
+    return len(encoded) > _LONGEST_PATH or any(len(name) > _LONGEST_NAME for name in encoded.split(b"/"))
 
 
 def _write_file(path: Path, data: bytes, executable: bool) -> str:
@@ -189,6 +200,6 @@ def _write_file(path: Path, data: bytes, executable: bool) -> str:
             file.write(data)
         if executable:
             path.chmod(0o700)
-    except FileExistsError:
+    except (FileExistsError, NotADirectoryError):
         return "another file has the same name on this system"
     return ""

@@ -145,6 +145,31 @@ def test_hostile_names_stay_out(repository: Repository) -> None:
     assert not (made.root.parent / "x.md").exists()
 
 
+def test_names_that_are_too_long_stay_out(repository: Repository) -> None:
+    blob = repository.git("hash-object", "-w", "--stdin", data=b"bad")
+    name = "x" * 256
+    repository.commit_tree("".join([entry("100644", "a.md", blob), entry("100644", name, blob)]))
+    made = checkout(repository)
+    update(made)
+    assert files(made) == {"a.md": "bad"}
+    assert [(one.path, one.reason) for one in made.problems()] == [(name, "its path is too long")]
+
+
+def test_of_many_files_that_stay_out_the_first_are_named(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "_MOST_NAMED", 1)
+    for name in ("b", "c", "d"):
+        os.symlink("a.md", repository.root / name)
+    repository.commit({})
+    made = checkout(repository)
+    update(made)
+    assert [(one.path, one.reason) for one in made.problems()] == [
+        ("b", "it is a link, and links are not followed"),
+        ("", "2 more files are left out"),
+    ]
+
+
 def test_no_hook_filter_or_attribute_has_a_say(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     marker, home = repository.root.parent / "ran", repository.root.parent / "home"
     (home / "hooks").mkdir(parents=True)
