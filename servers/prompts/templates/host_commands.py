@@ -8,6 +8,7 @@ to write it, or a text in which the host would see a placeholder that is none, i
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from servers.prompts.arguments import parse_value
@@ -16,11 +17,21 @@ from servers.prompts.format.commands import parse_command, parse_toml_command
 from servers.prompts.format.definitions import Argument, Prompt, Syntax
 from servers.prompts.format.front_matter import parse_document
 from servers.prompts.templates.rendering import Rendering, Text
-from shared.yaml import write_yaml
+from shared.text import escape
+from shared.yaml import YamlMapping, write_yaml
 
 _ALL = "arguments"
 _FRONT = re.compile(r"(---[ \t]*\n)(.*?)(^---[ \t]*\n)", re.DOTALL | re.MULTILINE)
-_KEY = re.compile(r"^([A-Za-z][\w-]*):", re.MULTILINE)
+_SHELL = re.compile(r"!`[^`\n]+`")
+_LIVE: dict[Syntax, re.Pattern[str]] = {
+    "claude": _SHELL,
+    "gemini": re.compile(r"[!@]\{[^}\n]*\}"),
+    "opencode": _SHELL,
+    "vscode": re.compile(r"\$\{(?:file|selectedText|selection|workspaceFolder)\w*\}|#file:\S+"),
+}
+"""What a host replaces in a text besides arguments: by the output of a program, or by a file."""
+_FIRST_LINE = 2
+"""Of front matter, in its file."""
 _MOST_CODEX_WORDS = 9
 
 Place = Callable[[int, Argument], str]
@@ -98,6 +109,7 @@ def write_command(rendering: Rendering, data: bytes, host: Host) -> Command:
     places = _choose_places(prompt, host)
     text = _render(rendering, places)
     front, losses = _choose_front(prompt, data, host)
+    losses += _find_replaced(text, prompt.syntax, host)
     if host.named is not None and host.syntax == "claude" and not prompt.words and _ALL not in places and places:
         front += write_yaml({"arguments": list(places)})
     written = _write(prompt, host, front, text, data)
@@ -141,6 +153,19 @@ def _render(rendering: Rendering, values: Mapping[str, Any]) -> str:
     return messages[0].content.text
 
 
+def _find_replaced(text: str, syntax: Syntax, host: Host) -> tuple[str, ...]:
+    """What the prompt's own host would replace in the text, and the other does not. Raises PromptError where that one
+    would replace something else."""
+    ours, theirs = _LIVE.get(syntax), _LIVE.get(host.syntax)
+    if ours is theirs:
+        return ()
+    if theirs is not None and (match := theirs.search(text)) is not None:
+        reason = f"{host.title} would put the output of a program, or a file, in place of {match[0][:100]!r}"
+        raise PromptError("bad_prompt", reason, "Export it as a skill: without --as.")
+    match = ours.search(text) if ours is not None else None
+    return () if match is None else (f"what its host puts in place of {escape(match[0][:100])}",)
+
+
 def _choose_front(prompt: Prompt, data: bytes, host: Host) -> tuple[str, tuple[str, ...]]:
     """The front matter for the host, as it is written where it is written already, and what is lost of it."""
     found = _FRONT.match(_decode(data)) if prompt.syntax not in ("jinja", "gemini") else None
@@ -148,13 +173,23 @@ def _choose_front(prompt: Prompt, data: bytes, host: Host) -> tuple[str, tuple[s
         lost = [key for key, value in (("title", prompt.title), ("tags", prompt.tags)) if value]
         lost += [f"the {key} of arguments" for key in ("type", "default", "enum") if _declares(prompt.arguments, key)]
         is_described = prompt.syntax in ("jinja", "gemini")
-        written = is_described and "description" in host.keys
-        lost += ["description"] if is_described and not written else []
-        return write_yaml({"description": prompt.description}) if written else "", tuple(lost)
-    starts = [one.start() for one in _KEY.finditer(found[2])]
-    parts = [found[2][start:end] for start, end in zip(starts, [*starts[1:], None], strict=True)]
-    kept = [part for part in parts if part.partition(":")[0] in host.keys]
-    return "".join(kept), tuple(key for part in parts if (key := part.partition(":")[0]) not in host.keys)
+        has_place = is_described and "description" in host.keys
+        lost += ["description"] if is_described and not has_place else []
+        return write_yaml({"description": prompt.description}) if has_place else "", tuple(lost)
+    keys = parse_document(data).front or YamlMapping(1)
+    kept = {key: value for key, value in keys.items() if key in host.keys}
+    lines = found[2].splitlines(keepends=True)
+    starts = [keys.lines[key] - _FIRST_LINE for key in keys]
+    parts = zip(keys, starts, [*starts[1:], None], strict=True)
+    written = "".join("".join(lines[start:end]) for key, start, end in parts if key in kept)
+    return written if _says(written, kept) else write_yaml(kept), tuple(key for key in keys if key not in kept)
+
+
+def _says(written: str, keys: Mapping[str, Any]) -> bool:
+    """Whether front matter has these keys: in YAML of several styles some lines don't say it without the others."""
+    with suppress(PromptError):
+        return parse_document(f"---\n{written}---\n".encode()).front == keys
+    return False
 
 
 def _declares(arguments: Sequence[Argument], key: str) -> bool:
@@ -162,7 +197,7 @@ def _declares(arguments: Sequence[Argument], key: str) -> bool:
 
 
 def _decode(data: bytes) -> str:
-    return data.decode("utf-8-sig").replace("\r\n", "\n")
+    return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _write(prompt: Prompt, host: Host, front: str, text: str, data: bytes) -> bytes:

@@ -74,6 +74,26 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
     assert convert(tmp_path, "claude", text, "gemini").losses == ("model", "allowed-tools")
 
 
+@pytest.mark.parametrize(
+    ("front", "kept"),
+    [
+        ("description : It\nmodel : opus\n", "description : It\n"),
+        ('"model": opus\n"description": It\n', '"description": It\n'),
+        ("{model: opus, description: It}\n", "description: It\n"),
+        ("model: &it opus\ndescription: *it\n", "description: opus\n"),
+    ],
+)
+def test_front_matter_in_any_style_of_yaml(tmp_path: Path, front: str, kept: str) -> None:
+    made = convert(tmp_path, "claude", f"---\n{front}---\nSay $ARGUMENTS.\n", "codex")
+    assert made == Command(f"---\n{kept}---\nSay $ARGUMENTS.\n".encode(), ("model",))
+
+
+def test_what_another_host_does_not_run_is_said(tmp_path: Path) -> None:
+    text = "Look at !`git diff`, at !`ls` and at $ARGUMENTS.\n"
+    assert convert(tmp_path, "claude", text, "opencode").losses == ()
+    assert convert(tmp_path, "claude", text, "codex").losses == ("what its host puts in place of !`git diff`",)
+
+
 def test_a_template_that_only_writes_its_arguments(tmp_path: Path) -> None:
     lost = ("the default of arguments", "what it says where optional arguments are left out")
     made = convert(tmp_path, "ours", TEMPLATE, "claude")
@@ -94,6 +114,8 @@ def test_a_template_that_only_writes_its_arguments(tmp_path: Path) -> None:
         ("claude", "codex", r"Fix $0, for \$1.", "as a command of Codex it would say something else"),
         ("claude", "codex", "Fix $ARGUMENTS[1], $ARGUMENTS.", "as a command of Codex it would say something else"),
         ("claude", "vscode", "Fix $ARGUMENTS in ${input:x}.", "as a command of VS Code it would say something else"),
+        ("codex", "claude", "Look at !`git diff`.", "Claude Code would put the output of a program, or a file, in"),
+        ("codex", "gemini", "Look at @{notes.md}.", "in place of '@{notes.md}'"),
         ("opencode", "codex", "$1 $2 $3 $4 $5 $6 $7 $8 $9 $10", "Codex numbers 9 words, and it has more"),
         ("ours", "claude", TEMPLATE.replace("{{ focus }}", "{{ focus|upper }}"), "it would say something else"),
         (
