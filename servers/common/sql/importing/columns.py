@@ -41,10 +41,12 @@ _REASONS: Sequence[tuple[re.Pattern[str], str]] = (
     (re.compile(r" *[+-]?\d{16,} *", re.ASCII), "more digits than a number keeps"),
     (re.compile(r".*", re.DOTALL), "mixed with text"),
 )
-_LONG_FIELD = 20
-"""Characters that no double has, with a point and the separator, where it is written as short as possible."""
-_LONG = re.compile(r"[1-9](?:\.?\d){17}", re.ASCII)
+_LONG_FIELD = 19
+"""Characters that a decimal of 18 digits has at least."""
+_LONG = re.compile(r" *[+-]?[0.,]*[1-9](?:[.,]?\d){17}", re.ASCII)
 _BARE_EXPONENT = re.compile(rf"(?:^|{SEPARATOR}) *-?\d+[eE]\d", re.ASCII)
+DAY_OR_MONTH = "dates whose day and month can't be told apart: give the type date dmy or date mdy"
+"""The note of a column of dates that are text for that reason."""
 _SHOWN = 30
 """Characters of a field that is shown."""
 
@@ -143,9 +145,9 @@ class ColumnSurvey:
         self._has_point = self._has_point or "." in joined
         if not self._has_point and ("e" in joined or "E" in joined):
             self._has_bare_exponent = self._has_bare_exponent or _BARE_EXPONENT.search(joined) is not None
-        # The average tells at no cost: such fields come in whole columns.
-        if not self._is_long and len(joined) > _LONG_FIELD * len(fields):
-            self._is_long = _LONG.search(joined) is not None
+        # Dates are as long, and come after numbers in the order of readings.
+        if not self._is_long and self.readings[0] in NUMBERS:
+            self._is_long = any(_LONG.match(field) for field in fields if len(field) >= _LONG_FIELD)
 
     def _explain(self, fields: Sequence[str], kept: Sequence[str], first_row: int) -> str:
         """Which field makes the column text, and why; "" where it was like text anyway."""
@@ -188,7 +190,7 @@ class ColumnSurvey:
         if any(reading in self.readings for reading in NUMBERS):
             return self._choose_number(mark)
         if DAY_FIRST in self.readings and MONTH_FIRST in self.readings:
-            return None, "dates whose day and month can't be told apart: give the type date dmy or date mdy"
+            return None, DAY_OR_MONTH
         return next((one for one in (BOOLEAN, *DATES) if one in self.readings), None), ""
 
     def _choose_number(self, mark: str) -> tuple[Reading | None, str]:

@@ -78,6 +78,11 @@ def test_a_field_far_below_decides_as_well() -> None:
     assert "b (mixed with text: 'late' in row 5,001)" in survey_all(text).words[-1]
 
 
+def test_a_decimal_that_a_double_would_round_is_noted_among_short_ones() -> None:
+    plan = survey_all("v\n" + "1.5\n" * 500 + "123456789.0123456789\n")
+    assert plan.words[-1] == "note: v (decimals of more than 17 digits)"
+
+
 def test_marks_for_no_value_are_null_among_numbers_and_text_in_text() -> None:
     plan = survey_all("a,b\n1,NA\nNA,x\n-,y\n")
     assert plan.first == [("1", "NA"), (None, "x"), (None, "y")]
