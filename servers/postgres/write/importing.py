@@ -11,7 +11,7 @@ from contextlib import ExitStack, asynccontextmanager
 from anyio import to_thread
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.importing.columns import Column
+from servers.common.sql.importing.columns import DAY_OR_MONTH, Column
 from servers.common.sql.importing.imports import Import, Imported, match_columns, open_rows
 from servers.common.sql.importing.readings import Kind
 from servers.common.sql.importing.records import Records
@@ -37,6 +37,7 @@ _TYPES: Mapping[Kind, str] = {
 """Of new columns. A number with a fraction is kept as it is written, and sums are exact."""
 _READS_VALUES = re.compile("bigint|integer|smallint|numeric|real|double|date|timestamp|boolean")
 """Types of columns that take numbers, dates and booleans; others take the fields as they are written."""
+_IS_DAY = re.compile("date|timestamp")
 _ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 _ESCAPED = re.compile(r"[\\\t\n\r]")
 _NULL = r"\N"
@@ -46,6 +47,8 @@ _COLUMNS = """
 _NEW = "SELECT pg_catalog.to_regclass($1)::pg_catalog.text"
 _NAME_BYTES = 63
 """What PostgreSQL keeps of a name; the rest it cuts off without an error."""
+_MAX_COLUMNS = 1_600
+"""Of a table (https://www.postgresql.org/docs/current/limits.html)."""
 
 Columns = Sequence[tuple[str, str]]
 
@@ -60,14 +63,14 @@ async def import_csv(wanted: Import, consent: Consent, session: Session) -> Impo
     # To look through the whole file takes a while, in which others may write.
     plan = await _survey(wanted, expected, session)
     if wanted.preview:
-        columns = match_columns(plan, expected) if relation else _define(plan)
+        columns = _match(plan, expected) if relation else _define(plan)
         name, seconds = relation.name if relation else wanted.table, time.monotonic() - began
         return Imported(name, relation is None, plan.rows, columns, seconds, plan.words, plan.first)
     async with session.transaction():
         (relation, there), before = await _find_table(session, wanted.table), await read_changes(session.ask)
         if there != expected:
             plan = await _survey(wanted, there, session)
-        columns = match_columns(plan, there) if relation else _define(plan)
+        columns = _match(plan, there) if relation else _define(plan)
         table = relation.name if relation else await _create(session, wanted.table, columns)
         await _copy(session, table, wanted, plan, columns)
         changes = (await read_changes(session.ask)).since(before)
@@ -91,12 +94,17 @@ async def _find_table(session: Session, name: str) -> tuple[Relation | None, Col
 
 
 async def _survey(wanted: Import, there: Columns, session: Session) -> Plan:
-    expected = Expected([name for name, _ in there], _NAME_BYTES)
+    expected = Expected(there, _keeps_text, _NAME_BYTES, _MAX_COLUMNS)
     steps = survey(wanted.opener, wanted.written, expected, session.deadline)
     # It can be called off between two steps.
     while (plan := await to_thread.run_sync(_step, steps)) is None:
         """There are more rows."""
     return plan
+
+
+def _keeps_text(declared: str, _kind: Kind) -> bool:
+    """Whether a column of a table that is there takes fields as they are written."""
+    return _READS_VALUES.match(declared) is None
 
 
 def _step(steps: Generator[None, None, Plan]) -> Plan | None:
@@ -112,6 +120,16 @@ def _define(plan: Plan) -> Columns:
     return [(column.name, _TYPES[column.kind]) for column in plan.columns]
 
 
+def _match(plan: Plan, there: Columns) -> Columns:
+    """The columns of the table that the fields are for. Raises SqlError for dates that DateStyle would decide."""
+    columns = match_columns(plan, there)
+    for column, (name, kind) in zip(plan.columns, columns, strict=True):
+        if column.note == DAY_OR_MONTH and _IS_DAY.match(kind):
+            reason = "the day and month of the dates for a column can't be told apart"
+            raise SqlError("bad_csv", reason, "Give types, as NAME=date dmy or NAME=date mdy.", [f"column {name}"])
+    return columns
+
+
 async def _create(session: Session, wanted: str, columns: Columns) -> SqlName:
     """Makes the table; how PostgreSQL writes its name."""
     if len(wanted.encode(errors="replace")) > _NAME_BYTES:
@@ -125,13 +143,9 @@ async def _create(session: Session, wanted: str, columns: Columns) -> SqlName:
 async def _copy(session: Session, table: str, wanted: Import, plan: Plan, columns: Columns) -> None:
     """Sends all rows. Raises SqlError, which names the row."""
     names = ", ".join(quote(name) for name, _ in columns)
-    sources = [
-        column if _READS_VALUES.match(kind) else column._replace(reading=None)
-        for column, (_, kind) in zip(plan.columns, columns, strict=True)
-    ]
     try:
         async with _open_rows(wanted, plan, session) as records:
-            rows = _format_rows(records, sources)
+            rows = _format_rows(records, plan.columns)
             await session.link.copy_in(f"COPY {table} ({names}) FROM STDIN", rows, deadline=session.deadline)
         await session.ask("SET CONSTRAINTS ALL IMMEDIATE")
     except PostgresError as error:

@@ -57,13 +57,22 @@ def import_csv(wanted: Import, consent: Consent, session: Session) -> Imported |
 
 
 def _survey(wanted: Import, there: Sequence[tuple[str, str]], session: Session) -> Plan:
-    steps = survey(wanted.opener, wanted.written, Expected([name for name, _ in there]), session.deadline)
+    expected = Expected(there, _keeps_text, max_columns=session.connection.getlimit(sqlite3.SQLITE_LIMIT_COLUMN))
+    steps = survey(wanted.opener, wanted.written, expected, session.deadline)
     while True:
         try:
             next(steps)
         except StopIteration as end:
             plan: Plan = end.value
             return plan
+
+
+def _keeps_text(declared: str, kind: Kind) -> bool:
+    """Whether a column of a table that is there takes fields of a kind as they are written.
+
+    A date goes into TEXT as it goes into a new table: a file for each month makes one column of dates.
+    """
+    return _KEEPS_TEXT.match(declared) is not None and _TYPES.get(kind, "TEXT") != declared.upper()
 
 
 def _list_columns(session: Session, table: str) -> list[tuple[str, str]]:
@@ -88,11 +97,7 @@ def _insert(
     into = f"main.{quote(wanted.table)} ({', '.join(quote(name) for name, _ in columns)})"
     # The names are quoted.
     sql = f"INSERT INTO {into} VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
-    is_new = columns == _define(plan)
-    conversions = [
-        _conversion(column if is_new or not _KEEPS_TEXT.match(kind) else column._replace(reading=None))
-        for column, (_, kind) in zip(plan.columns, columns, strict=True)
-    ]
+    conversions = [*map(_conversion, plan.columns)]
     watch = nullcontext() if replaced is None else replaced.watch(sql, [None] * len(columns))
     with open_rows(wanted, plan, session.deadline) as records, watch:
         for batch in records:

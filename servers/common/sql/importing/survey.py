@@ -1,12 +1,13 @@
 """The first reading of a file: how it is written, and over all of its rows what its columns are."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.importing.columns import Column, ColumnSurvey, find_mark, parse_types, shorten
 from servers.common.sql.importing.files import Opener, measure
 from servers.common.sql.importing.layouts import Layout, find_layout, name_columns
+from servers.common.sql.importing.readings import Kind
 from servers.common.sql.importing.records import Records
 from servers.common.sql.importing.tables import Table, Written, guess_encoding, open_table, read_table
 from servers.common.sql.jobs import Progress
@@ -33,10 +34,14 @@ class Plan(NamedTuple):
 class Expected(NamedTuple):
     """The table that the rows are for."""
 
-    columns: Sequence[str] = ()
-    """The names of its columns, where it is there."""
+    columns: Sequence[tuple[str, str]] = ()
+    """The names and declared types of its columns, where it is there."""
+    keeps_text: Callable[[str, Kind], bool] = lambda _declared, _kind: False
+    """Whether a column of a declared type takes fields of a kind as they are written."""
     name_bytes: int | None = None
     """How long the name of a column may be."""
+    max_columns: int | None = None
+    """How many columns a new table may have."""
 
 
 def survey(opener: Opener, written: Written, expected: Expected, progress: Progress) -> Generator[None, None, Plan]:
@@ -47,7 +52,7 @@ def survey(opener: Opener, written: Written, expected: Expected, progress: Progr
     codec: str | None = None
     while True:
         table = open_table(opener, written, codec)
-        layout = find_layout(table.start, written.header, expected.columns)
+        layout = find_layout(table.start, written.header, [name for name, _ in expected.columns])
         try:
             return (yield from _survey_rows(opener, table, layout, written, expected, progress))
         except UnicodeDecodeError as error:
@@ -84,18 +89,34 @@ def _survey_rows(
     types = parse_types(written.types)
     if unknown := types.keys() - {name.lower() for name in names}:
         raise SqlError("bad_csv", "types names a column that is not there", quoted=[*unknown])
-    columns = [
-        column.decide(name, mark, types.get(name.lower()))
-        for name, column in zip(names[:width], surveys, strict=False)
-    ]
+    if not expected.columns and expected.max_columns is not None and width > expected.max_columns:
+        reason = f"the file has {width:,} columns, and a table has {expected.max_columns:,} at most"
+        advice = "Import it in parts with fewer columns each, or as rows of names and values."
+        raise SqlError("too_large", reason, advice)
+    declared = _find_declared(expected, names[:width], has_header=layout.names is not None)
+    columns = []
+    for name, column, declared_type in zip(names, surveys, declared, strict=False):
+        wanted = types.get(name.lower())
+        decided = column.decide(name, mark, wanted)
+        is_typed = decided.kind != "text" and wanted is None
+        if is_typed and declared_type is not None and expected.keeps_text(declared_type, decided.kind):
+            decided = column.decide(name, mark, "text")
+        columns.append(decided)
     words = [
         f"read as: {'; '.join((*table.words, *layout.words))}",
-        *_describe_columns(columns, surveys, mark),
+        *_describe_columns(columns, surveys, mark, is_new=not expected.columns),
         *_list(renamed, "named"),
         *_describe_rows(records, len(names) - width),
     ]
     shown = list(zip(*(column.convert(fields, None) for column, fields in zip(columns, zip(*first))), strict=True))  # noqa: B905
     return Plan(table, layout, columns, records.count, shown, words)
+
+
+def _find_declared(expected: Expected, names: Sequence[str], *, has_header: bool) -> list[str | None]:
+    """The declared types of the columns that the fields are for; None where there is no such column."""
+    there = expected.columns if has_header else [(name, kind) for name, (_, kind) in zip(names, expected.columns)]  # noqa: B905
+    by_name = {name.lower(): kind for name, kind in there}
+    return [by_name.get(name.lower()) for name in names]
 
 
 def _count_columns(layout: Layout, surveys: Sequence[ColumnSurvey]) -> int:
@@ -106,7 +127,9 @@ def _count_columns(layout: Layout, surveys: Sequence[ColumnSurvey]) -> int:
     return width
 
 
-def _describe_columns(columns: Sequence[Column], surveys: Sequence[ColumnSurvey], mark: str) -> list[str]:
+def _describe_columns(
+    columns: Sequence[Column], surveys: Sequence[ColumnSurvey], mark: str, *, is_new: bool
+) -> list[str]:
     marks: dict[str, int] = {}
     for column, one in zip(columns, surveys, strict=False):
         for field, count in one.marks.items() if column.reading is not None else ():
@@ -119,7 +142,8 @@ def _describe_columns(columns: Sequence[Column], surveys: Sequence[ColumnSurvey]
         rewritten = [column for column in columns if column.reading is not None and column.reading.rewrite]
         words += _list([f"{column.name} as {column.kind}" for column in rewritten], "written in another form")
     noted = [column for column in columns if column.note]
-    words += _list([f"{one.name} ({one.note})" for one in noted if one.kind == "text"], "kept as text")
+    as_text = "kept as text" if is_new else "given to the table as written"
+    words += _list([f"{one.name} ({one.note})" for one in noted if one.kind == "text"], as_text)
     words += _list([f"{one.name} ({one.note})" for one in noted if one.kind != "text"], "note")
     return words
 

@@ -23,6 +23,7 @@ CREATE TRIGGER wait BEFORE INSERT ON waits FOR EACH ROW EXECUTE FUNCTION wait()
 
 
 _FRESH = """
+DROP TABLE IF EXISTS typed; CREATE TABLE typed (day date, code text); ALTER TABLE typed OWNER TO owner;
 DROP TABLE IF EXISTS made; DROP TABLE IF EXISTS "Sales 2024; --";
 TRUNCATE review; INSERT INTO review VALUES (1, 'SKU-0001', 5, NULL), (2, 'SKU-0001', 1, NULL)
 """
@@ -80,6 +81,24 @@ async def test_rows_go_into_the_columns_that_the_header_names(held: Writing, wor
     assert (done.table, done.created, done.rows) == ("review", False, 1)
     assert workshop.run("SELECT * FROM review WHERE customer = 5") == [(5, "SKU-0005", 4, None)]
     assert held.commits[0].tables == {"review"}
+
+
+async def test_columns_of_text_take_fields_as_they_are_written(held: Writing, workshop: Database) -> None:
+    done = await imported(held, "typed", 'day,code\n31/12/2024,"1,234"\nNA,NA\n')
+    assert workshop.run("SELECT day::text, code FROM typed") == [("2024-12-31", "1,234"), (None, "NA")]
+    assert done.words[1:] == ["NULL besides empty fields: 'NA' (1)", "written in another form: day as date"]
+
+
+async def test_dates_whose_day_and_month_may_be_swapped_go_into_no_date(held: Writing, workshop: Database) -> None:
+    error = await refused(held, workshop, "typed", "day,code\n1/2/2024,x\n")
+    assert error.startswith("bad_csv: the day and month of the dates for a column can't be told apart:")
+    await imported(held, "typed", "day,code\n1/2/2024,x\n", Written(types=["day=date dmy"]))
+    assert workshop.run("SELECT day::text FROM typed") == [("2024-02-01",)]
+
+
+async def test_more_columns_than_a_table_has_are_refused(held: Writing, workshop: Database) -> None:
+    error = await refused(held, workshop, "made", ",".join("c" + str(n) for n in range(1_601)) + "\n")
+    assert error.startswith("too_large: the file has 1,601 columns, and a table has 1,600 at most")
 
 
 async def test_without_a_header_fields_are_for_the_columns_that_take_values(

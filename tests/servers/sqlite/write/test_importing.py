@@ -137,6 +137,33 @@ async def test_a_table_that_is_there_gets_rows_by_the_names_of_its_columns(
     assert db.execute("SELECT * FROM t WHERE a > 2").fetchall() == [(7, "x"), (8, None)]
 
 
+async def test_columns_of_text_take_fields_as_they_are_written_and_the_answer_says_nothing_else(
+    path: Path, db: sqlite3.Connection
+) -> None:
+    db.execute("CREATE TABLE typed (day VARCHAR(10), code TEXT, price NUMERIC, zip INTEGER)")
+    done = await imported(path, "typed", 'day,code,price,zip\n31/12/2024,"1,234","1,234.5",007\n1/1/2025,NA,NA,1\n')
+    assert db.execute("SELECT * FROM typed").fetchall() == [
+        ("31/12/2024", "1,234", 1234.5, 7),
+        ("1/1/2025", "NA", None, 1),
+    ]
+    assert done.words[1:] == [
+        "NULL besides empty fields: 'NA' (1)",
+        "written in another form: price as decimal",
+        "given to the table as written: zip (leading zeros: '007' in row 1)",
+    ]
+
+
+async def test_dates_of_a_second_file_are_written_as_those_of_the_first(path: Path, db: sqlite3.Connection) -> None:
+    await imported(path, "new", "day,price\n31/12/2024,1.5\n")
+    await imported(path, "new", "day,price\n30/1/2025,2\n")
+    assert db.execute("SELECT * FROM new").fetchall() == [("2024-12-31", 1.5), ("2025-01-30", 2.0)]
+
+
+async def test_more_columns_than_a_table_has_are_refused(path: Path) -> None:
+    error = await refused(path, "new", ",".join(f"c{n}" for n in range(2_001)) + "\n")
+    assert error.startswith("too_large: the file has 2,001 columns, and a table has 2,000 at most. Import")
+
+
 async def test_full_text_search_takes_rows(path: Path, db: sqlite3.Connection) -> None:
     await imported(path, "docs", "body\nhello world\n")
     assert db.execute("SELECT * FROM docs WHERE docs MATCH 'world'").fetchall() == [("hello world",)]
