@@ -4,6 +4,7 @@ Read the way models write them: the counts of a hunk may be wrong, an empty line
 have no line numbers. What is more than a change of files that exist is refused.
 """
 
+import os
 import re
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -19,11 +20,24 @@ _HUNK = re.compile(r"@@(?: -\d+(?:,\d+)? \+(\d+)(?:,\d+)?)?.*")
 _NOWHERE = "/dev/null"
 _NO_END = "\\"
 """Begins the line after one that has no line end, as the last of a file."""
+_MARKS = (" ", "+", "-", _NO_END)
+_PREFIXES = "abciow12"
+"""Letters before the slash that git puts before a path, those of `diff.mnemonicPrefix` among them."""
+_QUOTED = re.compile(r'"((?:[^"\\]|\\[abfnrtv"\\]|\\[0-3][0-7]{2})*)"')
+"""A path in the quotes of git (`core.quotePath`), whose escapes are of bytes."""
+_VERSION = re.compile(r"\d+\.\d.*")
 _REFUSED = {
-    "rename from": "renames a file: use move_file",
-    "copy from": "copies a file: use copy_file",
-    "new mode": "changes a mode, which no tool does",
-    "GIT binary patch": "changes a binary file, which no tool does",
+    re.compile(pattern): reason
+    for pattern, reason in {
+        "rename from ": "renames a file: use move_file",
+        "copy from ": "copies a file: use copy_file",
+        "new file mode ": "makes a new file: use write_file",
+        "deleted file mode ": "deletes a file: use delete_file",
+        "new mode ": "changes a mode, which no tool does",
+        "GIT binary patch|Binary files .* differ": "changes a binary file, which no tool does",
+        "Only in .*: ": "names a file that only one side has: use write_file or delete_file",
+        "@@@": "begins a hunk of a merge: give the diff to one of its parents",
+    }.items()
 }
 
 
@@ -38,10 +52,10 @@ def read_patch(text: str) -> list[FilePatch]:
     """The files of a unified diff, in its order. Raises `bad_patch`."""
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     files: list[FilePatch] = []
-    at = 0
+    at, end = 0, -1
     while at < len(lines):
         line = lines[at]
-        refused = next((reason for start, reason in _REFUSED.items() if line.startswith(start)), None)
+        refused = next((reason for pattern, reason in _REFUSED.items() if pattern.match(line)), None)
         if refused is not None:
             raise _bad(at, refused)
         if _begins_file(lines, at):
@@ -53,6 +67,8 @@ def read_patch(text: str) -> list[FilePatch]:
             end = next((end for end in range(at + 1, len(lines)) if _ends_hunk(lines, end)), len(lines))
             files[-1].edits.append(_edit(lines, at, end))
             at = end
+        elif at == end and _is_of_hunk(lines, at + 1):
+            raise _bad(at, "stands within a hunk and begins with no blank, + or -")
         else:
             # What git says between files, and the words of a mail.
             at += 1
@@ -70,22 +86,36 @@ def _begins_file(lines: list[str], at: int) -> bool:
 
 def _ends_hunk(lines: list[str], at: int) -> bool:
     # No line of a hunk begins so, but one that is taken away may be "-- ".
-    return lines[at][:1] not in (" ", "+", "-", _NO_END, "") or _begins_file(lines, at)
+    return bool(lines[at] and not lines[at].startswith(_MARKS)) or _begins_file(lines, at) or _is_signed(lines, at)
+
+
+def _is_of_hunk(lines: list[str], at: int) -> bool:
+    return at < len(lines) and lines[at].startswith(_MARKS) and not _begins_file(lines, at)
+
+
+def _is_signed(lines: list[str], at: int) -> bool:
+    # A mail of git format-patch ends with two hyphens and the version of git.
+    return lines[at].rstrip() == "--" and any(map(_VERSION.match, lines[at + 1 : at + 2]))
 
 
 def _path(lines: list[str], at: int) -> str:
-    old, new = (line[4:].split("\t")[0].rstrip() for line in lines[at : at + 2])
+    old, new = (_unquoted(line[4:].split("\t")[0].rstrip()) for line in lines[at : at + 2])
     if old == _NOWHERE:
         raise _bad(at, "makes a new file: use write_file")
     if new == _NOWHERE:
         raise _bad(at, "deletes a file: use delete_file")
-    if new.startswith('"'):
-        raise _bad(at + 1, "has a name in quotes: use edits")
-    if old.startswith("a/") and new.startswith("b/"):
+    if old[1:2] == new[1:2] == "/" and old[0] != new[0] and {old[0], new[0]} <= set(_PREFIXES):
         old, new = old[2:], new[2:]
     if old != new:
-        raise _bad(at + 1, "names another file than the line before")
+        raise _bad(at + 1, "names another file than the line before: write --- a/PATH and +++ b/PATH")
     return new
+
+
+def _unquoted(path: str) -> str:
+    quoted = _QUOTED.fullmatch(path)
+    if quoted is None:
+        return path
+    return os.fsdecode(os.fsencode(quoted[1]).decode("unicode_escape").encode("latin-1"))
 
 
 def _edit(lines: list[str], at: int, end: int) -> Edit:

@@ -132,7 +132,13 @@ def _places(text: str, wanted: str, count: int, step: int) -> list[int]:
 
 
 def _hunk_places(text: str, edit: Edit) -> list[int]:
-    """Where the lines of a hunk begin in `text`: at its line, else wherever they are."""
+    """Where the lines of a hunk begin in `text`: at its line, else wherever they are.
+
+    A hunk of which a side ends without a line end is at the end of the file.
+    """
+    if not edit.old.endswith("\n") or (edit.new and not edit.new.endswith("\n")):
+        start = len(text) - len(edit.old)
+        return [start] if f"\n{text}".endswith(f"\n{edit.old}") else []
     # Before the first line as well there is the end of one.
     places = _places(f"\n{text}", f"\n{edit.old}", edit.places, step=len(edit.old))
     if len(places) > 1 and edit.line:

@@ -73,6 +73,45 @@ def test_line_ends_of_the_file_stay() -> None:
     assert applied("a\r\nb\r\n", hunk(" a", "-b", "+c")) == "a\r\nc\r\n"
 
 
+@pytest.mark.parametrize(
+    ("before", "lines", "after"),
+    [
+        ("x\na", ["-a", "\\", "+b", "\\"], "x\nb"),
+        ("a\na", ["-a", "\\", "+b"], "a\nb\n"),
+        ("x\na\n", ["-a", "+a", "\\"], "x\na"),
+        # The file has come to end otherwise than the hunk says.
+        ("x\na\n", ["-a", "\\", "+a"], "x\na\n"),
+        ("a\ny\n", ["-a", "+b", "\\"], "b\ny\n"),
+    ],
+)
+def test_a_line_without_an_end_is_the_last_of_its_file(before: str, lines: list[str], after: str) -> None:
+    assert applied(before, hunk(*lines)) == after
+
+
+def test_a_line_without_an_end_is_no_beginning_of_another() -> None:
+    (file,) = read_patch(hunk("-a", "\\", "+b", "\\"))
+    assert code(apply_edits, "x\nab\ny\n", file.edits) == "no_match"
+
+
+def test_a_mail_of_git_ends_with_no_line_that_is_taken_away() -> None:
+    assert applied("a\nb\n", hunk("-a", "+c", " b", "-- ", "2.39.5", "")) == "c\nb\n"
+    assert applied("a\n- \n", hunk(" a", "-- ")) == "a\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path"),
+    [
+        ('"a/\\303\\274 \\"\\t"', '"b/\\303\\274 \\"\\t"', 'ü "\t'),
+        ("a/f g\t", "b/f g\t", "f g"),
+        ("i/f", "w/f", "f"),
+        ("a/f", "a/f", "a/f"),
+        ("f\t2026-01-01", "f\t2026-01-02", "f"),
+    ],
+)
+def test_paths_are_read_as_git_and_diff_write_them(old: str, new: str, path: str) -> None:
+    assert [file.path for file in read_patch(f"--- {old}\n+++ {new}\n@@\n-a\n+b\n")] == [path]
+
+
 def test_empty_lines_without_their_blank_and_wrong_counts_are_read() -> None:
     assert applied("a\n\nb\n", hunk(" a", "", "-b", "+c", at=" -1,9 +1,9")) == "a\n\nc\n"
     patch = hunk("-a", "+b") + "\n@@ -5 +5 @@\n-c\n+d\n"
@@ -92,6 +131,18 @@ def test_empty_lines_without_their_blank_and_wrong_counts_are_read() -> None:
             "line 3 of the patch has no line by which its place is known: give lines around",
         ),
         ("a\nb\n", "there is no hunk"),
+        (
+            hunk("-a", "+b") + "diff --git a/g b/g\nnew file mode 100644\n",
+            "line 7 of the patch makes a new file: use write_file",
+        ),
+        (
+            hunk("-a", "+b") + "diff --git a/g b/g\ndeleted file mode 100644\n",
+            "line 7 of the patch deletes a file: use delete_file",
+        ),
+        (hunk("-a", "+b") + "Binary files a/g and b/g differ\n", "line 6 of the patch changes a binary file"),
+        (hunk("-a", "+b") + "Only in b: g\n", "line 6 of the patch names a file that only one side has"),
+        (HEADER + "@@@ -1 -1 +1 @@@\n--a\n++b\n", "line 3 of the patch begins a hunk of a merge"),
+        (hunk(" a", "...", "-b", "+c"), "line 5 of the patch stands within a hunk and begins with no blank, + or -"),
         ("".join(f"--- f{number}\n+++ f{number}\n@@\n-a\n" for number in range(101)), "it has more than 100 files"),
     ],
 )
