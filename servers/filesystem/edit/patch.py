@@ -115,7 +115,7 @@ def _unquoted(path: str) -> str:
     quoted = _QUOTED.fullmatch(path)
     if quoted is None:
         return path
-    return os.fsdecode(os.fsencode(quoted[1]).decode("unicode_escape").encode("latin-1"))
+    return os.fsdecode(quoted[1].encode("utf-8", "surrogatepass").decode("unicode_escape").encode("latin-1"))
 
 
 def _edit(lines: list[str], at: int, end: int) -> Edit:

@@ -229,7 +229,9 @@ def _row(change: int, at: int, step: Step) -> tuple[object, ...]:
     size, data, name = image
     destination = None if step.destination is None else os.fsencode(step.destination)
     states = json.dumps(step.before), json.dumps(step.after)
-    return change, at, os.fsencode(step.path), destination, *states, step.before.content, size, name, data
+    # The target of a link is no digest, and need not be UTF-8, which SQLite takes alone.
+    digest = step.before.content if step.before.kind == "file" else ""
+    return change, at, os.fsencode(step.path), destination, *states, digest, size, name, data
 
 
 def _step(row: tuple[Any, ...]) -> Step:

@@ -78,6 +78,10 @@ class Survey:
         """What is at the entry, which is `data` where that was read, is going to be `after`. Raises NotRecorded,
         OSError, PathError."""
         with os_errors(entry.place.written):
+            found = current(entry)
+            if found is not None and stat.S_ISREG(found.st_mode):
+                # To read it may take minutes.
+                self._require_room(found.st_size)
             if data is None:
                 data = self._small(entry)
             before = state_of(self._beneath, entry, data)
@@ -85,9 +89,8 @@ class Survey:
             return
         image = None
         if before.kind == "file":
+            self._require_room(before.size)
             self._left -= before.size
-            if self._left < 0:
-                raise NotRecorded(f"more than the {self._journal.limits.size:,} bytes that the journal may take")
             image = self._journal.images.keep(self._beneath, entry, before.size, data)
         self._add(Step(self._path(entry), before, after, image))
 
@@ -113,6 +116,10 @@ class Survey:
         """Let go of what was kept."""
         names = [step.image.name for step in self.steps if step.image and step.image.name]
         self._journal.images.drop(names)
+
+    def _require_room(self, size: int) -> None:
+        if size > self._left:
+            raise NotRecorded(f"more than the {self._journal.limits.size:,} bytes that the journal may take")
 
     def _add(self, step: Step) -> None:
         if step.destination is None and step.before.is_like(step.after):

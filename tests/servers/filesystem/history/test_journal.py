@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.edit.delete import delete
 from servers.filesystem.edit.write import write_file
 from servers.filesystem.history.recording import History, HistoryOptions, Recorder, Survey
 from servers.filesystem.history.states import file_state
 from servers.filesystem.undo.undoing import find_changes, undo_change
+from shared.program.files.entries import Entry, Handle
 from tests.servers.filesystem.conftest import files, root
 from tests.servers.filesystem.undo.conftest import folder, history, recorder
 
@@ -110,3 +112,22 @@ def test_an_image_that_was_changed_in_the_journal_is_refused(files, root, folder
         undo_change(history, files, change)
     assert caught.value.code == "damaged"
     assert (root / "a").read_text() == "new"
+
+
+def test_a_link_is_noted_down_whose_target_is_not_utf_8(files, root, history) -> None:
+    (root / "link").symlink_to(os.fsdecode(b"caf\xe9"))
+    delete(files, place(files, "link"), recorder=Recorder(history))
+    undo_change(history, files, *find_changes(history, files, None, None))
+    assert os.readlink(os.fsencode(root / "link")) == b"caf\xe9"
+
+
+def test_a_file_larger_than_the_journal_may_be_is_not_read(files, root, recorder, monkeypatch) -> None:
+    with (root / "a").open("wb") as file:
+        file.truncate(2 * 1024 * 1024)
+    monkeypatch.setattr(RootedFiles, "open_entry", no_reading)
+    delete(files, place(files), recorder=recorder)
+    assert recorder.note == "more than the 1,048,576 bytes that the journal may take"
+
+
+def no_reading(files: RootedFiles, entry: Entry, written: str) -> Handle:
+    raise AssertionError(f"{written} is read")
