@@ -1,6 +1,7 @@
 """What the operator of the filesystem server may set."""
 
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -146,20 +147,21 @@ class Settings(BaseModel):
 
     @property
     def denylist(self) -> Denylist:
-        """What stays closed in all directories."""
-        return Denylist(self.deny, self.allow)
+        """What stays closed in all directories; journals of changes are, since they have what closed files held."""
+        journals = {journal for journal in (_default_journal(), self._journal) if journal is not None}
+        globs = [_glob_of(journal, root) for journal in journals for root, _ in self.directories]
+        return Denylist([*self.deny, *filter(None, globs)], self.allow)
 
     @property
     def history(self) -> HistoryOptions | None:
         """The journal of changes; None where there is to be none."""
         if self.no_undo or not self.writes:
             return None
-        folder = None if self.undo_dir is None else expand_home(self.undo_dir)
-        if folder is None:
-            # Without a home there is a note in each answer.
-            with suppress(ValueError):
-                folder = Path(state_folder(this_machine())) / "undo"
-        return HistoryOptions(folder, self.undo_size * _MEGABYTE, self.undo_days)
+        return HistoryOptions(self._journal, self.undo_size * _MEGABYTE, self.undo_days)
+
+    @property
+    def _journal(self) -> Path | None:
+        return _default_journal() if self.undo_dir is None else expand_home(self.undo_dir)
 
     @cached_property
     def writes(self) -> bool:
@@ -171,6 +173,21 @@ def _is_usable(path: Path) -> bool:
     """Whether there is a directory that this process can enter."""
     path = expand_home(path)
     return os.access(path, os.X_OK) and path.is_dir()
+
+
+def _default_journal() -> Path | None:
+    # Without a home there is a note in each answer.
+    with suppress(ValueError):
+        return Path(state_folder(this_machine())) / "undo"
+    return None
+
+
+def _glob_of(path: Path, root: Path) -> str | None:
+    """The glob of a path below a root; None for any other."""
+    path, root = (Path(os.path.realpath(place)) for place in (path, expand_home(root)))
+    if path == root or not path.is_relative_to(root):
+        return None
+    return "./" + re.sub(r"([][*?{},\\])", r"\\\1", path.relative_to(root).as_posix())
 
 
 def _split(written: str) -> tuple[Path, bool | None]:

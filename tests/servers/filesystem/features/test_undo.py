@@ -64,6 +64,31 @@ async def test_all_changes_since_a_time_are_taken_back(tmp_path: Path) -> None:
         assert (await peer.error("undo", since="2020-01-01", change=1)).startswith("bad_undo: give change or since")
 
 
+async def test_a_journal_in_an_allowed_directory_is_closed(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("old" * 40_000)
+    folder = tmp_path / "[state]" / "undo"
+    async with inside(tmp_path, "--allow-write", "--allow", "*", "--undo-dir", folder) as peer:
+        await peer.text("write_file", path="a", content="new")
+        (image,) = (folder / "images").iterdir()
+        assert (await peer.error("read_text_file", path=str(image))).startswith("denied: ")
+        assert (await peer.error("delete_file", path="[state]", recursive=True)).startswith("denied: ")
+        await peer.text("undo")
+    assert (tmp_path / "a").read_text() == "old" * 40_000
+
+
+async def test_the_journal_of_other_servers_is_closed_where_only_reading_is_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "root").mkdir()
+    async with inside(tmp_path / "root", "--allow-write") as peer:
+        await peer.text("write_file", path="a", content="1")
+    async with inside(tmp_path) as peer:
+        path = tmp_path / "state" / "mcp-server-bundle" / "undo" / "journal.db"
+        assert path.exists()
+        assert (await peer.error("read_media_file", path=str(path))).startswith("denied: ")
+
+
 async def test_what_others_changed_since_is_not_taken_back_and_stops_all_before_it(tmp_path: Path) -> None:
     async with inside(tmp_path, "--allow-write") as peer:
         await peer.text("write_file", path="a", content="1")
