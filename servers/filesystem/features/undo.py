@@ -73,10 +73,12 @@ async def recent_changes(ctx: Ctx, limit: Annotated[int, Field(ge=1)] = 10) -> s
 
     budget = read_budget(ctx) - _NOTE
     async with ctx.turn():
-        shown = await to_thread.run_sync(summaries, _history(ctx), ctx.state.beneath, limit, budget)
+        shown, more = await to_thread.run_sync(summaries, _history(ctx), ctx.state.beneath, limit, budget)
     text = "\n".join(f"{_headline(one.change)}\n{unbroken(one.diff)}".rstrip("\n") for one in shown)
     if json_size(text) > budget:
-        text = f"{text[: fit(text, budget)]}\n[cut: give a smaller limit]"
+        return f"{text[: fit(text, budget)]}\n[cut: give a smaller limit]"
+    if more:
+        return f"{text}\n[{more:,} earlier changes]"
     return text or "No changes."
 
 

@@ -1,6 +1,6 @@
-"""The last changes with their diffs, as far as what files held before and after is known."""
+"""The last changes with their diffs, or why there is none, as where what a file held is not known any more."""
 
-from itertools import islice
+from contextlib import suppress
 from typing import NamedTuple
 
 from servers.common.files.rooted_files import RootedFiles
@@ -13,6 +13,7 @@ from servers.filesystem.history.recording import History
 from servers.filesystem.history.states import State, digest_of
 from servers.filesystem.read.charsets import decode
 from servers.filesystem.undo.undoing import open_journal, visible
+from shared.text import displayed
 
 _MOST_FILES = 20
 """Files of one change whose diffs are shown."""
@@ -29,18 +30,19 @@ class Summary(NamedTuple):
     diff: str
 
 
-def summaries(history: History, beneath: RootedFiles, limit: int, budget: int) -> list[Summary]:
+def summaries(history: History, beneath: RootedFiles, limit: int, budget: int) -> tuple[list[Summary], int]:
     """The last changes in these directories, `limit` at most, the newest first; until their diffs have more than
-    `budget` characters. Raises PathError where there is no journal."""
+    `budget` characters; and how many earlier ones there are. Raises PathError where there is no journal."""
     journal = open_journal(history, beneath)
     shown: list[Summary] = []
     size = 0
-    for change in islice(visible(journal, beneath), limit):
+    changes = visible(journal, beneath)
+    for change in changes[:limit]:
         if size > budget:
             break
         shown.append(Summary(change, _diff(journal, beneath, change)))
         size += len(shown[-1].diff)
-    return shown
+    return shown, len(changes) - len(shown)
 
 
 def _diff(journal: Journal, beneath: RootedFiles, change: Change) -> str:
@@ -56,28 +58,32 @@ def _has_text(step: Step) -> bool:
 
 
 def _diff_of(journal: Journal, beneath: RootedFiles, step: Step) -> str:
-    place = beneath.roots.place(step.path)
-    before, after = (_text(journal, beneath, step.path, state) for state in (step.before, step.after))
-    if before is None or after is None:
-        return ""
-    diff = unified_diff(Edited(before, after, [(0, len(before), 0, len(after))]), "/".join(place.parts))
+    path = "/".join(beneath.roots.place(step.path).parts)
+    try:
+        before, after = (_text(journal, beneath, step.path, state) for state in (step.before, step.after))
+    except FilesError as error:
+        return f"[no diff: {displayed(path)} {error.reason}]\n"
+    diff = unified_diff(Edited(before, after, [(0, len(before), 0, len(after))]), path)
     return diff if len(diff) <= _LONGEST else f"{diff[:_LONGEST]}\n[cut: {len(diff):,} characters]\n"
 
 
-def _text(journal: Journal, beneath: RootedFiles, path: str, state: State) -> str | None:
-    """The text of a file in a state; None where it is not known any more, or no text."""
+def _text(journal: Journal, beneath: RootedFiles, path: str, state: State) -> str:
+    """The text of a file in a state. Raises FilesError where it is too large, no text, or not known any more."""
     if state.kind != "file":
         return ""
     if state.size > _LARGEST:
-        return None
-    try:
-        data = journal.content(state.content)
-        if data is None:
-            with (
-                beneath.open_file(beneath.roots.place(path)) as handle,
-                open(handle.descriptor, "rb", closefd=False) as f,
-            ):
-                data = f.read(_LARGEST)[: state.size]
-        return decode(data, path)[0] if digest_of(data) == state.content else None
-    except FilesError:
-        return None
+        raise FilesError("too_large", path, f"has more than {_LARGEST:,} bytes")
+    data = journal.content(state.content)
+    with suppress(FilesError):
+        data = _start(beneath, path, state.size) if data is None else data
+    if data is None or digest_of(data) != state.content:
+        raise FilesError("changed", path, "has changed since")
+    return decode(data, path)[0]
+
+
+def _start(beneath: RootedFiles, path: str, size: int) -> bytes:
+    with (
+        beneath.open_file(beneath.roots.place(path)) as handle,
+        open(handle.descriptor, "rb", closefd=False) as file,
+    ):
+        return file.read(size)

@@ -64,6 +64,22 @@ async def test_all_changes_since_a_time_are_taken_back(tmp_path: Path) -> None:
         assert (await peer.error("undo", since="2020-01-01", change=1)).startswith("bad_undo: give change or since")
 
 
+async def test_recent_changes_say_which_diffs_and_changes_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"\0\xff")
+    async with inside(tmp_path, "--allow-write") as peer:
+        await peer.text("delete_file", path="binary")
+        await peer.text("write_file", path="large", content="x" * 262_145)
+        await peer.text("write_file", path="theirs", content="held nowhere else")
+        (tmp_path / "theirs").write_text("2")
+        notes = re.findall(r"^\[.*\]$", await peer.text("recent_changes"), re.MULTILINE)
+        assert notes == [
+            "[no diff: theirs has changed since]",
+            "[no diff: large has more than 262,144 bytes]",
+            "[no diff: binary is not text (byte 0)]",
+        ]
+        assert (await peer.text("recent_changes", limit=1)).endswith("\n[2 earlier changes]")
+
+
 async def test_a_journal_in_an_allowed_directory_is_closed(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("old" * 40_000)
     folder = tmp_path / "[state]" / "undo"
