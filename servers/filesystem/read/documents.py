@@ -46,7 +46,7 @@ class Documents:
         self._kept.move_to_end(key)
         return self._kept[key]
 
-    def reader(self) -> Callable[[Handle, float], str | None]:
+    def reader(self) -> Callable[[Handle, float], DocumentText | None]:
         """Return what reads an open document in so many seconds, for a thread.
 
         It gives None for an archive that is no document, and raises FilesError.
@@ -59,7 +59,7 @@ class Documents:
             raise FilesError(error.code, "", error.reason, error.suggestion) from None
         return self._read_in_thread
 
-    def _read_in_thread(self, handle: Handle, seconds: float) -> str | None:
+    def _read_in_thread(self, handle: Handle, seconds: float) -> DocumentText | None:
         data = Opened(handle).read(0, MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise FilesError("too_large", "", f"has more than {MAX_BYTES:,} bytes")
@@ -67,9 +67,9 @@ class Documents:
         async def body() -> bytes:
             return data
 
-        async def text() -> str:
+        async def text() -> DocumentText:
             with anyio.fail_after(seconds):
-                return (await self.text(body, etag_of(handle.stat), "")).text
+                return await self.text(body, etag_of(handle.stat), "")
 
         try:
             return from_thread.run(text)

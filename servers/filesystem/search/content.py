@@ -64,8 +64,8 @@ class ContentFound(TypedDict):
     """The files that hold matches, in walk order.
 
     `stopped` is None, or why there may be more: limit, size, budget, time or cancelled; `cursor` goes on from there.
-    `searched` counts files; `skipped` those that are binary or too large; `ignored` what was left out for a
-    .gitignore; `unreadable` files and directories that could not be read.
+    `searched` counts files; `skipped` those that are binary or too large; `partial` documents of which parts were
+    left out; `ignored` what was left out for a .gitignore; `unreadable` files and directories that could not be read.
     """
 
     files: list[FileMatches]
@@ -73,6 +73,7 @@ class ContentFound(TypedDict):
     cursor: str | None
     searched: int
     skipped: int
+    partial: int
     ignored: int
     unreadable: int
 
@@ -102,7 +103,7 @@ class _Run:
         self._budget = ByteBudget(page.max_bytes)
         self._control = control
         self._files: list[FileMatches] = []
-        self._searched = self._skipped = self._unreadable = 0
+        self._searched = self._skipped = self._unreadable = self._partial = 0
         self._stopped: str | None = None
 
     def told_of_file(self, beneath: RootedFiles, place: Place, after: Position | None) -> ContentFound:
@@ -133,6 +134,7 @@ class _Run:
             cursor=encode_cursor(reached) if stopped and reached else None,
             searched=self._searched,
             skipped=self._skipped,
+            partial=self._partial,
             ignored=0,
             unreadable=self._unreadable,
         )
@@ -158,6 +160,7 @@ class _Run:
             self._skipped += self._stopped is None
             return None
         self._searched += 1
+        self._partial += searched.is_partial
         if searched is NO_HITS:
             return None
         hits = searched.hits

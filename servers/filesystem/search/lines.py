@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from servers.common.documents.texts import may_be_document
+from servers.common.documents.texts import DocumentText, may_be_document
 from servers.filesystem.errors import FilesError
 from servers.filesystem.read.charsets import UTF8, Charset, charset_of, marked
 from servers.filesystem.search.files import Control
@@ -75,17 +75,18 @@ class _Block(NamedTuple):
 
 
 class Searched(NamedTuple):
-    """The matches in a file, one a line, and the charset it is in."""
+    """The matches in a file, one a line, and the charset it is in; and whether parts of a document are left out."""
 
     hits: Iterator[Hit]
     charset: str = UTF8.name
+    is_partial: bool = False
 
 
 NO_HITS = Searched(iter(()))
 """What most files have."""
 
 
-ReadDocument = Callable[[Handle, float], str | None]
+ReadDocument = Callable[[Handle, float], DocumentText | None]
 """Gives the text of a document, in so many seconds; None where it is none. Raises FilesError."""
 
 
@@ -123,8 +124,10 @@ class Reader:
         data = os.read(descriptor, wanted)
         if self._read_document is not None and may_be_document(data):
             share = self._control.share_of_time()
-            text = None if share is None else self._read_document(handle, share)
-            return None if text is None else self._whole_text(text.encode())
+            document = None if share is None else self._read_document(handle, share)
+            if document is None:
+                return None
+            return self._whole_text(document.text.encode())._replace(is_partial=bool(document.notes))
         complete = self._whole or len(data) < wanted
         charset, read = UTF8, None
         if b"\0" in data or not data.isascii():

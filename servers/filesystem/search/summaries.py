@@ -78,6 +78,8 @@ def content_text(found: ContentFound) -> str:
         notes += f"\n[charset {charset}: {', '.join(paths[:_NAMED])}{more}]"
     if found["skipped"]:
         notes += f"\n[{found['skipped']} files passed over: binary or too large]"
+    if found["partial"]:
+        notes += f"\n[{found['partial']} documents not searched as a whole; read_text_file says what is left out]"
     return _lines(lines or [f"No matches found in {found['searched']:,} files"], notes.strip())
 
 

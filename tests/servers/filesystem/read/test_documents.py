@@ -88,6 +88,14 @@ async def test_documents_are_searched_where_that_is_asked_for(server: Server, tm
         )
 
 
+async def test_a_search_says_that_parts_of_documents_are_left_out(server: Server, tmp_path: Path):
+    (tmp_path / "e.docx").write_bytes(word(paragraph(run("seen") + run("hidden", "<w:vanish/>"))))
+    async with server as peer:
+        found = await peer.text("search_content", path=str(tmp_path), pattern="hidden", documents=True)
+    note = "[1 documents not searched as a whole; read_text_file says what is left out]"
+    assert found.splitlines() == ["No matches found in 5 files", "[1 files passed over: binary or too large]", note]
+
+
 async def test_without_the_libraries_the_extra_is_named(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
