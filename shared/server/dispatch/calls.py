@@ -128,6 +128,8 @@ class Calls:
 
     def begin(self, link: Link, call: Call) -> None:
         """Begins `call`, or lets it wait until its link has a place for it, or refuses it."""
+        if call.is_over:  # it was cancelled in the batch that it came in
+            return
         limits = self.limits
         # Until it is detached: then it has no link, and somebody else hears how it ends.
         call.link, call.outlet = link, link.session
@@ -150,8 +152,7 @@ class Calls:
         else:
             self._wait(link, call, limits.waiting_calls)
             return
-        # Within a batch it may have been cancelled already.
-        named = call.method.handler == "tools/call" and not call.is_over and call.params.name
+        named = call.method.handler == "tools/call" and call.params.name
         if named in self._work.tools_at_once and self._answer_at_once(link, call):
             return
         call.scope = CancelScope()

@@ -87,6 +87,17 @@ async def test_calls_that_take_too_much_memory_are_refused_until_others_are_over
         assert (await peer.answer(last))["result"]["content"][0]["text"] == "100000"
 
 
+async def test_a_call_that_its_own_batch_cancels_takes_no_memory():
+    gate = Gate(call_bytes=300_000)
+    gate.app.tool()(gate.keep)
+    call = {"method": "tools/call", "params": {"name": "keep", "arguments": {"text": "x" * 100_000}}}
+    async with talking(gate.app, "2025-03-26") as peer:
+        for number in range(4):
+            cancelled = {"method": "notifications/cancelled", "params": {"requestId": number}}
+            await peer.send([{"jsonrpc": "2.0", **part} for part in ({"id": number, **call}, cancelled)])
+        assert (await peer.call("keep", text="x" * 100_000))["result"]["content"][0]["text"] == "100000"
+
+
 async def open_stream(peer):
     return await peer.begin("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
 
