@@ -5,10 +5,11 @@ the function, or to `anyio.from_thread.check_cancelled`, and has its place among
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial, wraps
+from threading import Lock
 from typing import Any
 
-import anyio
 from anyio import CapacityLimiter, from_thread, to_thread
 from anyio.lowlevel import RunVar
 
@@ -22,11 +23,17 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
 
     @wraps(function)
     async def call(**arguments: Any) -> Any:
-        places, borrower = _get_places(), object()
+        places, borrower, begun = _get_places(), object(), Lock()
         await places.acquire_on_behalf_of(borrower)
-        work = partial(_work, partial(function, **arguments), partial(places.release_on_behalf_of, borrower))
-        # A limiter of its own, since the one of AnyIO gives a place back when nobody waits for the thread any more.
-        return await to_thread.run_sync(work, abandon_on_cancel=True, limiter=CapacityLimiter(1))
+        release = partial(places.release_on_behalf_of, borrower)
+        try:
+            work = partial(_work, partial(function, **arguments), release, begun)
+            # A limiter of its own, since the one of AnyIO gives a place back when nobody waits for the thread any
+            # more.
+            return await to_thread.run_sync(work, abandon_on_cancel=True, limiter=CapacityLimiter(1))
+        finally:
+            if begun.acquire(blocking=False):  # cancelled before the thread has begun
+                release()
 
     return call
 
@@ -39,12 +46,11 @@ def _get_places() -> CapacityLimiter:
     return places
 
 
-def _work(function: Callable[[], Any], release: Callable[[], None]) -> Any:
+def _work(function: Callable[[], Any], release: Callable[[], None], begun: Lock) -> Any:
+    if not begun.acquire(blocking=False):
+        return None
     try:
         return function()
     finally:
-        try:
+        with suppress(RuntimeError):  # the loop is closed, and with it its limiter
             from_thread.run_sync(release)
-        except (RuntimeError, anyio.get_cancelled_exc_class()):
-            # The loop is closed, and with it its limiter.
-            pass

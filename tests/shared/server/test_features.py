@@ -163,6 +163,32 @@ async def test_threads_have_places_until_they_end(monkeypatch: pytest.MonkeyPatc
     assert counted == [1, 3]
 
 
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_call_that_is_cancelled_as_it_begins_leaves_its_place(
+    turns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shared.server.functions.threads._MOST", 1)
+    app = made()
+
+    @app.tool
+    def work(number: int) -> int:
+        """Work."""
+        return number
+
+    function = app.tools.find("work", None).function.call
+
+    async def begin() -> None:
+        await function(number=1)
+
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(begin)
+            for _ in range(turns):
+                await anyio.sleep(0)
+            tasks.cancel_scope.cancel()
+        assert await function(number=2) == 2
+
+
 async def test_changes_that_nobody_can_hear_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
     async with made().open() as run:
         run.changes.resource("made://a")
