@@ -130,14 +130,16 @@ class TokensFile:
             return
         self._looked = now
         stamp = _stamp_of(self.path)
-        if stamp != self._stamp:
-            self._stamp = stamp
+        is_changed, self._stamp = stamp != self._stamp, stamp
+        # One that could not be read may be readable by now without a change: a process runs out of descriptors.
+        if is_changed or self._lapse < math.inf:
             try:
                 self._principals, self._lapse = self._load(), math.inf
             except ValueError as error:
                 left = GONE_SECONDS if stamp is None else WRONG_SECONDS
                 self._lapse = min(self._lapse, now + left)
-                log.error("%s; its tokens are valid for %.0f s more", error, max(self._lapse - now, 0))
+                if is_changed:
+                    log.error("%s; its tokens are valid for %.0f s more", error, max(self._lapse - now, 0))
         if now >= self._lapse and self._principals:
             self._principals = {}
             log.error("%s: none of its tokens is valid any more, until it can be read", self.path)

@@ -1,5 +1,6 @@
 """Tokens that stand in a file: who is let in, what a change of the file does, and what a bad file does."""
 
+import errno
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -108,6 +109,23 @@ def test_a_file_that_was_written_anew_keeps_its_tokens(place: Place) -> None:
     place.write(ADA)
     for place.clock in (2.0, 4.0, 100.0):
         assert tokens.known("hers")
+
+
+def test_a_file_that_could_not_be_read_for_a_while_is_read_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    tokens = place.open(ADA)
+    place.write(BOB)
+    place.clock = 1.0
+    with monkeypatch.context() as patching:
+        patching.setattr(Path, "open", fail)
+        assert tokens.known("hers")
+    place.clock = 2.0
+    assert tokens.known("hers") is None
+    assert tokens.known("his")
 
 
 def test_to_break_a_file_again_and_again_keeps_no_token(place: Place) -> None:
