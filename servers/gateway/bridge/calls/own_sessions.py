@@ -199,7 +199,7 @@ class OwnSession:
 
 
 class _Room:
-    """The room for processes: one client has half of it, and the one that it has not used for longest gives way."""
+    """The room for processes: one client has half of it, and the one that was not used for longest gives way."""
 
     def __init__(self, processes: int) -> None:
         self._portions = Portions(processes)
@@ -217,8 +217,7 @@ class _Room:
         """As long as the block `session` has a process. Raises ConnectionError where there is no room for one."""
         client = session.link.client
         while not self._portions.take(client):
-            idle = (one for one in self._open if one.link.client == client and one.may_give_way)
-            if (oldest := next(idle, None)) is None:
+            if (oldest := self._oldest_idle(client)) is None:
                 raise ConnectionError("as many processes of it are in use as one client may have; end a session")
             oldest.give_way()
             await self._left.wait()
@@ -229,6 +228,13 @@ class _Room:
             del self._open[session]
             self._portions.give(client)
             self._left.wake()
+
+    def _oldest_idle(self, client: str) -> OwnSession | None:
+        """The session that gives way to another one of `client`: one of its own, where it has any."""
+        idle = [session for session in self._open if session.may_give_way]
+        if any(session.link.client == client for session in self._open):
+            idle = [session for session in idle if session.link.client == client]
+        return next(iter(idle), None)
 
 
 class OwnSessions:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 
 import anyio
 import pytest
@@ -14,6 +15,7 @@ from shared.client.options import ClientOptions
 from shared.concurrency import background
 from shared.errors import PeerError
 from shared.protocol.types.resources import Resource
+from shared.server.dispatch.connection import serve
 from shared.server.dispatch.context import Context
 from tests.servers.gateway.bridge.asking import Asking
 from tests.servers.gateway.bridge.recording import Recording
@@ -40,6 +42,18 @@ async def test_the_process_of_a_client_that_was_idle_for_longest_gives_way_to_it
     async with opened(behind, processes=4) as running, AsyncExitStack() as peers:
         many = [await peers.enter_async_context(talking(running)) for _ in range(3)]
         for peer in (*many, many[0], *many):
+            assert "result" in await peer.call("add", a=1, b=2)
+            assert len(behind.running.changes._listeners) <= 3  # those and that of the bridge itself
+
+
+async def test_where_other_clients_have_all_processes_the_idlest_gives_way_to_one_that_has_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    behind = Behind(Small().app)
+    async with opened(behind, processes=2) as running, AsyncExitStack() as peers:
+        for address in ("ada", "bob", "eve"):
+            monkeypatch.setattr("shared.testing.serve", partial(serve, client=address))
+            peer = await peers.enter_async_context(talking(running))
             assert "result" in await peer.call("add", a=1, b=2)
             assert len(behind.running.changes._listeners) <= 3  # those and that of the bridge itself
 
