@@ -154,7 +154,10 @@ class HostedCall:
         # Before its peer hears of it: it may cancel it with the next message.
         self._unhear = tasks.store.hear(self.id, self._heard)
         tasks.at_work[self.id] = self
+        # Its answer gives its memory back, which the work on it still takes.
+        release, call.release = call.release, None
         link.session.finish(call, self._form.created(task))
+        call.release = release
         link.calls.detach(call, self)
         await self._look()  # who may list it may have cancelled it already
 

@@ -196,6 +196,8 @@ class Calls:
             scope.deadline = math.inf
         if (pause := self._pauses.get(call)) is not None:
             pause.left.clear()
+        if call.release is not None:  # the work on it has its arguments until it ends
+            self._tasks[call].add_done_callback(lambda _: call.end())
         if link is not None:
             link.ended(call)
 

@@ -15,6 +15,7 @@ from shared.extensions.tasks import hosted, tasks
 from shared.extensions.tasks.hosted import Report
 from shared.extensions.tasks.runner import STOPPED, log_failure, tasks_of
 from shared.protocol.types.tasks import TASKS
+from shared.server.dispatch.limits import Limits
 from tests.clock import forward
 from tests.shared.extensions.tasks.slow_store import SlowTasks
 from tests.shared.server.peer import PATIENCE, STATELESS, talking
@@ -51,6 +52,10 @@ class Hosting:
             self.ended.set()
         await ctx.progress(3, 4, "nearly")
         return "done"
+
+    async def keep(self, ctx: Context[None], text: str) -> str:
+        """Work with a text."""
+        return await self.work(ctx)
 
     async def maybe(self, ctx: Context[None]) -> str:
         """The same."""
@@ -108,6 +113,19 @@ async def test_a_task_ends_in_a_store_that_takes_its_time():
         assert (await end.until(id_, "completed"))["result"]["content"][0]["text"] == "done"
         await end.idle()
         assert not end.tasks.at_work
+
+
+async def test_the_arguments_of_a_task_count_until_it_ends():
+    end = Hosting(slow=False)
+    end.app.limits = Limits(call_bytes=300_000)
+    end.app.tool(task="required")(end.keep)
+    async with end.open():
+        id_ = await end.task("keep", text="x" * 200_000)
+        error = (await end.peer.call("keep", text="x" * 200_000))["error"]
+        assert "too much memory" in error["message"]
+        end.go.set()
+        await end.until(id_, "completed")
+        assert await end.task("keep", text="x" * 200_000)
 
 
 @pytest.mark.parametrize("place", ["get", "replace", "after get", "after replace"])
