@@ -31,22 +31,26 @@ class Capacity:
     def __init__(self, connections: int) -> None:
         self._most = connections
         self._most_of_one = connections - connections // 8
+        self._taken = 0
         self._by_address: Counter[str] = Counter()
         self._logged = -_LOG_SECONDS
 
     def take(self, address: str) -> bool:
         """Lets one in, if its address may have one more."""
-        if self._by_address[address] < self._most_of_one and self._by_address.total() < self._most:
+        if self._by_address[address] < self._most_of_one and self._taken < self._most:
             self._by_address[address] += 1
+            self._taken += 1
             return True
         now = time.monotonic()
         if now - self._logged >= _LOG_SECONDS:
             self._logged = now
-            log.warning("no more connections of %s are taken: it has %d", address, self._by_address[address])
+            count = self._by_address[address]
+            log.warning("no more connections of %s are taken: it has %d of %d", address, count, self._taken)
         return False
 
     def give(self, address: str) -> None:
         """One has ended."""
+        self._taken -= 1
         self._by_address[address] -= 1
         if not self._by_address[address]:
             del self._by_address[address]
@@ -63,4 +67,5 @@ def connections_at_most() -> int:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         descriptors = _MOST if soft == resource.RLIM_INFINITY else min(soft, _MOST)
-    return descriptors - _SPARED
+    # Where there are few, connections have half of them: macOS gives a process 256.
+    return max(descriptors - _SPARED, descriptors // 2)

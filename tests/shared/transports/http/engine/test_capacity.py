@@ -19,5 +19,17 @@ assert soft == wanted and most == soft - 256, (soft, hard, most)
 """
 
 
+FEW = """
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+from shared.transports.http.engine.capacity import connections_at_most
+assert connections_at_most() == 128
+"""
+
+
+def test_a_process_of_few_descriptors_has_connections() -> None:
+    subprocess.run([sys.executable, "-c", FEW], check=True)
+
+
 def test_the_soft_limit_of_descriptors_is_raised() -> None:
     subprocess.run([sys.executable, "-c", RAISED], check=True)
