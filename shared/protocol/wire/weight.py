@@ -31,8 +31,8 @@ def count_values(text: bytes) -> int:
     # Without escaped quotes, what stands between every second pair of quotes is in no string.
     bare = text.replace(rb"\\", b"").replace(rb"\"", b"")
     strings = bare.count(b'"') // 2
-    # Each string is a value or a name: to take apart a text with a million of them would take too long.
-    return strings if strings > MAX_VALUES else _starts(b"".join(bare.split(b'"')[::2]).count)
+    # Each value has two at most, itself and its name: to take apart a text with a million of them would take too long.
+    return strings // 2 if strings > 2 * MAX_VALUES + 1 else _starts(b"".join(bare.split(b'"')[::2]).count)
 
 
 def weigh(text: bytes, values: int) -> int:

@@ -50,6 +50,11 @@ def test_a_large_text_is_taken_whatever_it_has() -> None:
     assert isinstance(request, Request)
 
 
+def test_names_are_no_values() -> None:
+    members = b",".join(b'"%d":"x"' % number for number in range(MAX_VALUES - 1_000))
+    assert isinstance(SERVER.decode_body(call(b"{%b}" % members)), Request)
+
+
 def test_a_client_takes_results_of_any_number_of_values() -> None:
     client, text = Codec(is_client=True, line_end=b""), call(b'{"a":[' + b",".join([b"1"] * MANY) + b"]}")
     assert isinstance(client.decode_body(text), Request)
