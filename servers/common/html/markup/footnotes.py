@@ -61,7 +61,8 @@ def _mark_linked(root: HtmlElement, links: list[HtmlElement]) -> None:
         for name in (element.get("id"), element.get("name") if element.tag == "a" else None):
             if name is not None and name in names:
                 places.setdefault(name, (number, element))
-    ends = {name: (number, _note_at(target)) for name, (number, target) in places.items()}
+    marked = {f"#{name}" for link in links for name in _names_around(link)}
+    ends = {name: (number, _note_at(target, marked)) for name, (number, target) in places.items()}
     back = {
         note: {link.get("href") or "" for link in note.iter("a")} for _, note in ends.values() if note is not None
     }
@@ -82,12 +83,26 @@ def _mark_linked(root: HtmlElement, links: list[HtmlElement]) -> None:
             _put_mark(mark, label)
 
 
-def _note_at(target: HtmlElement) -> HtmlElement | None:
-    """The block that an anchor names, or that it stands in."""
+def _note_at(target: HtmlElement, marks: set[str]) -> HtmlElement | None:
+    """The block that an anchor names, or that it stands in; `marks` are the addresses to which notes lead back."""
     block = next((one for one in (target, *target.iterancestors()) if one.tag in BLOCKS), None)
+    if block is not None and block.tag in HEADINGS and _label(block).isdigit():
+        # Texinfo has the mark in a heading of its own.
+        is_note = any(link.get("href") in marks for link in block.iter("a"))
+        block = _with_what_follows(block) if is_note else None
     if block is None or block.tag not in _HOLDERS or not 0 < length(block) <= _LONGEST:
         return None
     return block
+
+
+def _with_what_follows(heading: HtmlElement) -> HtmlElement:
+    """Make one block of a heading that is a mark alone and the text up to the next heading."""
+    note = Element("div")
+    heading.addprevious(note)
+    while (following := note.getnext()) is not None and (following is heading or following.tag not in HEADINGS):
+        note.append(following)
+    heading.tag = "p"
+    return note
 
 
 def _is_raised(link: HtmlElement) -> bool:

@@ -18,6 +18,16 @@ def test_a_mark_and_its_note():
         assert markdown(f"<p>It fell.{mark}</p>{note}") == NOTED, mark
 
 
+def test_a_note_below_a_heading_that_is_its_mark():
+    mark = "<p>It fell.<a id=DOCF2 href=#FOOT2><sup>2</sup></a></p>"
+    notes = "<h5><a id=FOOT2 href=#DOCF2>(2)</a></h5><p>In 1847.</p><h5>More</h5><p>x</p>"
+    assert markdown(mark + notes) == f"{NOTED}\n\n##### More\n\nx"
+
+
+def test_a_heading_that_leads_to_no_mark_stays_one():
+    assert markdown("<p><a href=#n>2</a></p><h2><a id=n href=#top>2</a></h2><p>x</p>") == "2\n\n## 2\n\nx"
+
+
 def test_a_note_may_have_paragraphs_and_several_marks():
     marks = "<p>a<sup><a href=#n id=r1>1</a></sup> b<sup><a href=#n id=r2>1</a></sup></p>"
     note = "<ol><li id=n><p>One.</p><p>Two. <a href=#r1>↩</a> <a href=#r2>↩</a></p></ol>"
