@@ -25,6 +25,7 @@ _TIME = re.compile(r"(\d{1,10})(ms|s|min|h)?")
 _UNITS = {None: 1, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
 _SCHEMAS = ("schema", "currentSchema", "search_path")
 _TIMES = ("statement_timeout", "lock_timeout")
+_SSL = frozenset({"disable", "allow", "prefer", "require", "verify-ca", "verify-full"})
 _UNUSED = {
     *("connection_limit", "pool_timeout", "socket_timeout", "statement_cache_size"),  # Prisma
     *("prepared_statement_cache_size", "pool_size", "max_overflow"),  # SQLAlchemy
@@ -116,9 +117,12 @@ def _take_parameters(url: str, label: str) -> tuple[str, dict[str, str]]:
         return plain, {}
     own: dict[str, str] = {}
     kept: list[str] = []
-    for part in query.split("&"):
+    for part in filter(None, query.split("&")):
         key, _, written = part.partition("=")
-        if key in _list_known():
+        if key == "ssl" and written in _SSL:
+            # As asyncpg has it; libpq calls it sslmode.
+            kept.append(f"sslmode={written}")
+        elif key in _list_known():
             kept.append(part)
         elif _PARAMETER.fullmatch(key) is None or ("@" in query and "@" not in plain):
             # It may be a part of a password that was not encoded.
@@ -132,8 +136,9 @@ def _read_parameter(key: str, value: str, label: str) -> dict[str, str]:
     """A parameter that is not libpq's, with its value. Raises ValueError, which does not repeat the value."""
     if key in _UNUSED:
         return {key: ""}
-    if key in _SCHEMAS and value and value.isprintable():
-        return {"search_path": value}
+    schemas = [schema.strip() for schema in value.split(",")]
+    if key in _SCHEMAS and all(schemas) and value.isprintable():
+        return {"search_path": ",".join(schemas)}
     if key in _TIMES and (time := _TIME.fullmatch(value)) is not None:
         return {key: str(int(time[1]) * _UNITS[time[2]])}
     if key == "pgbouncer" and value in ("true", "false"):

@@ -73,8 +73,22 @@ def test_parameters_of_other_programs_are_taken() -> None:
     assert (target.is_shared, target.unused, target.conninfo["sslmode"]) == (True, ("connection_limit",), "require")
 
 
+def test_blanks_between_schemas_belong_to_no_name() -> None:
+    target = parse_target("postgresql://u@h/shop?search_path=sales,%20public", False)
+    assert target.settings == {"search_path": "sales,public"}
+
+
+def test_tls_is_asked_for_as_asyncpg_has_it() -> None:
+    target = parse_target("postgresql+asyncpg://u@h/shop?ssl=require", False)
+    assert target.conninfo["sslmode"] == "require"
+
+
+def test_an_ampersand_too_many_means_nothing() -> None:
+    assert parse_target("postgresql://u@h/shop?&sslmode=require&", False).conninfo["sslmode"] == "require"
+
+
 def test_a_parameter_that_nobody_knows_is_named_without_its_value() -> None:
-    for query in ("passwort=secret", "statement_timeout=secret", "pgbouncer=secret", "schema="):
+    for query in ("passwort=secret", "statement_timeout=secret", "pgbouncer=secret", "schema=", "schema=secret,,x"):
         with pytest.raises(ValueError, match=query.partition("=")[0]) as caught:
             parse_target(f"postgresql://u@h/shop?{query}", False)
         assert "secret" not in str(caught.value)
