@@ -18,6 +18,7 @@ _ROWS = 500
 _LEAST, _MOST, _SURE = 0.3, 0.8, 0.9
 _FEW = 3
 _NUMBER = re.compile(r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?")
+_DECIMAL = re.compile(r"[+-]?\d+(?:,\d+)?")
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
 _LEADING_COMMENTS = re.compile(r"\A(?:#[^\r\n]*(?:\r\n|\r|\n)){2,}")
 _FOREIGN = {delimiter: re.compile(f"[{''.join(DELIMITERS).replace(delimiter, '')}]") for delimiter in DELIMITERS}
@@ -160,6 +161,9 @@ def _score(rows: Rows, delimiter: str) -> float:
         return 0.0
     width, count = max(widths.items(), key=lambda item: (item[1], item[0]))
     if width == 1 or (len(rows[0]) == 1 and count < len(rows) * 2 * _LEAST):
+        return 0.0
+    # A name above 1,5 and 2,75 is that of one column of decimals, rather than a title above two columns.
+    if delimiter == "," and len(rows[0]) == 1 and all(map(_DECIMAL.fullmatch, map(",".join, rows[1:]))):
         return 0.0
     fields = [field for row in rows for field in row if field]
     foreign = _FOREIGN.get(delimiter) or _FOREIGN[","]

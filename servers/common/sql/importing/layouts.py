@@ -54,7 +54,7 @@ def find_layout(rows: Rows, header: bool | int | None, known: Iterable[str]) -> 
     width = _usual_width(rows)
     if width == 0:
         raise SqlError("bad_csv", "there are no rows")
-    has_comments = rows[0][:1] != [] and rows[0][0].startswith(_COMMENT)
+    has_comments = _has_comments(rows, width)
     first, words = _find_first(rows, header, width, has_comments)
     data = [row for row in rows[first + 1 :] if row and not _is_comment(row, width, has_comments)]
     names, why = rows[first], ""
@@ -71,6 +71,13 @@ def find_layout(rows: Rows, header: bool | int | None, known: Iterable[str]) -> 
         names = ["", *names]
         words.append("its names are one less than the fields of each row, so the first column has none")
     return Layout(names, first + 1, len(names), has_comments, words)
+
+
+def _has_comments(rows: Rows, width: int) -> bool:
+    """Whether # begins a comment: the first row has it, and no more than half of the rows of the usual width, which
+    would be tags or colours."""
+    marked = [row[0].startswith(_COMMENT) for row in rows if row and len(_trimmed(row)) == width]
+    return rows[0][:1] != [] and rows[0][0].startswith(_COMMENT) and 2 * sum(marked) <= len(marked)
 
 
 def _usual_width(rows: Rows) -> int:
@@ -91,7 +98,7 @@ def _find_first(rows: Rows, header: bool | int | None, width: int, has_comments:
     for index, row in enumerate(rows[:_TITLES]):
         if has_comments and row and row[0].startswith(_COMMENT) and not _names_all(row, rows[index + 1 :], width):
             comments += 1
-        elif row and _is_title(row, rows[index + 1 :], width):
+        elif row and (header is not False or len(row) < width) and _is_title(row, rows[index + 1 :], width):
             titles += 1
         elif row:
             above = [f"{comments:,} comments"] * (comments > 0) + [f"{titles:,} lines of title"] * (titles > 0)

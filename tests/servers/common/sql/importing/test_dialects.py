@@ -18,6 +18,8 @@ SEEN = [
     ('a\tb\n"5 inch\t1\n"6 inch\t2\n7\t3\n', Dialect("\t", quote="")),
     ("name\nAnn Lee\nBob Ray\n", Dialect(NO_DELIMITER)),
     ("text\nWell, well\nno\nso, so, so\n", Dialect(NO_DELIMITER)),
+    ("price\n1,5\n2,75\n-3,0\n", Dialect(NO_DELIMITER)),
+    ("Report\na,b\n1,5\n2,6\n3,7\n", Dialect()),
     ('a,b\n"two\nlines, one field",2\n', Dialect()),
 ]
 

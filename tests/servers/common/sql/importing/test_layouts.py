@@ -22,6 +22,8 @@ NAMED = [
     ("#a,b\n1,2\n", ["a", "b"], 1),
     ("# codes\n#a,b,note\n1,2\n3,4,x\n5,6\n", ["a", "b", "note"], 2),
     ("a,\n1,2\n", ["a", ""], 1),
+    ("#red,1,2\n#blue,2,2\n#red,3,3\n", None, 0),
+    ("#ff0000\n#00ff00\n#ff0000\nred\n", None, 0),
     ("Report,,\n,,\na,b,c\n1,2,3\n", ["a", "b", "c"], 3),
     ("Sales of 2020\n\na,b\n1,2\n", ["a", "b"], 3),
     ("178,3,x\n1,2,3,4,5,6,7\n2,3,4,5,6,7,8\n3,4,5,6,7,8,9\n", None, 1),
@@ -40,6 +42,11 @@ def test_a_row_names_the_columns_where_it_is_unlike_the_others(
 ) -> None:
     layout = find_layout(_rows(text), None, [])
     assert (layout.names, layout.skipped) == (names, skipped)
+
+
+def test_a_row_with_few_fields_is_data_where_no_row_names_the_columns() -> None:
+    rows = _rows("Ann,,,,\nBob,1,2,3,4\nCid,2,3,4,5\nDee,3,4,5,6\n")
+    assert find_layout(rows, False, []).skipped == 0
 
 
 def test_the_columns_of_the_table_say_that_a_row_has_names() -> None:
