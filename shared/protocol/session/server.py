@@ -232,7 +232,7 @@ class ServerSession:
             answer = Response(call.id, shape(call.method, told, call.peer.version, self._identity.server_info))
         else:
             answer = failure(call.id, told)
-        # As `Call.end` does, for all but few of which there is no more to do.
+        # `Call.end` without the call of a function, since few calls have anything to release.
         call.is_over, call.params, call.raw = True, None, None
         if call.release is not None:
             call.end()

@@ -10,6 +10,8 @@ import time
 from collections import Counter
 from contextlib import suppress
 
+from ..limits.client_shares import network_of
+
 try:
     import resource
 except ImportError:  # on Windows, where there is no such limit
@@ -26,7 +28,7 @@ _LOG_SECONDS = 60.0
 
 
 class Capacity:
-    """The connections of one process. One address has seven eighths of them at most."""
+    """The connections of one process. One address, or one IPv6 network, has seven eighths of them at most."""
 
     def __init__(self, connections: int) -> None:
         self._most = connections
@@ -37,6 +39,7 @@ class Capacity:
 
     def take(self, address: str) -> bool:
         """Lets one in, if its address may have one more."""
+        address = network_of(address)
         if self._by_address[address] < self._most_of_one and self._taken < self._most:
             self._by_address[address] += 1
             self._taken += 1
@@ -50,6 +53,7 @@ class Capacity:
 
     def give(self, address: str) -> None:
         """One has ended."""
+        address = network_of(address)
         self._taken -= 1
         self._by_address[address] -= 1
         if not self._by_address[address]:

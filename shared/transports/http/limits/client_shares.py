@@ -10,7 +10,7 @@ can only take the place of each other's handshakes, which lapse first.
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Address, ip_address, ip_network
 from typing import Any, Protocol
 
 from ....protocol.http.rules import Refusal, refuse
@@ -26,14 +26,21 @@ _HANDSHAKE = 1
 
 @lru_cache(1_024)
 def client_name(principal: str | None, host: str) -> str:
-    """One name for whoever shares an address and a principal; of an IPv6 address the network counts, since a host
-    chooses the rest."""
+    """The name that an address and a principal have together."""
+    return f"{principal or ''}@{network_of(host)}"
+
+
+@lru_cache(1_024)
+def network_of(host: str) -> str:
+    """The address that `host` counts as: of IPv6 the network of 64 bits, since a host chooses the rest."""
     try:
         address = ip_address(host)
-    except ValueError:
-        return f"{principal or ''}@{host}"
-    network = ip_network((address, 64), strict=False) if address.version == 6 else address
-    return f"{principal or ''}@{network}"
+    except ValueError:  # a name that a proxy has sent
+        return host
+    if isinstance(address, IPv4Address):
+        return host
+    # A socket for both kinds has IPv4 addresses within IPv6 addresses (RFC 4291, section 2.5.5.2).
+    return str(address.ipv4_mapped or ip_network((address, 64), strict=False))
 
 
 class Place(Protocol):

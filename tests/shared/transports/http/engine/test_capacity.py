@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from shared.transports.http.engine.capacity import Capacity
+
 pytest.importorskip("resource", reason="Windows has no limit of descriptors: run it on Linux or macOS")
 
 RAISED = """
@@ -25,6 +27,22 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
 from shared.transports.http.engine.capacity import connections_at_most
 assert connections_at_most() == 128
 """
+
+
+def test_addresses_of_one_ipv6_network_count_together() -> None:
+    capacity = Capacity(8)
+    assert all(capacity.take(f"2001:db8::{number}") for number in range(7))
+    assert not capacity.take("2001:db8::ffff")
+    assert capacity.take("2001:db8:0:1::1")
+    capacity.give("2001:db8::1")
+    assert capacity.take("2001:db8::ffff")
+
+
+def test_ipv4_addresses_within_ipv6_addresses_count_apart() -> None:
+    capacity = Capacity(8)
+    assert all(capacity.take(f"::ffff:192.0.2.{number}") for number in range(8))
+    capacity.give("192.0.2.1")
+    assert capacity.take("192.0.2.1")
 
 
 def test_a_process_of_few_descriptors_has_connections() -> None:

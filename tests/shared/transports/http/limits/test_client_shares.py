@@ -166,6 +166,8 @@ async def test_one_client_leaves_subscriptions_to_another(monkeypatch: pytest.Mo
         ("192.0.2.1", "192.0.2.2", False),
         ("2001:db8::1", "2001:db8::ffff:1", True),
         ("2001:db8::1", "2001:db8:0:1::1", False),
+        ("::ffff:192.0.2.1", "::ffff:192.0.2.2", False),
+        ("::ffff:192.0.2.1", "192.0.2.1", True),
         ("", "", True),
     ],
 )
