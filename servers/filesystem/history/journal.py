@@ -72,26 +72,22 @@ class Journal:
         self._alive = FileLock(self._runs / self.run, thread_local=False)
         self._alive.acquire()
         self._lock = threading.RLock()
-        database = folder / "journal.db"
-        with suppress(FileExistsError):
-            os.close(create(entry_at(database), 0o600))
-        self._database = sqlite3.connect(
-            database, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=32
-        )
-        self._database.execute("PRAGMA journal_mode = WAL")
-        self._database.execute("PRAGMA foreign_keys = ON")
-        self._database.execute("PRAGMA secure_delete = FAST")
-        with self._transaction():
-            for statement in _SCHEMA.split(";"):
-                self._database.execute(statement)
-        self._clear()
+        with ExitStack() as on_failure:
+            on_failure.callback(self._end_run)
+            self._database = _connected(folder / "journal.db")
+            on_failure.callback(self._database.close)
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA foreign_keys = ON")
+            self._database.execute("PRAGMA secure_delete = FAST")
+            with self._transaction():
+                for statement in _SCHEMA.split(";"):
+                    self._database.execute(statement)
+            self._clear()
+            self._closing = on_failure.pop_all()
 
     def close(self) -> None:
         """Close the database."""
-        self._database.close()
-        self._alive.release()
-        with suppress(OSError):
-            (self._runs / self.run).unlink()
+        self._closing.close()
 
     def begin(self, act: str, steps: Sequence[Step], undoes: int | None = None) -> int:
         """Note down a change that is about to be made; its number. On the disk afterwards."""
@@ -178,6 +174,11 @@ class Journal:
         lock.release()
         return False
 
+    def _end_run(self) -> None:
+        self._alive.release()
+        with suppress(OSError):
+            (self._runs / self.run).unlink()
+
     @contextmanager
     def _transaction(self, durable: bool = False) -> Iterator[None]:
         with self._lock:
@@ -222,6 +223,14 @@ class Journal:
         self.images.drop_unused(used, self.is_alive)
         for path in list(self._runs.iterdir()):
             self.is_alive(path.name)
+
+
+def _connected(database: Path) -> sqlite3.Connection:
+    with suppress(FileExistsError):
+        os.close(create(entry_at(database), 0o600))
+    return sqlite3.connect(
+        database, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=32
+    )
 
 
 def _row(change: int, at: int, step: Step) -> tuple[object, ...]:

@@ -4,6 +4,7 @@ Undo is a change itself, noted down before it is made, so it can be taken back a
 back from there; where a process is killed in between, what was made of it is seen as of any change (see `settling`).
 """
 
+import sqlite3
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import NamedTuple
@@ -36,9 +37,10 @@ def open_journal(history: History, beneath: RootedFiles) -> Journal:
     """The journal, in which all changes are settled that were interrupted. Raises PathError."""
     try:
         journal = history.journal(beneath)
-    except NotRecorded as reason:
-        raise FilesError("no_undo", "", str(reason), "Ask the operator to look at --undo-dir.") from None
-    settle_all(journal, beneath)
+        settle_all(journal, beneath)
+    except (NotRecorded, sqlite3.Error) as error:
+        reason = str(error) if isinstance(error, NotRecorded) else "the journal can't be read (database error)"
+        raise FilesError("no_undo", "", reason, "Ask the operator to look at --undo-dir.") from None
     return journal
 
 

@@ -17,6 +17,7 @@ from servers.filesystem.history.states import file_state
 from servers.filesystem.undo.undoing import find_changes, undo_change
 from shared.program.files.entries import Entry, Handle
 from tests.servers.filesystem.conftest import files, root
+from tests.servers.filesystem.editing_files import code
 from tests.servers.filesystem.undo.conftest import folder, history, recorder
 
 __all__ = ["files", "folder", "history", "recorder", "root"]
@@ -127,6 +128,21 @@ def test_a_file_larger_than_the_journal_may_be_is_not_read(files, root, recorder
     monkeypatch.setattr(RootedFiles, "open_entry", no_reading)
     delete(files, place(files), recorder=recorder)
     assert recorder.note == "more than the 1,048,576 bytes that the journal may take"
+
+
+def test_a_journal_that_can_not_be_opened_leaves_no_run_behind(files, root, folder, recorder) -> None:
+    folder.mkdir(parents=True)
+    (folder / "journal.db").write_bytes(b"no database" * 1_000)
+    write_file(files, place(files), "new", recorder=recorder)
+    assert recorder.note == "the journal can't be written (database error)"
+    assert list((folder / "runs").iterdir()) == []
+
+
+def test_a_journal_that_is_damaged_meanwhile_is_said_to_be(files, root, folder, history) -> None:
+    write_file(files, place(files), "new", recorder=Recorder(history))
+    for path in folder.glob("journal.db*"):
+        path.write_bytes(b"no database" * 1_000)
+    assert code(find_changes, history, files, None, None) == "no_undo"
 
 
 def no_reading(files: RootedFiles, entry: Entry, written: str) -> Handle:
