@@ -338,9 +338,9 @@ def leave_behind() -> None:
 
 
 def tell_in_terminal(program: str) -> None:
-    """Says what it waits for, to whoever has started it by hand and otherwise would see nothing."""
-    waits = "a client is to start this program and speak MCP to it; Ctrl-D ends it, --transport http serves a port"
-    print(f"{program}: {waits}", file=sys.stderr, flush=True)  # noqa: T201
+    """Print what the program waits for: a person who starts it by hand would see nothing otherwise."""
+    waits = "waiting for an MCP client on standard input, as hosts start it"
+    print(f"{program}: {waits}; Ctrl-D ends it, --transport http serves a port", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def announce(options: Options, text: str) -> None:

@@ -95,7 +95,7 @@ def uninstall(argv: Sequence[str]) -> int:
                 # The wheel is gone; what install put there is known without it.
                 program = local_command(entry)
             change = installing.uninstall(target, options.name or server, program)
-            then = f"{target.client.title} knows it no more when it starts again"
+            then = f"when {target.client.title} starts again, it has the entry no longer"
             _show_and_make(change, frozenset(), options.dry_run, then)
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
@@ -130,7 +130,7 @@ def _show_and_make(change: Change, secrets: Set[str], dry_run: bool, then: str) 
         out.print(f"{path} says so already")
         return
     is_new, is_gone = change.before is None, change.after is None
-    told = ": a new file" if is_new else ": it goes, since nothing else stands in it" if is_gone else ""
+    told = ": a new file" if is_new else ": deleted, since it has nothing else" if is_gone else ""
     out.print(f"{path}{told}")
     before, after = change.before or b"", change.after or b""
     for line in find_differences(change.target.client, before, after, change.shown, secrets):

@@ -90,10 +90,11 @@ class _Files(Part):
         (folder / "notes.md").write_text(NOTES)
         (folder / "src").mkdir()
         (folder / "src" / "hello.py").write_text('print("hello")\n')
-        return ["--allow-write", str(folder)]
+        # The journal of the user would have the edits of each demo.
+        return ["--allow-write", "--no-undo", str(folder)]
 
     def settings(self, folder: Path) -> dict[str, Any]:
-        return {"roots": [str(folder)], "allow-write": True}
+        return {"roots": [str(folder)], "allow-write": True, "no-undo": True}
 
     async def work(self, client: Client, folder: Path, teller: Teller) -> None:
         """Lists, reads, edits, and is told of a change from outside."""
@@ -243,7 +244,7 @@ class _Prompts(Part):
         filled = await _get(client, teller, done=DONE, mood="proud")
         teller.sum_up("prompts/get", f"it says, as was given: {filled[-2]}")
         found = await teller.call(client, "search_prompts", query="database question")
-        teller.sum_up("search_prompts", f"of {len(names)} prompts for a database question: {found[1].split()[0]}")
+        teller.sum_up("search_prompts", f"of {len(names)} prompts for a database question: {found[0].split()[0]}")
         file = folder / "standup.md"
 
         async def change() -> None:

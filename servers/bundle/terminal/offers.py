@@ -113,11 +113,14 @@ def _show(out: Console, offers: Offers) -> None:
 def _arguments(out: Console, parameters: Iterable[Parameter]) -> None:
     rows: list[tuple[str, str, str]] = []
     for one in parameters:
-        lines = " ".join(one.description.split())
         notes = ["required"] if one.required else []
         if one.default is not None and one.default not in ("", [], {}):
             notes.append(f"default {as_text(one.default)}")
-        rows.append((join_lines(one.name), join_lines(one.kind), "; ".join([*([lines] if lines else []), *notes])))
+        described = " ".join(one.description.split())
+        if notes:
+            described = described.removesuffix(".")
+        shown = "; ".join(filter(None, [described, *notes]))
+        rows.append((join_lines(one.name), join_lines(one.kind), shown))
     if rows:
         out.print(Padding(table(("Argument", "Value", "What it is"), rows), (0, 0, 0, 4)), soft_wrap=False)
 

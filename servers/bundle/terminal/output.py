@@ -55,6 +55,6 @@ def list_demands(entry: Entry) -> list[str]:
     """What the server takes hold of, in plain words."""
     asked = entry.permissions
     named = [one.metavar if one.option is None else one.option for one in entry.arguments if one.name in asked.paths]
-    files = f"opens what you name with {', '.join(filter(None, named))}, and nothing else" if named else ""
+    files = f"opens no files of yours but what you name with {', '.join(filter(None, named))}" if named else ""
     writing = f"changes nothing without {asked.writing}" if asked.writing else "changes nothing"
     return [files or "opens no files of yours", _NETWORK[asked.network], writing]

@@ -65,6 +65,9 @@ class Parameter(NamedTuple):
         whole = _parsed(texts[0]) if len(texts) == 1 else _NOTHING
         if isinstance(whole, list):
             return whole
+        # No item of it, and no text: some servers take an object where they declare a list alone.
+        if isinstance(whole, dict) and (self.items is None or "object" not in self.items.types):
+            return whole
         item = self.items or Parameter(self.name)
         return [item._replace(name=self.name).read_one(text) for text in texts]
 

@@ -276,7 +276,7 @@ def test_whoever_starts_it_in_a_terminal_is_told_what_it_waits_for() -> None:
     with os.fdopen(terminal, "rb") as stdin, Raw(SLOW, stdin=stdin) as server:
         os.write(ours, b"\x04")
         assert server.wait() == 0
-        assert server.stderr().startswith(f"{CALLED}: a client is to start this program")
+        assert server.stderr().startswith(f"{CALLED}: waiting for an MCP client")
     os.close(ours)
 
 

@@ -48,7 +48,7 @@ def main(argv: Sequence[str]) -> int:
                     taken = client.take_up({"taskId": given.task}, timeout=talk.seconds)
                     return _show(await taken.plain_result(status.take), given, talk)
                 except anyio.get_cancelled_exc_class():
-                    talk.say("the task works on")
+                    talk.say("the task goes on")
                     raise
         tools = await _tools(client, talk)
         arguments = {**(whole or {}), **_arguments(given, tools, is_whole=whole is not None)}
@@ -62,7 +62,7 @@ def main(argv: Sequence[str]) -> int:
                 write_json(started.saved())
             else:
                 show([Piece(started.id)])
-            talk.say("the task works on; --task with this id, in place of the tool, waits for its end")
+            talk.say("the task goes on; --task with this id, in place of the tool, waits for its end")
             return DONE
         params = {"name": given.tool, "arguments": arguments}
         with bar, _naming_tools(given.tool, tools):

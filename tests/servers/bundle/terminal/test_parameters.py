@@ -64,6 +64,17 @@ REFUSED: list[tuple[Any, list[str], str]] = [
 ]
 
 
+def test_an_object_for_a_list_that_has_none_in_it_is_left_to_the_server() -> None:
+    values = {"type": "array", "items": {"type": ["string", "number"]}}
+    schema = {
+        "type": "object",
+        "properties": {"parameters": values, "rows": {"type": "array", "items": {"type": "object"}}},
+    }
+    assert read_arguments(['parameters={"id":9}'], schema) == {"parameters": {"id": 9}}
+    assert read_arguments(['parameters={"id":9}', "parameters=b"], schema) == {"parameters": ['{"id":9}', "b"]}
+    assert read_arguments(['rows={"id":9}'], schema) == {"rows": [{"id": 9}]}
+
+
 def test_another_text_is_refused() -> None:
     for schema, texts, why in REFUSED:
         with pytest.raises(Misuse, match=why):

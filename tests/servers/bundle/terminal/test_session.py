@@ -92,7 +92,7 @@ def test_ctrl_c_leaves_the_task_of_another_call_at_work(
         assert waiting.stderr is not None
         assert waiting.stderr.readline().startswith("python -m servers call: task working")
         waiting.send_signal(signal.SIGINT)
-        assert "the task works on" in waiting.stderr.read()
+        assert "the task goes on" in waiting.stderr.read()
     assert waiting.returncode == 130
 
 
