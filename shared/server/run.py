@@ -129,6 +129,7 @@ class Run(Generic[State]):
         )
         if replica is not None:
             session.share_ids(self.replication.questions)
+        session.on_settled = self.hooks.on_settled
         return Connection(self.calls, self.changes, session, due, client)
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""Who has done what: a line of JSON for each request that a handler was asked, and for each that was refused.
+"""Who has done what: a line of JSON for each request that was served, refused, or cancelled while it waited.
 
 What a call was about is a digest of its arguments, or the arguments without their secrets. Where a call is made of
 another one, as by the door to many servers, the innermost is written down, under the name of the server it is of.
@@ -13,18 +13,22 @@ import logging
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CallTimeout, InputRequired, InternalError, RpcError, ToolError
-from ..protocol.http.rules import Refusal
-from ..protocol.identity import Principal
+from ..errors import CallTimeout, InputRequired, InternalError, LimitExceeded, RpcError, ToolError
+from ..protocol.http.rules import Refusal, limit_exceeded
+from ..protocol.identity import Peer, Principal
 from ..protocol.methods import Method
 from ..protocol.records import record
+from ..protocol.session.events import Outcome, Settled
 from ..protocol.types.base import Params
+from ..protocol.wire.jsonrpc import Failure
 from ..server.dispatch.context import Context
 from ..server.extension import Extension
 from ..server.features import Handler
@@ -44,7 +48,9 @@ AGAIN_SECONDS = 0.5
 """How long after a failure it is tried again."""
 MOST_REFUSED = 1_000
 """Of these, those that tell of refusals: what was done is more than what was not."""
-_TOO_MANY_REQUESTS = 429
+_LEAST_ERROR, _TOO_MANY_REQUESTS = 400, 429
+_LONGEST = 200
+"""Characters of the name of a method."""
 
 
 @record
@@ -125,6 +131,43 @@ class Audit:
             client = about.get("principal") or about.get("address")
             self._floods.add((client, server, refusal.status), entry)
 
+    def served(self, server: str, method: str, path: str, principal: Principal | None, status: int = 200) -> None:
+        """Writes down an HTTP request that no session tells of: a stream, the end of a session, a page."""
+        outcome = {"outcome": "ok"} if status < _LEAST_ERROR else {"outcome": "refused", "status": status}
+        self.write({**_about(principal), "server": server, "method": method, "path": path[:500], **outcome})
+
+    def settled(self, server: str, request: Settled) -> None:
+        """Writes down a request that ended before any handler had it. Of what is too much, one line a second says
+        how often."""
+        outcome, principal = request.outcome, request.principal
+        if isinstance(outcome, Failure) and outcome.kind == LimitExceeded.kind:
+            self.refused(server, Refusal(_TOO_MANY_REQUESTS, outcome), principal)
+        elif isinstance(outcome, LimitExceeded):
+            self.refused(server, limit_exceeded(outcome), principal)
+        else:
+            entry = self.entry(server, request.method[:_LONGEST], request.params, request.peer, principal)
+            self._write_refusal({**entry, **_outcome_of(outcome), "ms": 0.0, **_sizes(request.params, outcome)})
+
+    def entry(
+        self, server: str, method: str, raw: dict[str, Any], peer: Peer | None, principal: Principal | None
+    ) -> dict[str, Any]:
+        """Who asks, and for what: the first fields of the line of a request with the params `raw`."""
+        about = _about(principal)
+        if "session" not in about and peer is not None and peer.session is not None:
+            about["session"] = f"#{peer.session}"
+        client = None if peer is None or peer.info is None else peer.info.get("name")
+        if client:
+            about["client"] = redacted(str(client)[:200])
+        arguments = {name: value for name, value in raw.items() if name != "_meta"}
+        return {**about, "server": server, "method": method, **_object(method, arguments), **self._shown(arguments)}
+
+    def _shown(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        if self.arguments:
+            hidden = {"taskId", "requestState"} & arguments.keys()
+            shown = {name: "[redacted]" if name in hidden else value for name, value in arguments.items()}
+            return {"arguments": redacted(shown.get("arguments", shown))}
+        return {"arguments_sha256": sha256(_canonical(arguments.get("arguments", arguments))).hexdigest()}
+
     def close(self) -> None:
         """Writes what waits, where that can be, and closes the file."""
         self._floods.settle(everything=True)
@@ -168,7 +211,13 @@ def audited(audit: Audit, server: str) -> Extension[Any]:
         return handled
 
     extension = Extension[Any]("audit", around=around)
-    extension.outermost = 2
+
+    @asynccontextmanager
+    async def listening(run: Run[Any]) -> AsyncIterator[None]:
+        run.hooks.on_settled = partial(audit.settled, server)
+        yield
+
+    extension.outermost, extension.lifespan = 2, listening
     return extension
 
 
@@ -198,45 +247,16 @@ class _Call:
             call = self._context.call
             # Whether somebody has given the call up; one that became a task was answered long before it ended.
             is_over = call.is_over if call.link is not None else call.outlet is None
-            if error is not None:
-                outcome = _outcome_of_error(error, is_over=is_over)
-            else:
-                is_error = isinstance(result, dict) and result.get("isError")
-                outcome = {"outcome": "tool_error" if is_error else "ok"}
+            outcome = _outcome_of(result) if error is None else _outcome_of_error(error, is_over=is_over)
             if not note.is_written[0]:
                 self._write(outcome, time.perf_counter() - began, result)
             if outer is not None:
                 outer.is_written[0] = True
 
     def _write(self, outcome: dict[str, Any], seconds: float, result: Any) -> None:
-        call, raw = self._context.call, self._raw
-        about = _about(call.peer.principal)
-        if "session" not in about and call.peer.session is not None:
-            about["session"] = f"#{call.peer.session}"
-        info = call.peer.info or {}
-        arguments = {name: value for name, value in raw.items() if name != "_meta"}
-        self._audit.write(
-            {
-                **about,
-                **({"client": redacted(str(info["name"])[:200])} if info.get("name") else {}),
-                "server": self._server,
-                "method": self._method.name,
-                **_object(self._method.name, arguments),
-                **self._said(arguments),
-                **outcome,
-                "ms": round(seconds * 1_000, 3),
-                "bytes_in": len(_canonical(raw)),
-                "bytes_out": 0 if result is None else len(_canonical(result)),
-            }
-        )
-
-    def _said(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """What the call was about."""
-        if self._audit.arguments:
-            hidden = {"taskId", "requestState"} & arguments.keys()
-            shown = {name: "[redacted]" if name in hidden else value for name, value in arguments.items()}
-            return {"arguments": redacted(shown.get("arguments", shown))}
-        return {"arguments_sha256": sha256(_canonical(arguments.get("arguments", arguments))).hexdigest()}
+        peer, raw = self._context.call.peer, self._raw
+        entry = self._audit.entry(self._server, self._method.name, raw, peer, peer.principal)
+        self._audit.write({**entry, **outcome, "ms": round(seconds * 1_000, 3), **_sizes(raw, result)})
 
 
 def _object(method: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -269,6 +289,17 @@ def _about(principal: Principal | None) -> dict[str, Any]:
     return about
 
 
+def _outcome_of(outcome: Outcome | Failure | None) -> dict[str, Any]:
+    """How a request ended that was answered with `outcome`; None where it was cancelled."""
+    if isinstance(outcome, Failure):
+        return {"outcome": outcome.kind or "error", "code": outcome.code}
+    if isinstance(outcome, BaseException):
+        return _outcome_of_error(outcome, is_over=False)
+    if outcome is None:
+        return {"outcome": "cancelled"}
+    return {"outcome": "tool_error" if outcome.get("isError") else "ok"}
+
+
 def _outcome_of_error(error: BaseException, *, is_over: bool) -> dict[str, Any]:
     match error:
         case asyncio.CancelledError():
@@ -284,6 +315,11 @@ def _outcome_of_error(error: BaseException, *, is_over: bool) -> dict[str, Any]:
             return {"outcome": error.kind or "error", "code": error.code}
         case _:
             return {"outcome": "error"}
+
+
+def _sizes(raw: dict[str, Any], result: object) -> dict[str, int]:
+    """The bytes of a request, and of its result where it has one."""
+    return {"bytes_in": len(_canonical(raw)), "bytes_out": len(_canonical(result)) if isinstance(result, dict) else 0}
 
 
 def _line(entry: dict[str, Any]) -> bytes:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...errors import InputRequired, McpError
-from ..identity import Peer
+from ..identity import Peer, Principal
 from ..methods import Method
 from ..records import record
 from ..types.base import Params
@@ -135,6 +135,21 @@ class Told:
 
     method: str
     params: dict[str, Any]
+
+
+@record
+class Settled:
+    """A request that ended before any handler had it: the session answered or refused it, or it was cancelled while
+    it waited for its turn."""
+
+    method: str
+    """Empty for what is no request, or no valid one."""
+    params: dict[str, Any]
+    principal: Principal | None
+    peer: Peer | None
+    """None before `initialize`."""
+    outcome: Outcome | Failure | None
+    """What it was answered with; None for one that was cancelled."""
 
 
 Event = Call | Cancelled | Answered | Opened | RootsChanged | Told

@@ -27,7 +27,7 @@ from ..versions import Version
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
 from .admission import Admission
 from .batches import MAX_BATCH, Batches
-from .events import Answered, Call, Cancelled, Change, Event, Opened, Outcome, Outgoing, RootsChanged, Told
+from .events import Answered, Call, Cancelled, Change, Event, Opened, Outcome, Outgoing, RootsChanged, Settled, Told
 from .handshake import Handshake, Snapshot, State
 from .questions import APART, Asked, Question, brought_answers, require_capabilities, sign_state
 from .subscriptions import Listen, Subscriptions
@@ -56,6 +56,7 @@ class ServerSession:
         "_signer",
         "_subscriptions",
         "needed_scopes",
+        "on_settled",
         "principal",
         "roots_changed",
         "waiting",
@@ -77,6 +78,8 @@ class ServerSession:
         """Who sends what is received: the same one all the time, with what the token of this time allows."""
         self.needed_scopes = _NO_SCOPES
         """What the calls of the peer have needed, so that whoever reads their answers later needs it as well."""
+        self.on_settled: Callable[[Settled], None] | None = None
+        """Is told of requests that end before any handler has them."""
         self.roots_changed = 0
         """How often the peer has said that its roots are others now."""
         self._identity = identity
@@ -146,6 +149,8 @@ class ServerSession:
             if message.id in self._calls:
                 raise InvalidRequest("this id is in use by a request that has no answer yet")
         except RpcError as error:
+            if self.on_settled is not None:
+                self.on_settled(Settled(message.method, message.params, self.principal, self.peer, error))
             self._reply(failure(message.id, error))
             return []
         self._calls[message.id] = call
@@ -175,8 +180,14 @@ class ServerSession:
 
     def _refuse_batch(self, reason: str) -> list[Event]:
         # One error for all of it, without an id: what is in it was not looked at.
-        self._send(failure(None, InvalidRequest(reason)))
+        self._refuse(failure(None, InvalidRequest(reason)))
         return []
+
+    def _refuse(self, refusal: Failure) -> None:
+        """Answers what is no request."""
+        if self.on_settled is not None:
+            self.on_settled(Settled("", {}, self.principal, self.peer, refusal))
+        self._reply(refusal)
 
     def _answer(self, call: Call) -> None:
         try:
@@ -216,7 +227,7 @@ class ServerSession:
             case Response(id=id_) | Failure(id=id_) if id_ is not None and self._asked.settle(id_) is not None:
                 return [Answered(id_, message)]
             case Malformed(silent=False):
-                self._reply(message.failure)
+                self._refuse(message.failure)
         return []
 
     # What the application says
@@ -232,6 +243,8 @@ class ServerSession:
             answer = Response(call.id, shape(call.method, told, call.peer.version, self._identity.server_info))
         else:
             answer = failure(call.id, told)
+        if self.on_settled is not None and call.began is None:
+            self._tell_settled(call, outcome)
         # `Call.end` without the call of a function, since few calls have anything to release.
         call.is_over, call.params, call.raw = True, None, None
         if call.release is not None:
@@ -247,6 +260,7 @@ class ServerSession:
         """Drops a call: its answer is no longer wanted. Does nothing where it is over."""
         if call.is_over:
             return
+        self._tell_settled(call, None)
         call.end()
         del self._calls[call.id]
         self.subscriptions.close(call.id)
@@ -258,6 +272,7 @@ class ServerSession:
         """The peer is gone: drops all its calls, which are given back, without a word."""
         calls, self._calls = list(self._calls.values()), {}
         for call in calls:
+            self._tell_settled(call, None)
             call.end()
         return calls
 
@@ -406,6 +421,10 @@ class ServerSession:
                 return error
             return {"resultType": "input_required", "inputRequests": outcome.requests, "requestState": state}
         return settle(outcome, call.method, call.peer)
+
+    def _tell_settled(self, call: Call, outcome: Outcome | None) -> None:
+        if self.on_settled is not None and call.began is None:
+            self.on_settled(Settled(call.method.name, call.raw, self.principal, call.peer, outcome))
 
     def _reply(self, answer: Response | Failure) -> None:
         if self._batches is not None and self._batches.takes(answer):

@@ -343,7 +343,7 @@ class Calls:
     def _refuse(self, link: Link, call: Call, refusal: LimitExceeded) -> None:
         link.session.finish(call, refusal)
         if self.hooks.on_refused is not None:
-            self.hooks.on_refused(call, refusal)
+            self.hooks.on_refused(refusal)
 
 
 def _stop(call: Call) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...contracts import Observer, Quota
 from ...errors import LimitExceeded
-from ...protocol.session.events import Call, Outgoing
+from ...protocol.session.events import Outgoing, Settled
 from ...protocol.wire.jsonrpc import Message
 
 
@@ -22,8 +22,10 @@ class Hooks:
         """Makes what counts for a new connection, where somebody wants the counts."""
         self.quota: Quota | None = None
         """Says how many calls each client may have under way, where somebody does."""
-        self.on_refused: Callable[[Call, LimitExceeded], None] | None = None
-        """Hears of calls that are refused before anybody is asked, where somebody writes them down."""
+        self.on_refused: Callable[[LimitExceeded], None] | None = None
+        """Hears of calls that are refused before anybody is asked, where somebody counts them."""
+        self.on_settled: Callable[[Settled], None] | None = None
+        """Is told of requests that end before any handler has them."""
         self.greeters: list[Callable[[Any], None]] = []
         """Who hears of the `Connection` of each peer that has shaken hands."""
         self.is_there: Callable[[], bool] = lambda: True

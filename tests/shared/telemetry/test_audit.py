@@ -57,7 +57,7 @@ class Disk:
 
 
 def make_server() -> Server[Any]:
-    app = Server[Any](Implementation(name="sample", version="7"))
+    app = Server[Any](Implementation(name="sample", version="7"), capabilities={"logging": {}})
 
     @app.tool()
     async def echo(text: str, password: str = "") -> str:
@@ -102,6 +102,10 @@ async def recorded(
 async def ask(site: Site, method: str, params: Json, headers: Json | None = None, **meta: Any) -> int:
     message, routing = site.stateless(method, params, **meta)
     return (await site.post(message, {**routing, **(headers or {})})).status_code
+
+
+def _outcomes(disk: Disk, method: str) -> list[tuple[str, str]]:
+    return [(one["tool"], one["outcome"]) for one in disk.lines if one["method"] == method]
 
 
 def echo(text: str, **more: Any) -> Json:
@@ -169,7 +173,7 @@ async def test_a_call_that_was_cancelled_says_so() -> None:
         await socket.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 9}})
         await socket.send(site.message("tools/call", echo("x"), id=10))
         assert json.loads((await socket.next()).data)["id"] == 10
-    assert sorted((one["tool"], one["outcome"]) for one in disk.lines) == [("echo", "ok"), ("wait", "cancelled")]
+    assert sorted(_outcomes(disk, "tools/call")) == [("echo", "ok"), ("wait", "cancelled")]
 
 
 async def test_sessions_are_told_by_a_digest() -> None:
@@ -177,7 +181,7 @@ async def test_sessions_are_told_by_a_digest() -> None:
     async with recorded(disk) as site:
         session = await site.initialize()
         await site.post(site.message("tools/call", echo("x")), session)
-    (line,) = disk.lines
+    line = disk.lines[-1]
     assert line["session"] == sha256(session["Mcp-Session-Id"].encode()).hexdigest()[:16]
     assert session["Mcp-Session-Id"] not in json.dumps(line)
 
@@ -195,6 +199,96 @@ async def test_refusals_are_written_down() -> None:
         ("refused", 415, "sample", True),
     ]
     assert "wrong-token" not in json.dumps(disk.lines)
+
+
+UNHANDLED: list[tuple[str, Json, str]] = [
+    ("ping", {}, "ok"),
+    ("no/such", {}, "error"),
+    ("tools/call", {"name": 7}, "error"),
+]
+"""Requests that no handler is asked, and how they end."""
+
+
+async def test_each_request_of_a_session_has_a_line() -> None:
+    disk = Disk()
+    async with recorded(disk, tokens=("ada",)) as site:
+        session = {**await site.initialize(headers=ADA), **ADA}
+        requests = [("logging/setLevel", {"level": "error"}, "ok"), *UNHANDLED]
+        for number, (method, params, _) in enumerate(requests):
+            await site.post(site.message(method, params, id=number), session)
+        await site.client.delete("/mcp", headers=session)
+    told = [(one["method"], one["outcome"]) for one in disk.lines]
+    assert told == [("initialize", "ok"), *((one[0], one[2]) for one in requests), ("DELETE", "ok")]
+    assert {one["principal"] for one in disk.lines} == {f"token-{sha256(b'ada').hexdigest()[:12]}"}
+    assert len({one["session"] for one in disk.lines[1:]}) == 1
+
+
+async def test_each_request_of_a_websocket_has_a_line() -> None:
+    disk = Disk()
+    async with recorded(disk) as site, web_socket(site) as socket:
+        await socket.initialize()
+        for method, params, _ in UNHANDLED:
+            await socket.request(method, params)
+        await socket.frame(1, b"no JSON")
+        await socket.next()
+    told = [(one["method"], one["outcome"]) for one in disk.lines]
+    assert told == [("initialize", "ok"), *((one[0], one[2]) for one in UNHANDLED), ("", "error"), ("GET", "ok")]
+
+
+async def test_each_request_by_itself_has_a_line() -> None:
+    disk = Disk()
+    async with recorded(disk, limits=EndpointLimits(dialects=True)) as site:
+        for method, params in [("no/such", {}), ("completion/complete", {}), ("server/discover", {})]:
+            await ask(site, method, params)
+        await site.client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "mcp/noSuch", "params": {}})
+    told = [(one.get("method"), one["outcome"]) for one in disk.lines]
+    assert told == [
+        ("no/such", "error"),
+        ("completion/complete", "error"),
+        ("server/discover", "ok"),
+        ("noSuch", "error"),
+    ]
+
+
+async def test_each_request_of_a_batch_has_a_line() -> None:
+    disk = Disk()
+    async with recorded(disk) as site:
+        session = await site.initialize("2025-03-26")
+        batch = [
+            site.message("ping", id=1),
+            site.message("no/such", id=2),
+            site.message("tools/call", echo("x"), id=3),
+        ]
+        await site.post(batch, session)
+        await site.post([site.message("ping", id=number) for number in range(1_001)], session)
+    told = [(one.get("method"), one["outcome"]) for one in disk.lines[1:]]
+    assert told == [("ping", "ok"), ("no/such", "error"), ("tools/call", "ok"), (None, "refused")]
+
+
+async def test_who_reads_what_others_do_is_written_down() -> None:
+    disk = Disk()
+    async with recorded(disk, tokens=("ada",)) as site:
+        for path in ("/metrics", "/debug/state", "/healthz", "/readyz"):
+            await site.client.get(path, headers=ADA)
+    told = [(one["server"], one["path"], one["outcome"], "principal" in one) for one in disk.lines]
+    assert told == [("http", "/metrics", "ok", True), ("http", "/debug/state", "ok", True)]
+
+
+async def test_what_is_cancelled_while_it_waits_has_a_line() -> None:
+    disk, app = Disk(), make_server()
+    app.limits = replace(app.limits, concurrent_calls=1, waiting_calls=2)
+    audit = Audit(disk, clock=disk.clock)  # type: ignore[arg-type]
+    async with app.open(extensions=[audited(audit, "sample")]) as running:
+        async with talking(running, STATELESS) as peer:
+            await peer.start("wait")
+            waiting = await peer.start("echo", text="x")
+            await peer.start("greet")
+            await peer.answer(await peer.start("echo", text="refused"))
+            await peer.cancel(waiting)
+            await peer.request("ping")
+            assert _outcomes(disk, "tools/call") == [("echo", "error"), ("echo", "cancelled")]
+        await running.calls.drain()
+    assert sorted(_outcomes(disk, "tools/call")[2:]) == [("greet", "cancelled"), ("wait", "cancelled")]
 
 
 async def test_a_flood_is_one_line_a_second() -> None:

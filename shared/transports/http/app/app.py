@@ -64,6 +64,8 @@ _CORS: dict[str, Any] = {
     "expose_headers": _EXPOSED,
 }
 _PROBED = frozenset({HEALTH, READY, METRICS})
+_RECORDED = frozenset({METRICS, STATE})
+"""The pages whose readers are written down: they say what others do."""
 _LISTENER = "http"
 """What is written down as the server where none is meant."""
 
@@ -255,7 +257,10 @@ class HttpApp:
 
         async def respond(request: Request) -> Response:
             sender = request.scope[SENDER]
-            return await answer(request, sender if isinstance(sender, Refusal) else None)
+            response = await answer(request, sender if isinstance(sender, Refusal) else None)
+            if self._audit is not None and not isinstance(sender, Refusal) and request.url.path in _RECORDED:
+                self._audit.served(_LISTENER, request.method, request.url.path, sender, response.status_code)
+            return response
 
         return respond
 

@@ -22,7 +22,6 @@ from anyio.abc import TaskGroup
 from ....errors import LimitExceeded, ParseError
 from ....protocol.http.rules import Refusal, check_post, is_stateless, is_upgrade, limit_exceeded, refuse
 from ....protocol.identity import Principal
-from ....protocol.session.events import Call
 from ....protocol.wire.codec import Codec
 from ....protocol.wire.jsonrpc import Malformed, Message, Notification
 from ....server.run import Run
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
     from ..websocket.sessions import WebSocketSessions  # loaded with the first of them
 
 Refused = Callable[[Refusal, Principal | None], None]
+Served = Callable[[str, str, Principal | None], None]
+"""Takes the method and the path of an HTTP request, and whose it is."""
 
 _STANDARD = Codec(line_end=b"")
 """For bodies in the specification's own words, of which it keeps nothing."""
@@ -67,6 +68,8 @@ class Endpoint:
         """What one principal may take; settled before it starts."""
         self.audit: Refused | None = None
         """Who writes down that a request was refused, and to whom."""
+        self.on_served: Served | None = None
+        """Is told of each stream that has ended, and of each session that its client has ended."""
         self.refused: Counter[int] = Counter()
         """How many requests were refused before the protocol came to them, by HTTP status."""
 
@@ -74,7 +77,7 @@ class Endpoint:
         """Serves `running`; has sessions live in `tasks`."""
         self._running = running
         self._stateless.start(running)
-        running.hooks.quota, running.hooks.on_refused = self.allowances, self._note_call
+        running.hooks.quota, running.hooks.on_refused = self.allowances, self._count_limited
         if self.allowances is not None and running.replication.replica is not None:
             self.allowances.limiter = running.replication.replica.limiter
         sessions = Sessions(running, tasks, self._limits.sessions, self.allowances)
@@ -128,10 +131,12 @@ class Endpoint:
         try:
             refusal = await self._handle(method, http)
         except Gone:
-            return
+            refusal = None
         if refusal is not None:
             self.note(refusal, http.principal)
             await http.reply.refuse(refusal)
+        elif method != "POST" and self.on_served is not None:  # what a POST brings is told of by its session
+            self.on_served(method, http.path, http.principal)
 
     def note(self, refusal: Refusal, principal: Principal | None = None) -> None:
         """Counts a refusal, of a request of `principal` where that is known."""
@@ -139,8 +144,9 @@ class Endpoint:
         if self.audit is not None:
             self.audit(refusal, principal)
 
-    def _note_call(self, call: Call, error: LimitExceeded) -> None:
-        self.note(limit_exceeded(error), call.peer.principal)
+    def _count_limited(self, error: LimitExceeded) -> None:
+        """Counts a refusal of which the session of the client tells the audit log."""
+        self.refused[limit_exceeded(error).status] += 1
 
     async def _handle(self, method: str, http: Http) -> Refusal | None:
         sessions = self._sessions
@@ -194,7 +200,7 @@ class Endpoint:
             from ..websocket.sessions import WebSocketSessions
 
             self._sockets = WebSocketSessions(self._running, sessions, self._bodies, self._limits, self.allowances)
-            self._sockets.note = self.note
+            self._sockets.on_limited = self._count_limited
             self._all_sessions.append(self._sockets)
         return await self._sockets.upgrade(http)
 

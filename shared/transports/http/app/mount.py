@@ -83,6 +83,7 @@ class Mount:
         """Has `audit` write down what is refused here and, where the server is opened here, what it does."""
         self.audit = audit
         self.endpoint.audit = partial(audit.refused, self.name)
+        self.endpoint.on_served = partial(audit.served, self.name)
         self.extensions.append(audited(audit, self.name))
 
     @property

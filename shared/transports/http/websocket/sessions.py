@@ -8,8 +8,8 @@ from operator import methodcaller
 from typing import Any
 
 from ....concurrency import ExpiryQueue
-from ....protocol.http.rules import Refusal, limit_exceeded
-from ....protocol.identity import Principal
+from ....errors import LimitExceeded
+from ....protocol.http.rules import Refusal
 from ....protocol.wire.codec import Codec
 from ....protocol.wire.jsonrpc import Message
 from ....server.run import Run
@@ -23,10 +23,10 @@ from .session import WebSocketSession, negotiate
 
 Decode = Callable[[bytes], Awaitable[Sequence[Message]]]
 Encode = Callable[[Message], bytes]
-Note = Callable[[Refusal, Principal | None], None]
+Limited = Callable[[LimitExceeded], None]
 
 
-def _ignore(_refusal: Refusal, _principal: Principal | None) -> None:
+def _ignore(_error: LimitExceeded) -> None:
     """Nobody wants to know."""
 
 
@@ -42,8 +42,8 @@ class WebSocketSessions:
         allowances: Allowances | None = None,
     ) -> None:
         """They count among `sessions`; `bodies` decodes messages; `allowances` say how many."""
-        self.note: Note = _ignore
-        """Is told of messages that are refused, and whose they are."""
+        self.on_limited: Limited = _ignore
+        """Is told of messages that are refused."""
         self._allowances = allowances
         self._running = running
         self._sessions = sessions
@@ -94,7 +94,7 @@ class WebSocketSessions:
 
         async def decode_counted(text: bytes) -> Sequence[Message]:
             allowances.spend(client, len(text))
-            return [await self._admit(http, allowances, message) for message in await decode(text)]
+            return [await self._admit(client, allowances, message) for message in await decode(text)]
 
         def encode_counted(message: Message) -> bytes:
             text = codec.encode(message)
@@ -103,11 +103,11 @@ class WebSocketSessions:
 
         return decode_counted, encode_counted
 
-    async def _admit(self, http: Http, allowances: Allowances, message: Message) -> Message:
-        error = await allowances.check_message(http.client, message)
+    async def _admit(self, client: str, allowances: Allowances, message: Message) -> Message:
+        error = await allowances.check_message(client, message)
         if error is None:
             return message
-        self.note(limit_exceeded(error), http.principal)
+        self.on_limited(error)
         return refused_message(message, error)
 
     def _use(self, session: WebSocketSession) -> None:
