@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from tests.records import names_recorded
@@ -60,6 +61,15 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = tempfile.TemporaryDirectory(prefix="state-", ignore_cleanup_errors=True)
     config.add_cleanup(folder.cleanup)
     os.environ["XDG_STATE_HOME"] = folder.name
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Runs heavy tests one at a time, whichever process has them; the wait is no part of their own time."""
+    if item.get_closest_marker("heavy") is None:
+        return (yield)
+    with FileLock(item.config.cache.mkdir("heavy") / "lock"):
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -200,12 +200,12 @@ def with_length(body: bytes) -> bytes:
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
-def listening(server: Raw) -> str:
+def listening(server: Raw, patience: float = PATIENCE) -> str:
     """Where it listens, once it does."""
     said, stderr = "", server.process.stderr
     assert stderr is not None
     while not (found := re.search(r"listening on (http[^\s\"]+)[\s\"]", said)):
-        assert select.select([stderr], [], [], PATIENCE)[0]
+        assert select.select([stderr], [], [], patience)[0], f"it said nothing more:\n{said}"
         chunk = os.read(stderr.fileno(), 1)
         assert chunk, f"it ended:\n{said}"
         said += chunk.decode()

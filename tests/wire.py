@@ -26,7 +26,7 @@ from tests import schemas
 NEWEST_HANDSHAKE = "2025-11-25"
 STATELESS = "2026-07-28"
 CLIENT_INFO = {"name": "wire", "version": "1"}
-PATIENCE = 30.0
+PATIENCE = 60.0
 STDERR_LIMIT = 1_000_000  # enough for the import log of an interpreter
 
 Json = dict[str, Any]

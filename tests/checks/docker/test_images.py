@@ -26,6 +26,8 @@ from tests.checks.interop import pages
 from tests.postgres_server import any_database
 from tests.raw import Json, Raw, call, listening, post, request, stateless
 
+START_SECONDS = 300.0
+"""In which the tool has unpacked an image, and the server in it listens, on a machine with much to do."""
 ENTRIES = load_catalog().servers
 STDIO = {"filesystem": ["/data"], "sqlite": ["--demo"]}
 WORK: dict[str, tuple[list[str], Json, str]] = {
@@ -77,12 +79,13 @@ def test_stdio(entry: Entry, image: Image) -> None:
             assert server.wait() == 0, server.stderr()
 
 
+@pytest.mark.heavy
 def test_http(entry: Entry, image: Image, measured: Measured) -> None:
     arguments, environment = service(entry.name)
     served = serving(entry)
     arguments = arguments or served
     with started_in(image, arguments, environment) as server:
-        port = listening(server).rsplit(":", 1)[1].removesuffix("/mcp")
+        port = listening(server, START_SECONDS).rsplit(":", 1)[1].removesuffix("/mcp")
         container = container_of(image, server)
         check_confined(container)
         asked = stateless(request(1, "server/discover"))

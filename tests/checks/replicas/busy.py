@@ -20,7 +20,7 @@ from tests.checks.replicas.figures import Figures
 
 __all__ = ["at_work"]
 
-NOTICE_SECONDS = 30.0
+NOTICE_SECONDS = 90.0
 INTERNAL, INVALID = -32603, -32602
 
 

@@ -17,9 +17,9 @@ from tests.checks.replicas.proxy import balanced
 from tests.ports import free_port
 from tests.redis_server import RedisServer
 
-__all__ = ["COUNTING", "KEY", "UNLIMITED", "Cluster", "Replica", "Replicas", "cluster", "until"]
+__all__ = ["COUNTING", "KEY", "PATIENCE", "UNLIMITED", "Cluster", "Replica", "Replicas", "cluster", "until"]
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 KEY = "a-key-of-all-replicas-for-tests-only"
 COUNTING = [sys.executable, "-m", "tests.checks.replicas.counting_server"]
 MANY = "1000000"
@@ -153,7 +153,7 @@ class Replicas:
     async def readiness(self, one: Replica) -> tuple[int, str]:
         """What it answers to `/readyz`: the status and the body; 0 where it does not answer."""
         try:
-            async with self._http.get(f"{one.url}/readyz", timeout=aiohttp.ClientTimeout(2)) as answer:
+            async with self._http.get(f"{one.url}/readyz", timeout=aiohttp.ClientTimeout(5)) as answer:
                 return answer.status, await answer.text()
         except (aiohttp.ClientError, TimeoutError):
             return 0, ""

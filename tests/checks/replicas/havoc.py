@@ -1,7 +1,6 @@
-"""What befalls the replicas while clients are at work: every two seconds one is killed or stands still, and Redis is
-restarted now and then."""
+"""What befalls the replicas while clients are at work: every two seconds one is killed or stands still, as soon as
+another one is ready, and Redis is restarted now and then."""
 
-import time
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -10,7 +9,7 @@ import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup
 
-from tests.checks.replicas.cluster import Cluster, Replica
+from tests.checks.replicas.cluster import PATIENCE, Cluster, Replica
 
 __all__ = ["Havoc"]
 
@@ -26,24 +25,23 @@ class Havoc:
         self.done: Counter[str] = Counter()
         self._cluster = cluster
 
-    async def rage(self, seconds: float) -> None:
-        """Does its work for so long; all replicas are there again when this returns."""
-        redis_at = {int(seconds / EVERY) // 3: False, 2 * int(seconds / EVERY) // 3: True}
+    async def rage(self, turns: int) -> None:
+        """Harms a replica so many times; all of them are there again when this returns."""
+        redis_at = {turns // 3: False, 2 * turns // 3: True}
         async with anyio.create_task_group() as tasks:
-            began = time.monotonic()
-            for turn in range(int(seconds / EVERY)):
-                await anyio.sleep_until(anyio.current_time() + max(0.0, began + turn * EVERY - time.monotonic()))
+            for turn in range(turns):
                 if turn in redis_at:
                     tasks.start_soon(self._restart_redis, redis_at[turn])
-                self._harm(self._cluster[turn % len(self._cluster.replicas)], turn, tasks)
-            await anyio.sleep(max(0.0, began + seconds - time.monotonic()))
+                await self._harm(self._cluster[turn % len(self._cluster.replicas)], turn, tasks)
+                await anyio.sleep(EVERY)
         await self._cluster.heal()
 
-    def _harm(self, one: Replica, turn: int, tasks: TaskGroup) -> None:
-        """What was harmed before and has not come back is left alone."""
-        if one.is_stopped or not one.is_alive:
-            self.done["left alone"] += 1
-        elif turn % 2:
+    async def _harm(self, one: Replica, turn: int, tasks: TaskGroup) -> None:
+        """Kills or stops a replica, once it runs and another one is ready: a slow machine has time to start them."""
+        with anyio.fail_after(2 * PATIENCE):
+            while one.is_stopped or not await self._is_another_ready(one):
+                await anyio.sleep(0.1)
+        if turn % 2:
             one.stop()
             self.done["replicas that stood still"] += 1
             tasks.start_soon(self._go_on, one)
@@ -51,6 +49,10 @@ class Havoc:
             one.kill()
             self.done["replicas killed"] += 1
             one.start()
+
+    async def _is_another_ready(self, one: Replica) -> bool:
+        replicas = self._cluster.replicas
+        return any([(await replicas.readiness(other))[0] == 200 for other in replicas.all if other is not one])
 
     async def _go_on(self, one: Replica) -> None:
         await anyio.sleep(self._cluster.replicas.lease + BEYOND)
