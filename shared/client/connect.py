@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import urlsplit
 
 from ..contracts import ClosableTransport, Credentials, InteractiveCredentials
@@ -33,18 +33,22 @@ _VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
 """Of a header (RFC 9110, Field Values): without line ends, and without blanks around it."""
 _FRAMING = ("connection", "content-length", "transfer-encoding")
 """Headers that tell where a message ends, which those know who write it."""
+_WITH_HEADERS = "000"
+"""The document whose messages have headers on stdio (4.1.2)."""
 _LET_IN_OR_BUSY = (401, 403, 429)
 """Statuses that say nothing of the transport: everything else between 400 and 499 may be an older server's."""
 
 
 def connect(
-    target: str | Sequence[str], options: ClientOptions | None = None, **how: Any
+    target: str | Sequence[str], options: ClientOptions | None = None, *, dialect: str | None = None, **how: Any
 ) -> AbstractAsyncContextManager[Client]:
-    """A client of the server at a URL, of HTTP or WebSocket, or of the one that a command starts. `how` and what is
-    raised are those of `connect_http`, `connect_websocket` and `connect_stdio`.
+    """A client of the server at a URL, of HTTP or WebSocket, or of the one that a command starts. `dialect` is that
+    of the options; `how` and what is raised are those of `connect_http`, `connect_websocket` and `connect_stdio`.
 
     Raises ValueError for another kind of URL, and TypeError where `how` does not go with the target.
     """
+    if dialect is not None:
+        options = replace(options or ClientOptions(), dialect=dialect)
     if not isinstance(target, str):
         return connect_stdio(target, options, **how)
     match urlsplit(target).scheme:
@@ -63,19 +67,25 @@ async def connect_stdio(
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
     stderr: Stderr = "log",
-    framing: Framing = "lines",
+    framing: Framing | None = None,
 ) -> AsyncIterator[Client]:
     """A client of the server that `command` starts; both end with the block. Its environment is `env` over
-    `inherited_environment()`. `framing` is that of what is sent; what comes may have either.
+    `inherited_environment()`. `framing` is that of what is sent: lines, or for the dialect 000 headers with
+    Content-Length, where nothing else is said; what comes may have either.
 
-    Raises OSError when the command can't be started, and what entering a `Client` raises.
+    Raises ValueError for an unknown framing, OSError when the command can't be started, and what entering a `Client`
+    raises.
     """
+    if framing not in (None, *get_args(Framing)):
+        raise ValueError(f"the framing is {' or '.join(get_args(Framing))}, not {framing!r}")
+    dialect = None if options is None else options.dialect
+    sent = framing or ("content-length" if dialect == _WITH_HEADERS else "lines")
     environment = {**inherited_environment(), **(env or {})}
 
     @asynccontextmanager
     async def start() -> AsyncIterator[ClosableTransport]:
         async with start_process(command, env=environment, cwd=cwd, stderr=stderr) as stream:
-            yield framed(stream, Codec(is_client=True, framing=framing))
+            yield framed(stream, Codec(is_client=True, framing=sent, dialect=dialect))
 
     given = _keyed(options, (*command, str(cwd), frozenset(environment.items())))
     async with start() as transport, Client(transport, given, reopen=start if given.restart else None) as client:
@@ -106,7 +116,7 @@ async def connect_http(
     options, fixed = _patient(_keyed(options, url), auth), fixed_headers(token, headers)
     async with lent_http(http, url) as lent, AsyncExitStack() as stack:
         try:
-            start = partial(open_http, url, fixed, lent, auth)
+            start = partial(open_http, url, fixed, lent, auth, options.dialect)
             client = await stack.enter_async_context(_started(start, options))
         except PeerError as refusal:
             # Whether a server that refuses what opens a session may be one of HTTP+SSE.
@@ -137,13 +147,10 @@ async def connect_sse(
     from ..transports.http.client.legacy_sse import open_sse
     from ..transports.http.client.pool import lent_http
 
-    fixed = fixed_headers(token, headers)
+    options, fixed = _patient(_keyed(options, url), auth), fixed_headers(token, headers)
     async with lent_http(http, url) as lent:
-        start = partial(open_sse, url, fixed, lent, auth)
-        async with (
-            start() as transport,
-            _shaking_hands(transport, _patient(_keyed(options, url), auth), start) as client,
-        ):
+        start = partial(open_sse, url, fixed, lent, auth, options.dialect)
+        async with start() as transport, _shaking_hands(transport, options, start) as client:
             yield client
 
 
@@ -163,8 +170,9 @@ async def connect_websocket(
     """
     from ..transports.websocket import open_websocket
 
-    start = partial(open_websocket, url, fixed_headers(token, headers), auth)
-    async with start() as transport, _client(transport, _patient(_keyed(options, url), auth), start) as client:
+    options = _patient(_keyed(options, url), auth)
+    start = partial(open_websocket, url, fixed_headers(token, headers), auth, options.dialect)
+    async with start() as transport, _client(transport, options, start) as client:
         yield client
 
 
@@ -205,7 +213,7 @@ def _client(transport: ClosableTransport, options: ClientOptions, start: Start) 
 
 def _shaking_hands(transport: ClosableTransport, options: ClientOptions, start: Start) -> Client:
     """No server of HTTP+SSE is stateless, and one that knows no `server/discover` may never answer it."""
-    mode = "handshake" if options.mode == "auto" else options.mode
+    mode = "handshake" if options.mode == "auto" and options.dialect is None else options.mode
     return _client(transport, replace(options, mode=mode), start)
 
 

@@ -11,6 +11,7 @@ from ..protocol.types.resources import CONDITIONAL_READS
 from ..protocol.types.sampling import CreateMessageParams
 from ..protocol.types.tasks import TASKS
 from ..protocol.versions import Version, versions_between
+from ..protocol.wire.dialects import CLIENT_DIALECTS
 from ..version import __version__
 from .approval import Permit
 from .cache import CACHE_BYTES, ResponseCache
@@ -45,6 +46,8 @@ class ClientOptions:
     """What is said of the client in place of name and version, as on the wire."""
     mode: str = "auto"
     """"auto" tries the stateless era first; "stateless", "handshake" or the date of a version insist."""
+    dialect: str | None = None
+    """The document whose dialect is spoken, "000" or "002", in place of a version of the specification."""
     min_version: str | None = None
     """The date of the oldest version that is spoken; None for the oldest there is."""
     max_version: str | None = None
@@ -106,8 +109,18 @@ class ClientOptions:
     def accepted(self) -> tuple[Version, ...]:
         """The versions that are spoken, oldest first. Raises ValueError where there is none."""
         versions = versions_between(self.min_version, self.max_version)
+        if self.dialect is not None:
+            return self._accepted_in_dialect(versions)
         first = first_version(self.mode, versions)
         return tuple(one for one in versions if self.mode == "auto" or one.stateless is first.stateless)
+
+    def _accepted_in_dialect(self, versions: Sequence[Version]) -> tuple[Version, ...]:
+        """Requests are made as in the stateless era before a dialect has them."""
+        if self.dialect not in CLIENT_DIALECTS:
+            raise ValueError(f"the dialect is {' or '.join(CLIENT_DIALECTS)}, not {self.dialect!r}")
+        if self.mode not in ("auto", "stateless"):
+            raise ValueError(f"a dialect has no versions of the specification: leave the mode {self.mode!r} out")
+        return (first_version("stateless", versions),)
 
     def identity(self) -> ClientIdentity:
         """What the client says of itself."""

@@ -44,9 +44,9 @@ _quiet.setLevel(logging.WARNING)
 class WebSocketTransport:
     """Messages with one server."""
 
-    def __init__(self, socket: ClientConnection) -> None:
+    def __init__(self, socket: ClientConnection, dialect: str | None = None) -> None:
         self._socket = socket
-        self._codec = Codec(is_client=True, line_end=b"")
+        self._codec = Codec(is_client=True, line_end=b"", dialect=dialect)
 
     async def receive(self) -> Sequence[Message]:
         """The next message. Raises EndOfStream when the server has closed the connection in order, else
@@ -61,9 +61,9 @@ class WebSocketTransport:
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
         """Sends messages; waits while the server is slow. Raises BrokenResourceError once it is closed."""
         try:
-            for one in outgoing:
-                if one.message is not None:
-                    await self._socket.send(self._codec.encode(one.message), text=True)
+            texts = [self._codec.encode(one.message) for one in outgoing if one.message is not None]
+            for text in filter(None, texts):  # a dialect may have no words for a message
+                await self._socket.send(text, text=True)
         except ConnectionClosed:
             raise anyio.BrokenResourceError from None
 
@@ -75,16 +75,17 @@ class WebSocketTransport:
 
 @asynccontextmanager
 async def open_websocket(
-    url: str, headers: Mapping[str, str], credentials: Credentials | None = None
+    url: str, headers: Mapping[str, str], credentials: Credentials | None = None, dialect: str | None = None
 ) -> AsyncIterator[WebSocketTransport]:
     """A transport to `url` as long as the block; `headers` go with the handshake, and so do those of `credentials`.
+    `dialect` is as in `ClientOptions`.
 
     Raises ValueError for another kind of URL, OSError where there is no connection, ConnectionError where the server
     speaks something else or the proxy of the environment can't be used, and PeerError where it refuses, with the HTTP
     status as its code.
     """
     socket = await (_connect(url, headers) if credentials is None else _authorized(url, headers, credentials))
-    transport = WebSocketTransport(socket)
+    transport = WebSocketTransport(socket, dialect)
     try:
         if credentials is not None and socket.response is not None:
             # Credentials count how often they are refused, and so have to hear that they are not.

@@ -5,13 +5,16 @@ import re
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import get_args
 
 from servers.gateway.proxy.remote import read_token
 from shared.program.messages import exit_with_error
+from shared.protocol.wire.codec import Framing
+from shared.protocol.wire.dialects import CLIENT_DIALECTS
 
 from .command_parser import CommandParser
 from .endings import Misuse
-from .session import Talk
+from .session import Spoken, Talk
 from .targets import FORMS, Asked
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
@@ -35,6 +38,10 @@ class TalkParser(CommandParser):
             "--timeout", type=_seconds, default=60.0, metavar="SECONDS",
             help="how long the server may take to start, and for each answer (default: 60)",
         )  # fmt: skip
+        text = "description of the protocol that the server was built after, where it is not the specification"
+        self.add_argument("--dialect", choices=CLIENT_DIALECTS, help=text)
+        text = "how messages are told apart that a server which is started is sent"
+        self.add_argument("--framing", choices=get_args(Framing), help=text)
         self.add_argument("--verbose", action="store_true", help="show what the server logs, on stderr")
         text = "variable for a server that is started; NAME alone takes its value from here"
         self.add_argument("--env", action="append", default=[], metavar="NAME[=VALUE]", help=text)
@@ -60,7 +67,8 @@ class TalkParser(CommandParser):
             if token is not None:
                 headers["Authorization"] = f"Bearer {token}"
             asked = Asked(given.server, words, given.catalog, dict(map(_variable, given.env)), headers)
-            return given, Talk(self.prog, asked, given.timeout, given.verbose)
+            spoken = Spoken(given.dialect, given.framing)
+            return given, Talk(self.prog, asked, given.timeout, given.verbose, spoken)
         except Misuse as error:
             exit_with_error(self.prog, str(error))
 

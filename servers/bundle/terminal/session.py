@@ -5,7 +5,7 @@ import sys
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
 from typing import NamedTuple, TypeVar
@@ -18,6 +18,7 @@ from shared.client.connect import connect
 from shared.client.options import ClientOptions
 from shared.errors import InternalError, McpError, PeerError
 from shared.program.messages import exit_with_error, needs_extra
+from shared.protocol.wire.codec import Framing
 from shared.text import plain
 
 from ..log_records import take_records
@@ -38,6 +39,13 @@ _TRACEBACK = "Traceback (most recent call last)"
 _LETS_NOBODY_IN = (401, 403)
 
 
+class Spoken(NamedTuple):
+    """What a server is spoken to in, where it is not what the specification says."""
+
+    dialect: str | None = None
+    framing: Framing | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Talk:
     """How a server is talked to."""
@@ -49,6 +57,7 @@ class Talk:
     """Of the start, and of each request."""
     is_verbose: bool = False
     """Whether what the server logs is shown."""
+    spoken: Spoken = field(default_factory=Spoken)
 
     def say(self, text: str) -> None:
         """Tells people something, beside the output."""
@@ -73,7 +82,11 @@ class Talk:
         except (Misuse, ValueError) as error:
             exit_with_error(self.program, str(error))
         has_token = any(name.lower() == "authorization" for name in target.headers)
-        way: Connect = partial(connect, target.command, env=target.env, cwd=target.directory)
+        options = replace(options or ClientOptions(), dialect=self.spoken.dialect)
+        framing = self.spoken.framing
+        way: Connect = partial(connect, target.command, env=target.env, cwd=target.directory, framing=framing)
+        if target.url and framing is not None:
+            exit_with_error(self.program, "--framing goes with a server that is started: over HTTP there is none")
         if target.url:
             way = partial(connect_as_user, target.url, headers=target.headers)
         advice = "; its arguments are given after `--`" if target.command and not self.asked.words else ""

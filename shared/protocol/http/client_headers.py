@@ -32,7 +32,9 @@ def encode_value(text: str) -> str:
 class ClientHeaders:
     """What the answers of one server have taught us that later requests must say."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_dialect: bool = False) -> None:
+        """A server with a dialect is told nothing of the specification."""
+        self._has_dialect = has_dialect
         self.session_id: str | None = None
         self._version: str | None = None
         self._parameters: dict[str, tuple[Parameter, ...]] = {}
@@ -40,6 +42,8 @@ class ClientHeaders:
     def of_post(self, message: Request | Notification | Response | Failure) -> dict[str, str]:
         """The headers of a POST with `message`."""
         types = {"content-type": JSON, "accept": f"{JSON}, {EVENT_STREAM}"}
+        if self._has_dialect:
+            return types
         if isinstance(message, Request) and claims_envelope(message.params):
             return {**types, **self._routing(message)}
         return {**types, **self.of_session()}

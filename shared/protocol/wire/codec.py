@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from ...errors import InternalError, InvalidParams, InvalidRequest, ParseError, RpcError
-from .dialects import Dialect, find_dialect
+from .dialects import Dialect, client_dialect, find_dialect
 from .framing import LineBuffer, Oversized
 from .jsonrpc import (
     Batch,
@@ -89,12 +89,14 @@ class Codec:
         line_end: bytes = b"\n",
         framing: Framing = "lines",
         dialects: bool = False,
+        dialect: str | None = None,
     ) -> None:
         """A message of more than `max_message` bytes is dropped, and what follows it is read. A server tells its peer
         so, under the id of a request where its ends show that; a client tells nobody. A server refuses a message of
         too many values likewise. Where bodies are written, they have no `line_end`. What a client writes is framed by
         `framing`; a server writes as its peer does. With `dialects` a peer may begin to speak one of them instead of
-        the specification, or with headers."""
+        the specification, or with headers. `dialect` is the document that a client speaks. Raises ValueError for an
+        unknown one."""
         self._max_message = max_message
         self._is_client = is_client
         self._has_headers = framing == "content-length"
@@ -102,8 +104,8 @@ class Codec:
         self._first = b""
         self._frames: LineBuffer | ContentLengthBuffer | None = None
         self._is_cut = False
-        self._is_standard = not dialects
-        self.dialect: Dialect | None = None
+        self._is_standard = not dialects and dialect is None
+        self.dialect: Dialect | None = None if dialect is None else client_dialect(dialect)
         """What the peer speaks, once its first message has settled that; None for the specification."""
 
     def feed(self, data: bytes) -> list[Message]:

@@ -11,10 +11,12 @@ from shared.client.client import Client
 from shared.client.options import ClientOptions
 from shared.concurrency import background
 from shared.errors import ResourceNotFound, ToolError
+from shared.extensions.dialects import DIALECTS
 from shared.protocol.types.base import Implementation
 from shared.server.dispatch.connection import serve
 from shared.server.dispatch.context import Context
 from shared.server.server import Server
+from shared.transports.http.limits.endpoint_limits import EndpointLimits
 from shared.transports.http.server import HttpOptions, run_http
 from shared.transports.memory import MemoryTransport, memory_pair
 
@@ -162,7 +164,9 @@ def text_of(result: dict[str, Any]) -> str:
 
 
 @asynccontextmanager
-async def listening(small: Served, *tokens: str, port: int = 0) -> AsyncIterator[tuple[str, anyio.Event]]:
+async def listening(
+    small: Served, *tokens: str, port: int = 0, dialects: bool = False
+) -> AsyncIterator[tuple[str, anyio.Event]]:
     """The host and port at which `small` is served over HTTP, and what stops it; every wait ends after 30 seconds."""
     ready, stop, address = anyio.Event(), anyio.Event(), list[Any]()
 
@@ -171,10 +175,12 @@ async def listening(small: Served, *tokens: str, port: int = 0) -> AsyncIterator
         ready.set()
 
     async def run() -> None:
-        await run_http(small.running, HttpOptions(port=port, tokens=tokens), started=started, stop=stop)
+        options = HttpOptions(port=port, tokens=tokens, limits=EndpointLimits(dialects=dialects))
+        await run_http(small.running, options, started=started, stop=stop)
 
     with anyio.fail_after(30):
-        async with small.app.open() as small.running, anyio.create_task_group() as tasks:
+        extensions = [DIALECTS] if dialects else []
+        async with small.app.open(extensions=extensions) as small.running, anyio.create_task_group() as tasks:
             tasks.start_soon(run)
             await ready.wait()
             try:

@@ -331,3 +331,70 @@ async def test_a_server_that_was_replaced_is_connected_to_again(way: str) -> Non
             small.running.changes.resource("memo://one")
             assert await anext(changes) == Change("resource", "memo://one")
         server.end()
+
+
+# Other descriptions of the protocol
+
+BY_HAND = Path(__file__).with_name("document_server.py")
+
+
+@pytest.mark.parametrize(("document", "tool", "sum_"), [("000", "hand/add", "5"), ("002", "add", '{"sum":5}')])
+async def test_a_server_of_another_description_is_used(document: str, tool: str, sum_: str) -> None:
+    with anyio.fail_after(60):
+        async with connect([sys.executable, "-I", str(BY_HAND), document], dialect=document) as client:
+            assert [one["name"] for one in await client.plain.list_tools()] == [tool]
+            assert text_of(await client.plain.call_tool(tool, {"a": 2, "b": 3})) == sum_
+            assert (await client.plain.read_resource("note:one"))["contents"][0]["text"] == "the text of note:one"
+            with pytest.raises(PeerError, match="method not found"):
+                await client.request("no/such")
+
+
+IN_DIALECT = {
+    "http": (connect, "http://{}/mcp"),
+    "sse": (connect_sse, "http://{}/sse"),
+    "ws": (connect, "ws://{}/mcp"),
+}
+
+
+@pytest.mark.parametrize("way", IN_DIALECT)
+@pytest.mark.parametrize(("document", "tool"), [("000", "small/add"), ("002", "add")])
+async def test_a_dialect_is_spoken_over_every_transport(way: str, document: str, tool: str) -> None:
+    connects, url = IN_DIALECT[way]
+    async with (
+        listening(Small(), dialects=True) as (address, _),
+        connects(url.format(address), ClientOptions(dialect=document)) as client,
+    ):
+        assert tool in [one["name"] for one in await client.plain.list_tools()]
+        assert text_of(await client.plain.call_tool(tool, {"a": 2, "b": 3})) == "5"
+        with pytest.raises(TimeoutError):
+            await client.plain.call_tool(tool.replace("add", "wait"), timeout=0.5)
+        assert text_of(await client.plain.call_tool(tool, {"a": 1, "b": 1})) == "2"
+
+
+async def test_a_server_of_a_dialect_is_told_nothing_of_the_specification() -> None:
+    heads: list[str] = []
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append((await reader.readuntil(b"\r\n\r\n")).decode().lower())
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1") as server:
+        host, port = server.sockets[0].getsockname()
+        with pytest.raises(ConnectionError):
+            async with connect(f"http://{host}:{port}/", dialect="000"):
+                pass
+    assert "\r\nmcp-" not in heads[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"dialect": "001"}, "the dialect is 000 or 002, not '001'"),
+        ({"framing": "frames"}, "the framing is lines or content-length, not 'frames'"),
+        ({"dialect": "000", "options": ClientOptions(mode="handshake")}, "leave the mode 'handshake' out"),
+    ],
+)
+async def test_an_unknown_dialect_or_framing_is_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        async with connect([sys.executable, "-c", ""], **given):
+            pass

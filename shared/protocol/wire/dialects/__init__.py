@@ -20,7 +20,10 @@ from typing import Any, Protocol
 
 from ..jsonrpc import Failure, Malformed, Message
 
-__all__ = ["SEMANTIC_VERSION", "Dialect", "find_dialect"]
+__all__ = ["CLIENT_DIALECTS", "SEMANTIC_VERSION", "Dialect", "client_dialect", "find_dialect"]
+
+CLIENT_DIALECTS = ("000", "002")
+"""The documents that a client speaks, where it is told to."""
 
 SEMANTIC_VERSION = r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})"
 """A version in the form of document 002, MAJOR.MINOR.PATCH."""
@@ -60,6 +63,20 @@ def find_dialect(value: dict[str, Any], *, is_stream: bool) -> Dialect | None:
 
         return Document002()
     return None
+
+
+def client_dialect(document: str) -> Dialect:
+    """What a client speaks on one connection with a server of `document`. Raises ValueError for an unknown one."""
+    match document:
+        case "000":
+            from .client_000 import Client000
+
+            return Client000()
+        case "002":
+            from .client_002 import Client002
+
+            return Client002()
+    raise ValueError(f"the dialect is {' or '.join(CLIENT_DIALECTS)}, not {document[:100]!r}")
 
 
 def _is_of_002(params: Any) -> bool:

@@ -182,11 +182,15 @@ class HttpTransport:
 
 @asynccontextmanager
 async def open_http(
-    url: str, headers: Mapping[str, str], pool: Pool, credentials: Credentials | None = None
+    url: str,
+    headers: Mapping[str, str],
+    pool: Pool,
+    credentials: Credentials | None = None,
+    dialect: str | None = None,
 ) -> AsyncIterator[HttpTransport]:
-    """A transport to `url` as long as the block. `headers` go with every request, and so do those of `credentials`.
-    Raises ValueError for no URL."""
-    transport = HttpTransport(Site(url, pool, headers, credentials))
+    """A transport to `url` as long as the block. `headers` go with every request, and so do those of `credentials`;
+    `dialect` is as in `ClientOptions`. Raises ValueError for no URL, and for an unknown dialect."""
+    transport = HttpTransport(Site(url, pool, headers, credentials, dialect))
     try:
         yield transport
     finally:

@@ -49,6 +49,7 @@ class SseTransport:
         http: aiohttp.ClientSession,
         headers: Mapping[str, str],
         credentials: Credentials | None = None,
+        dialect: str | None = None,
     ) -> None:
         self._url = url
         self._stream = stream
@@ -56,7 +57,7 @@ class SseTransport:
         self._headers = {**headers, "content-type": JSON}
         self._credentials = credentials
         self._endpoint: URL | None = None
-        self._codec = Codec(is_client=True, line_end=b"")
+        self._codec = Codec(is_client=True, line_end=b"", dialect=dialect)
         self._events = EventStream(MAX_MESSAGE)
         self._inbox = Inbox()
         self._tasks = Crew(self._inbox.end)
@@ -173,12 +174,13 @@ async def open_sse(
     headers: Mapping[str, str],
     pool: Pool,
     credentials: Credentials | None = None,
+    dialect: str | None = None,
     *,
     seconds: float = ENDPOINT_SECONDS,
 ) -> AsyncIterator[SseTransport]:
     """A transport to `url`, which opens the event stream, as long as the block. `headers` go with every request, and
-    so do those of `credentials`. The server may take `seconds` to open the stream, and as long to name its endpoint;
-    credentials may take longer, as those do for which somebody logs in.
+    so do those of `credentials`; `dialect` is as in `ClientOptions`. The server may take `seconds` to open the
+    stream, and as long to name its endpoint; credentials may take longer, as those do for which somebody logs in.
 
     Raises PeerError where the server has no stream there, with the HTTP status as its code; TimeoutError where it
     takes too long; and ConnectionError where it is not reached, or its endpoint is not to be used.
@@ -186,7 +188,7 @@ async def open_sse(
     async with AsyncExitStack() as stack:
         place = parse_url(url)
         stream = await _get(place, headers, pool.session, credentials, seconds)
-        transport = SseTransport(place, stream, pool.session, headers, credentials)
+        transport = SseTransport(place, stream, pool.session, headers, credentials, dialect)
         stack.push_async_callback(transport.aclose)
         if credentials is not None:
             # They count how often they are refused, and so have to hear that they are not.

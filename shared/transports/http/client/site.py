@@ -22,11 +22,17 @@ class Site:
     """The endpoint at `url`. `fixed` are headers of every request, with those of the `credentials`."""
 
     def __init__(
-        self, url: str, pool: Pool, fixed: Mapping[str, str], credentials: Credentials | None = None
+        self,
+        url: str,
+        pool: Pool,
+        fixed: Mapping[str, str],
+        credentials: Credentials | None = None,
+        dialect: str | None = None,
     ) -> None:
-        """Raises ValueError for no URL."""
-        self.headers = ClientHeaders()
-        self.codec = Codec(is_client=True, line_end=b"")
+        """`dialect` is the document that the server is spoken to by. Raises ValueError for no URL, and for an unknown
+        dialect."""
+        self.headers = ClientHeaders(has_dialect=dialect is not None)
+        self.codec = Codec(is_client=True, line_end=b"", dialect=dialect)
         self.is_forgotten = False
         """Whether the server has said that it does not know our session."""
         self._url = parse_url(url)

@@ -43,6 +43,10 @@ WRONG = [
     (["prompt", "greet"], "greet needs who=TEXT"),
     (["prompt", "great"], "there is no prompt 'great'; did you mean greet?"),
     (["prompt", "greet", "who=a", "who=b"], "who takes one value, and was given 2"),
+    (
+        ["inspect", "--dialect", "001"],
+        "argument --dialect: invalid choice: '001' (choose from '000', '002'); see --help",
+    ),
     (["inspect", "--timeout", "0"], "argument --timeout: takes a number of seconds; see --help"),
 ]
 
@@ -50,6 +54,22 @@ WRONG = [
 def test_wrong_usage_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     said = [(words, refused(capsys, lambda words: ended(*words), *words)) for words, _ in WRONG]
     assert said == WRONG
+
+
+@pytest.mark.parametrize(("document", "tool", "given"), [("000", "hand/add", "5"), ("002", "add", '{"sum": 5}')])
+def test_a_server_of_another_description_is_called(
+    capsys: pytest.CaptureFixture[str], document: str, tool: str, given: str
+) -> None:
+    server = ["--", sys.executable, "-I", str(ROOT / "tests" / "shared" / "client" / "document_server.py"), document]
+    words = ["call", "-", tool, "a=2", "b=3", "--dialect", document, *server]
+    assert exit_code(main, *words) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(given)
+
+
+def test_a_url_has_no_framing(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["inspect", "http://127.0.0.1:9/mcp", "--framing", "lines"]
+    said = refused(capsys, lambda given: exit_code(main, *given), *words)
+    assert said == "--framing goes with a server that is started: over HTTP there is none"
 
 
 def test_what_fails_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,92 @@
+"""Document 002 as a client speaks it.
+
+What a server has stands in its answer to `initialize`, so that lists ask for it anew; resources can be read and are
+not listed. Servers are told nothing but requests. All that is no method of the document is sent by its own name, for
+the server to refuse.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from .client_dialect import ClientDialect, Fields, Form, description, json_text
+from .forms_002 import VERSIONS
+
+
+def _introduction(_params: Fields) -> Fields:
+    return {"version": VERSIONS[-1], "minVersion": VERSIONS[0]}
+
+
+def _description(_params: Fields, result: Any) -> Fields:
+    info = result.get("serverInfo")
+    known = info if isinstance(info, dict) else {"name": "unknown", "version": str(result.get("version", "unknown"))}
+    lists: Fields = {name: {} for name in ("tools", "prompts") if isinstance(result.get(name), list)}
+    return description(known, {**lists, "resources": {}}, result.get("instructions"))
+
+
+def _tools(_params: Fields, result: Any) -> Fields:
+    return {
+        "tools": [
+            {**_named(one), "inputSchema": one.get("arguments") or {"type": "object"}} for one in result["tools"]
+        ]
+    }
+
+
+def _prompts(_params: Fields, result: Any) -> Fields:
+    return {
+        "prompts": [{**_named(one), "arguments": _arguments(one.get("arguments") or {})} for one in result["prompts"]]
+    }
+
+
+def _named(entry: Fields) -> Fields:
+    return {name: entry[name] for name in ("name", "description") if name in entry}
+
+
+def _arguments(schema: Fields) -> list[Fields]:
+    """The arguments of a prompt, which has a JSON Schema of them."""
+    required = schema.get("required", [])
+    return [
+        {"name": name, "required": name in required, **{key: one[key] for key in ("description",) if key in one}}
+        for name, one in schema.get("properties", {}).items()
+    ]
+
+
+def _call(params: Fields) -> Fields:
+    return {"name": params["name"], "arguments": params.get("arguments") or {}}
+
+
+def _tool_result(_params: Fields, result: Any) -> Fields:
+    blocks = result["content"]
+    content = [{"type": "text", "text": json_text(one["json"])} if one["type"] == "json" else one for one in blocks]
+    data = [{"structuredContent": one["json"]} for one in blocks if one["type"] == "json"]
+    return {"content": content, **(data[-1] if data else {}), "isError": result.get("isError", False)}
+
+
+def _reading(params: Fields) -> Fields:
+    return {"uri": params["uri"]}
+
+
+def _contents(params: Fields, result: Any) -> Fields:
+    contents = []
+    for block in result["content"]:
+        kind = "blob" if "blob" in block else "text"
+        mime_type = {"mimeType": block["mimeType"]} if "mimeType" in block else {}
+        contents.append({"uri": params["uri"], kind: block[kind], **mime_type})
+    return {"contents": contents}
+
+
+def _messages(_params: Fields, result: Any) -> Fields:
+    return {"messages": [{"role": "user", "content": {"type": "text", "text": result["content"]}}]}
+
+
+class Client002(ClientDialect):
+    """What one connection of a client speaks."""
+
+    name, notifies = "002", False
+    forms: Mapping[str, Form] = {
+        "server/discover": Form("initialize", _introduction, _description),
+        "tools/list": Form("initialize", _introduction, _tools),
+        "prompts/list": Form("initialize", _introduction, _prompts),
+        "tools/call": Form("call_tool", _call, _tool_result),
+        "resources/read": Form("read_resource", _reading, _contents),
+        "prompts/get": Form("render_prompt", _call, _messages),
+    }

@@ -1,0 +1,136 @@
+"""`ClientDialect`: what a client needs to speak a dialect, which is the mirror of what a server does.
+
+The client itself makes requests of the newest version, without a handshake. Each is written as the request of the
+dialect that does the same, and the answer is read as a result of the specification.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pydantic_core import to_json
+
+from ....errors import InternalError, InvalidRequest
+from ...records import record
+from ...types.base import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO
+from ...versions import NEWEST
+from ..jsonrpc import (
+    Failure,
+    Malformed,
+    Message,
+    Notification,
+    Request,
+    RequestId,
+    Response,
+    error_object,
+    failure,
+)
+
+MAX_SENT = 10_000
+"""Requests whose answers are awaited; the oldest are forgotten, as some are given up without a word."""
+_ENVELOPE = {PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO}
+_UNFIT = (AttributeError, LookupError, TypeError, ValueError)
+"""What a result of an unknown form ends in."""
+
+Fields = dict[str, Any]
+
+
+@record
+class Form:
+    """The method of the dialect in place of one of the specification, its params, and the result of the latter."""
+
+    method: str
+    params: Callable[[Fields], Fields]
+    """Makes them of the params of the specification, which have no envelope any more."""
+    result: Callable[[Fields, Any], Fields]
+    """Makes it of these params and the result of the dialect. Raises what `_UNFIT` has for another form."""
+
+
+class ClientDialect:
+    """What one connection of a client speaks."""
+
+    name: str
+    """The number of the document that describes it."""
+    prefix = ""
+    """What every method begins with."""
+    forms: Mapping[str, Form]
+    """By the method of the specification. A method without a form has the params and the result that it has there."""
+    notifies = True
+    """Whether servers are told anything that is no request."""
+
+    def __init__(self) -> None:
+        self._sent: dict[RequestId, Request] = {}
+
+    def read(self, value: Fields) -> Sequence[Message]:
+        """The message of the specification that `value` of a server is. Never raises for its content."""
+        method, id_ = value.get("method"), value.get("id")
+        if isinstance(method, str):
+            params = value.get("params")
+            standard, given = method.removeprefix(self.prefix), params if isinstance(params, dict) else {}
+            if isinstance(id_, str) or type(id_) is int:
+                return [Request(id_, standard, given)]
+            return [Notification(standard, given)]
+        request = self._sent.pop(id_, None) if isinstance(id_, str | int) else None
+        if request is None:
+            return [self.refuse(failure(None, InvalidRequest("no answer to a request of ours")))]
+        if "error" in value:
+            return [_failure_of(request.id, value["error"])]
+        try:
+            return [Response(request.id, self._result_of(request, value["result"]))]
+        except _UNFIT:
+            return [self.refuse(failure(request.id, InvalidRequest(f"no result of document {self.name}")))]
+
+    def refuse(self, answer: Failure) -> Malformed:
+        """What to make of a text that is no message: a server is told nothing of it."""
+        return Malformed(answer, silent=True)
+
+    def write(self, message: Message) -> Fields | None:
+        """`message` in the words of the server; None where it has none for it."""
+        match message:
+            case Request():
+                return self._written(message)
+            case Notification(method, params):
+                if method == "notifications/cancelled":
+                    self._sent.pop(params.get("requestId", ""), None)
+                return {"jsonrpc": "2.0", "method": self.prefix + method, "params": params} if self.notifies else None
+            case Response(id_, result):
+                return {"jsonrpc": "2.0", "id": id_, "result": result}
+            case Failure(id_):
+                return {"jsonrpc": "2.0", "id": id_, "error": error_object(message)}
+        return None
+
+    def _written(self, request: Request) -> Fields:
+        params = {name: value for name, value in request.params.items() if name != "_meta"}
+        form = self.forms.get(request.method)
+        if len(self._sent) >= MAX_SENT:
+            del self._sent[next(iter(self._sent))]
+        self._sent[request.id] = Request(request.id, request.method, params)
+        said = params if form is None else form.params(request.params)
+        meta = {name: value for name, value in request.params.get("_meta", {}).items() if name not in _ENVELOPE}
+        if meta and self.notifies:  # a token of progress, say
+            said = {**said, "_meta": meta}
+        method = self.prefix + request.method if form is None else form.method
+        return {"jsonrpc": "2.0", "id": request.id, "method": method, "params": said}
+
+    def _result_of(self, request: Request, result: Any) -> Fields:
+        form = self.forms.get(request.method)
+        if form is not None:
+            result = form.result(request.params, result)
+        return {"resultType": "complete", **result}
+
+
+def _failure_of(id: RequestId, error: Any) -> Failure:
+    code, message = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, None)
+    if type(code) is not int or not isinstance(message, str):
+        return failure(id, InternalError("the server answered with an error of no form"))
+    return Failure(id, code, message, error.get("data"))
+
+
+def description(info: Fields, capabilities: Fields, instructions: Any) -> Fields:
+    """The result of `server/discover` of a server that says this of itself."""
+    said = {"instructions": instructions} if isinstance(instructions, str) else {}
+    return {"supportedVersions": [NEWEST.date], "capabilities": capabilities, **said, "_meta": {SERVER_INFO: info}}
+
+
+def json_text(value: Any) -> str:
+    """`value` as JSON, where content takes text alone."""
+    return to_json(value).decode()

@@ -1,0 +1,100 @@
+"""What a client of a dialect sends, and what it makes of answers that are none."""
+
+import json
+from typing import Any
+
+import pytest
+
+from shared.protocol.types.base import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
+from shared.protocol.wire.codec import Codec
+from shared.protocol.wire.dialects.client_dialect import MAX_SENT
+from shared.protocol.wire.jsonrpc import Failure, Malformed, Message, Notification, Request, Response
+
+Json = dict[str, Any]
+
+ENVELOPE: Json = {
+    PROTOCOL_VERSION: "2026-07-28",
+    CLIENT_CAPABILITIES: {},
+    CLIENT_INFO: {"name": "test", "version": "1"},
+}
+
+
+def client(document: str) -> Codec:
+    """What a client of the document reads and writes."""
+    return Codec(is_client=True, line_end=b"", dialect=document)
+
+
+def written(codec: Codec, method: str, params: Json, **meta: Any) -> Json:
+    """The request that is written in place of one of the specification."""
+    sent: Json = json.loads(codec.encode(Request(1, method, {**params, "_meta": {**ENVELOPE, **meta}})))
+    assert (sent.pop("jsonrpc"), sent.pop("id")) == ("2.0", 1)
+    return sent
+
+
+def read(codec: Codec, value: Any) -> Message:
+    """The message in a body of the server's."""
+    return codec.decode_body(json.dumps(value).encode())
+
+
+def answered(document: str, method: str, params: Json, result: Any) -> Json:
+    """The result that a request of the specification has, where the server of the document gives `result`."""
+    codec = client(document)
+    written(codec, method, params)
+    answer = read(codec, {"id": 1, "result": result})
+    assert isinstance(answer, Response), answer
+    assert answer.id == 1
+    return answer.result
+
+
+def test_an_error_is_that_of_the_request() -> None:
+    codec = client("002")
+    written(codec, "tools/call", {"name": "add"})
+    assert read(codec, {"id": 1, "error": {"code": 4001, "message": "no"}}) == Failure(1, 4001, "no", None)
+    written(codec, "tools/call", {"name": "add"})
+    failed = read(codec, {"id": 1, "error": "no"})
+    assert isinstance(failed, Failure)
+    assert (failed.id, failed.code) == (1, -32603)
+
+
+@pytest.mark.parametrize("result", [7, None, [], {"content": 1}, {"content": [[]]}, {"content": [{}]}])
+def test_a_result_of_another_form_is_none(result: Any) -> None:
+    codec = client("002")
+    written(codec, "resources/read", {"uri": "a:b"})
+    answer = read(codec, {"id": 1, "result": result})
+    assert isinstance(answer, Malformed)
+    assert (answer.failure.id, answer.silent) == (1, True)
+
+
+@pytest.mark.parametrize("value", [{"id": 2, "result": {}}, {"id": [], "result": {}}, {}, {"result": {}}, [], 7])
+def test_an_answer_to_nothing_is_no_message(value: Any) -> None:
+    answer = read(client("000"), value)
+    assert isinstance(answer, Malformed)
+    assert answer.silent
+
+
+def test_a_request_has_one_answer() -> None:
+    codec = client("000")
+    written(codec, "tools/list", {})
+    assert isinstance(read(codec, {"id": 1, "result": []}), Response)
+    assert isinstance(read(codec, {"id": 1, "result": []}), Malformed)
+
+
+def test_requests_that_are_never_answered_are_forgotten() -> None:
+    codec = client("000")
+    for number in range(MAX_SENT + 1):
+        codec.encode(Request(number, "tools/list", {}))
+    assert isinstance(read(codec, {"id": 0, "result": []}), Malformed)
+    assert isinstance(read(codec, {"id": MAX_SENT, "result": []}), Response)
+
+
+def test_who_gives_a_request_up_reads_no_answer() -> None:
+    codec = client("000")
+    written(codec, "tools/list", {})
+    given_up = Notification("notifications/cancelled", {"requestId": 1})
+    assert json.loads(codec.encode(given_up))["method"] == "mcp/notifications/cancelled"
+    assert isinstance(read(codec, {"id": 1, "result": []}), Malformed)
+
+
+def test_an_unknown_dialect_is_refused() -> None:
+    with pytest.raises(ValueError, match="the dialect is 000 or 002, not '001'"):
+        client("001")
