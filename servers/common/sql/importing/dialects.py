@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, Protocol
 
+from servers.common.sql.importing.layouts import find_names
+
 DELIMITERS = (",", "\t", ";", "|")
 NO_DELIMITER = "\x1f"
 """Of a text with one column, whose fields may hold any delimiter."""
@@ -155,7 +157,8 @@ def read_rows(reader: RowReader, count: int) -> tuple[list[list[str]], csv.Error
 
 
 def _score(rows: Rows, delimiter: str) -> float:
-    """How well a delimiter explains the rows, from 0 to 1."""
+    """How well a delimiter explains the rows below titles, from 0 to 1."""
+    rows = rows[find_names(rows) or 0 :]
     widths = Counter(map(len, rows))
     if not widths:
         return 0.0

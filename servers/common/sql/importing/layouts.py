@@ -6,6 +6,7 @@ A row names columns where it is unlike the rows below: text above numbers or dat
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from servers.common.sql.errors import SqlError
@@ -22,6 +23,8 @@ _TITLES = 50
 _COMPARED = 200
 _EVIDENT = 3
 """Rows of another width than the first one that say that it is no row of theirs, or names all columns but one."""
+_SHARE = 0.5
+"""The share of rows that are as wide as the table, from the first such row on."""
 # How much the fields of the first row say for names, above columns with values: without a name, as pandas writes an
 # index; a number; a text that comes again below; another text, and one above numbers or dates.
 _WEIGHTS = {"none": 2.0, "typed": -1.25, "again": -1.0, "text": 0.25}
@@ -80,10 +83,39 @@ def _has_comments(rows: Rows, width: int) -> bool:
     return rows[0][:1] != [] and rows[0][0].startswith(_COMMENT) and 2 * sum(marked) <= len(marked)
 
 
+def find_names(rows: Rows) -> int | None:
+    """Return the index of the row that names the columns of a table below titles, as banks export it.
+
+    It is the first row as wide as the table, has text above numbers or dates, and all rows above it are narrower.
+    None where there is no such row, and where the rows above are a table, too.
+    """
+    width = _usual_width(rows)
+    first = next((index for index, row in enumerate(rows[: _TITLES + 1]) if len(_trimmed(row)) >= width), 0)
+    if first == 0 or width < 2 or not _is_above_values(rows[first], rows[first + 1 :]):
+        return None
+    blocks = (list(block) for _, block in groupby(rows[:first], lambda row: len(_trimmed(row))))
+    is_table = any(len(block) >= _EVIDENT and _is_above_values(block[0], block[1:]) for block in blocks)
+    return None if is_table else first
+
+
+def _is_above_values(row: Sequence[str], rest: Rows) -> bool:
+    """Whether a row of two texts or more has one above a column of numbers or dates."""
+    names = [name.strip() for name in row]
+    if sum(map(bool, names)) < 2 or any(map(_TYPED.fullmatch, names)):
+        return False
+    columns = (_column(rest, index) for index, name in enumerate(names) if name)
+    return any(fields and all(map(_TYPED.fullmatch, fields)) for fields in columns)
+
+
 def _usual_width(rows: Rows) -> int:
-    """How many fields most rows have, without empty ones at the end; the widest of those that are as many."""
-    widths = Counter(len(_trimmed(row)) for row in rows if row)
-    return max(widths.items(), key=lambda item: (item[1], item[0]), default=(0, 0))[0] or max(
+    """How many fields the rows have, without empty ones at the end: most of all rows, or of those from the first row
+    on that is as wide, which may have titles above it. Of several such widths it is the widest."""
+    widths = [len(_trimmed(row)) for row in rows if row]
+    for width in sorted(set(widths), reverse=True):
+        below = widths[next(index for index, other in enumerate(widths) if other >= width) :]
+        if width and len(widths) - len(below) <= _TITLES and below.count(width) >= max(2, len(below) * _SHARE):
+            return width
+    return max(Counter(widths).items(), key=lambda item: (item[1], item[0]), default=(0, 0))[0] or max(
         map(len, rows), default=0
     )
 
@@ -94,11 +126,14 @@ def _find_first(rows: Rows, header: bool | int | None, width: int, has_comments:
         if not 1 <= header <= len(rows) or not rows[header - 1]:
             raise SqlError("bad_csv", f"line {header} holds no names of columns")
         return header - 1, []
+    below = 0 if header is False else find_names(rows) or 0
     titles = comments = 0
-    for index, row in enumerate(rows[:_TITLES]):
+    for index, row in enumerate(rows[: _TITLES + 1]):
         if has_comments and row and row[0].startswith(_COMMENT) and not _names_all(row, rows[index + 1 :], width):
             comments += 1
-        elif row and (header is not False or len(row) < width) and _is_title(row, rows[index + 1 :], width):
+        elif row and (
+            index < below or ((header is not False or len(row) < width) and _is_title(row, rows[index + 1 :], width))
+        ):
             titles += 1
         elif row:
             above = [f"{comments:,} comments"] * (comments > 0) + [f"{titles:,} lines of title"] * (titles > 0)

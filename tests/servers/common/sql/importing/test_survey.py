@@ -189,3 +189,35 @@ def test_the_first_line_may_name_the_delimiter() -> None:
     plan = survey_all("sep=|\na|b;c\n1|2\n")
     assert [column.name for column in plan.columns] == ["a", "b;c"]
     assert 'delimiter "|" as the first line says' in plan.words[0]
+
+
+TITLED = [
+    'Account:,"Private, 7",,\n\nFrom:,01.01.2012,,\nTo:,01.02.2012,,\n\n{}',
+    "Account history\nPeriod: 2018-02-28 - 2018-03-31\nMade on: 2018-03-31 09:57\n{}",
+    "Date from,,,\nDate to,,,\nAmount from,,,\nAmount to,,,\n,,,\n{}",
+    "Made at 10:00\n\nIBAN,DE12\nBank,ING\nBalance,1234.56,EUR\n\nSorted by,Day\n\n{}",
+    "Instrument:,X100,7\nOperator:,Bob,3\n{}",
+    "Company; X, Y, Z\n{}",
+    "# ---\n# All data\n# Pages\n# 2024\n# ---\n\n{}",
+    "\n".join(f"line {number} of words" for number in range(40)) + "\n{}",
+]
+"""What banks, instruments and web sites write above a table."""
+
+
+@pytest.mark.parametrize("text", TITLED)
+def test_titles_above_a_table_are_left_out_however_few_rows_it_has(text: str) -> None:
+    for rows in ("5,Ann,1.50,x\n", "5,Ann,1.50,x\n6,Bob,2.75,y\n7,Cid,3.75,y\n"):
+        plan = survey_all(text.format(f"Number,Who,Amount,Note\n{rows}"))
+        assert [column.name for column in plan.columns] == ["Number", "Who", "Amount", "Note"]
+        assert plan.first[0] == ("5", "Ann", "1.50", "x")
+        assert " above the table left out" in plan.words[0]
+
+
+def test_a_table_above_a_wider_one_is_no_title() -> None:
+    with pytest.raises(SqlError, match="row 3, line 5: it has 3 fields, and there are 2 columns"):
+        survey_all("a,b\n1,2\n3,4\n\nname,x,y\nAnn,1,2\nBob,3,4\n")
+
+
+@pytest.mark.parametrize("text", ["c0\nv0\na;b\n", "tags\nred\nblue\nred, green, blue\nblue, red, green\n"])
+def test_lines_of_text_are_no_titles_where_no_number_is_below(text: str) -> None:
+    assert len(columns_of(text)) == 1
