@@ -14,6 +14,7 @@ from servers.common.sql.importing.readings import (
     ANSWERS,
     BOOLEAN,
     BY_MARK,
+    COMMA,
     DATE,
     DATES,
     DAY_FIRST,
@@ -47,8 +48,13 @@ _LONG = re.compile(r" *[+-]?[0.,]*[1-9](?:[.,]?\d){17}", re.ASCII)
 _BARE_EXPONENT = re.compile(rf"(?:^|{SEPARATOR}) *-?\d+[eE]\d", re.ASCII)
 DAY_OR_MONTH = "dates whose day and month can't be told apart: give the type date dmy or date mdy"
 """The note of a column of dates that are text for that reason."""
+OPEN_NUMBERS = frozenset(f"{number} may be 1234 or 1.234: give decimal" for number in ("1.234", "1,234"))
+"""The notes of columns of numbers that are text for that reason."""
 _SHOWN = 30
 """Characters of a field that is shown."""
+_SEVERAL = 2
+"""Different numbers such as 1,234 that make a comma a thousands separator where commas separate the fields as well:
+decimals would all have three digits after it."""
 
 _BY_NAME: Mapping[str, tuple[Kind, Sequence[Reading]]] = {
     "text": ("text", ()),
@@ -88,6 +94,15 @@ class Column(NamedTuple):
         return [null if field in nulls else rewrite(field) for field in fields]
 
 
+class DecimalMark(NamedTuple):
+    """What stands before the fraction of the numbers of a file."""
+
+    mark: str
+    """"." or ","; "" where nothing decides, or each column must by itself."""
+    is_sure: bool = True
+    """Whether a column or the client says so, and not the delimiter alone."""
+
+
 class ColumnSurvey:
     """What the fields of one column can be, so far."""
 
@@ -102,6 +117,7 @@ class ColumnSurvey:
         self._given = frozenset({""}) if nulls is None else nulls | {""}
         self._has_point = self._has_bare_exponent = self._is_long = False
         self._contradiction = ""
+        self._with_comma: set[str] = set()
 
     def look(self, fields: Sequence[str], first_row: int) -> None:
         """Take more fields into account, the first of which is of `first_row`."""
@@ -145,6 +161,8 @@ class ColumnSurvey:
         self._has_point = self._has_point or "." in joined
         if not self._has_point and ("e" in joined or "E" in joined):
             self._has_bare_exponent = self._has_bare_exponent or _BARE_EXPONENT.search(joined) is not None
+        if POINT not in self.readings and COMMA in self.readings and len(self._with_comma) < _SEVERAL:
+            self._with_comma.update(field.strip() for field in fields if "," in field)
         # Dates are as long, and come after numbers in the order of readings.
         if not self._is_long and self.readings[0] in NUMBERS:
             self._is_long = any(_LONG.match(field) for field in fields if len(field) >= _LONG_FIELD)
@@ -170,14 +188,14 @@ class ColumnSurvey:
         marks = [mark for mark, readings in BY_MARK.items() if any(one in self.readings for one in readings)]
         return marks[0] if len(marks) == 1 else None
 
-    def decide(self, name: str, mark: str, wanted: str | None) -> Column:
-        """Return what the column is where decimals have `mark`, "" where nobody knows.
+    def decide(self, name: str, mark: DecimalMark, wanted: str | None) -> Column:
+        """Return what the column is where decimals have `mark`.
 
         `wanted` is the type that the client gives. Raises SqlError where the column can't be read so.
         """
         nulls = self._given | self.marks.keys()
         if wanted is not None:
-            return self._decide_as_wanted(name, mark, wanted, nulls)
+            return self._decide_as_wanted(name, mark.mark, wanted, nulls)
         if self.is_empty or not self.readings:
             return Column(name, nulls=self._given, note=self._contradiction)
         reading, note = self._choose(mark)
@@ -185,7 +203,7 @@ class ColumnSurvey:
             return Column(name, nulls=self._given, note=note or self._contradiction)
         return Column(name, reading.kind, reading, nulls, note)
 
-    def _choose(self, mark: str) -> tuple[Reading | None, str]:
+    def _choose(self, mark: DecimalMark) -> tuple[Reading | None, str]:
         """The best reading, and a note."""
         if any(reading in self.readings for reading in NUMBERS):
             return self._choose_number(mark)
@@ -193,11 +211,16 @@ class ColumnSurvey:
             return None, DAY_OR_MONTH
         return next((one for one in (BOOLEAN, *DATES) if one in self.readings), None), ""
 
-    def _choose_number(self, mark: str) -> tuple[Reading | None, str]:
+    def _choose_number(self, mark: DecimalMark) -> tuple[Reading | None, str]:
         by_mark = {one: [*filter(self.readings.__contains__, readings)] for one, readings in BY_MARK.items()}
-        if not mark and POINT not in self.readings and all(by_mark.values()):
-            return None, "1,234 may be 1234 or 1.234: give decimal"
-        reading = (by_mark.get(mark or ".") or by_mark["."] or by_mark[","])[0]
+        has_comma, has_point = COMMA in self.readings, POINT in self.readings
+        is_open = has_comma != has_point and all(by_mark.values())
+        is_thousands = mark.is_sure or has_point or len(self._with_comma) >= _SEVERAL
+        if is_open and not (mark.mark and is_thousands):
+            return None, f"{'1,234' if has_comma else '1.234'} may be 1234 or 1.234: give decimal"
+        reading = (by_mark.get(mark.mark or ".") or by_mark["."] or by_mark[","])[0]
+        if is_open and has_comma and not mark.is_sure:
+            return reading, "1,234 is read as 1234"
         if reading.kind == "decimal" and self._has_bare_exponent and not self._has_point:
             return None, "codes or numbers, such as 1e5"
         return reading, "decimals of more than 17 digits" if reading.kind == "decimal" and self._is_long else ""
@@ -219,15 +242,20 @@ def _is_chosen(reading: Reading) -> bool:
     return reading not in (ZEROS, ANSWERS)
 
 
-def find_mark(surveys: Iterable[ColumnSurvey], given: str | None, delimiter: str) -> str:
-    """Return the decimal mark of a file; "" where nothing decides, or each column must by itself."""
+def find_mark(surveys: Iterable[ColumnSurvey], given: str | None, delimiter: str | None) -> DecimalMark:
+    """Return the decimal mark of a file: the given one, or that of the columns that allow one only.
+
+    The `delimiter` is None for a workbook, whose numbers have a point, whatever its texts have.
+    """
     if given is not None:
-        return given
+        return DecimalMark(given)
+    if delimiter is None:
+        return DecimalMark(".", is_sure=False)
     sure = {survey.sure_mark for survey in surveys} - {None}
     if len(sure) == 1:
-        return sure.pop() or ""
-    # Fields between commas have decimal commas in quotes only, which nobody writes.
-    return "." if not sure and delimiter == "," else ""
+        return DecimalMark(sure.pop() or "")
+    # Between commas a decimal comma needs quotes, which some banks write.
+    return DecimalMark("." if not sure and delimiter == "," else "", is_sure=False)
 
 
 def parse_types(types: Iterable[str]) -> dict[str, str]:

@@ -4,7 +4,15 @@ from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.importing.columns import Column, ColumnSurvey, find_mark, parse_types, shorten
+from servers.common.sql.importing.columns import (
+    OPEN_NUMBERS,
+    Column,
+    ColumnSurvey,
+    DecimalMark,
+    find_mark,
+    parse_types,
+    shorten,
+)
 from servers.common.sql.importing.files import Opener, measure
 from servers.common.sql.importing.layouts import Layout, find_layout, name_columns
 from servers.common.sql.importing.readings import Kind
@@ -85,7 +93,7 @@ def _survey_rows(
             yield
     names, renamed = name_columns(layout, expected.name_bytes)
     width = _count_columns(layout, surveys)
-    mark = find_mark(surveys, written.decimal, table.dialect.delimiter)
+    mark = find_mark(surveys, written.decimal, table.dialect.delimiter if table.encoding else None)
     types = parse_types(written.types)
     if unknown := types.keys() - {name.lower() for name in names}:
         raise SqlError("bad_csv", "types names a column that is not there", quoted=[*unknown])
@@ -94,22 +102,35 @@ def _survey_rows(
         advice = "Import it in parts with fewer columns each, or as rows of names and values."
         raise SqlError("too_large", reason, advice)
     declared = _find_declared(expected, names[:width], has_header=layout.names is not None)
-    columns = []
-    for name, column, declared_type in zip(names, surveys, declared, strict=False):
-        wanted = types.get(name.lower())
-        decided = column.decide(name, mark, wanted)
-        is_typed = decided.kind != "text" and wanted is None
-        if is_typed and declared_type is not None and expected.keeps_text(declared_type, decided.kind):
-            decided = column.decide(name, mark, "text")
-        columns.append(decided)
+    columns = [
+        _decide(column, name, mark, types.get(name.lower()), declared_type, expected)
+        for name, column, declared_type in zip(names, surveys, declared, strict=False)
+    ]
     words = [
         f"read as: {'; '.join((*table.words, *layout.words))}",
-        *_describe_columns(columns, surveys, mark, is_new=not expected.columns),
+        *_describe_columns(columns, surveys, mark.mark, is_new=not expected.columns),
         *_list(renamed, "named"),
         *_describe_rows(records, len(names) - width),
     ]
     shown = list(zip(*(column.convert(fields, None) for column, fields in zip(columns, zip(*first))), strict=True))  # noqa: B905
     return Plan(table, layout, columns, records.count, shown, words)
+
+
+def _decide(
+    survey: ColumnSurvey, name: str, mark: DecimalMark, wanted: str | None, declared: str | None, expected: Expected
+) -> Column:
+    """What a column is, whose fields are for a column of the `declared` type. Raises SqlError."""
+    column = survey.decide(name, mark, wanted)
+    is_open = column.note in OPEN_NUMBERS
+    kind: Kind = "decimal" if is_open else column.kind
+    if declared is None or wanted is not None or kind == "text":
+        return column
+    if expected.keeps_text(declared, kind):
+        return survey.decide(name, mark, "text")
+    if is_open:
+        # The engine would read 1.234 in its own way.
+        raise SqlError("bad_csv", column.note.partition(":")[0], "Give decimal.", [f"column {name}"])
+    return column
 
 
 def _find_declared(expected: Expected, names: Sequence[str], *, has_header: bool) -> list[str | None]:

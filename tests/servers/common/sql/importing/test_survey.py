@@ -7,14 +7,21 @@ from functools import partial
 import pytest
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.importing.survey import Plan
+from servers.common.sql.importing.survey import Expected, Plan
 from tests.servers.common.sql.importing.surveys import columns_of, survey_all
 
 MARKS = [
     ("a;b\n1,5;1.234\n", [("a", "decimal"), ("b", "integer")], [["1.5", "1234"]]),
     ("a;b\n1.234,50;TRUE\n", [("a", "decimal"), ("b", "boolean")], [["1234.50", "TRUE"]]),
     ("a;b\n1,234;x\n", [("a", "text"), ("b", "text")], [["1,234", "x"]]),
-    ('a,b\n"1,234",x\n', [("a", "integer"), ("b", "text")], [["1234", "x"]]),
+    ("a;b\n1.234;x\n", [("a", "text"), ("b", "text")], [["1.234", "x"]]),
+    ("a\tb\n1.234\t0.5\n", [("a", "decimal"), ("b", "decimal")], [["1.234", "0.5"]]),
+    ("a;b\n1.234;x\n12,50;y\n", [("a", "decimal"), ("b", "text")], [["1234", "x"], ["12.50", "y"]]),
+    ("a;b\n1.234;1.234.567\n", [("a", "integer"), ("b", "integer")], [["1234", "1234567"]]),
+    ('a,b\n"1,234",x\n', [("a", "text"), ("b", "text")], [["1,234", "x"]]),
+    ('a,b\n"1,234",x\n"1,234",y\n', [("a", "text"), ("b", "text")], [["1,234", "x"], ["1,234", "y"]]),
+    ('a,b\n"1,234",x\n"2,345",y\n', [("a", "integer"), ("b", "text")], [["1234", "x"], ["2345", "y"]]),
+    ('a,b\n"1,234","30,5"\n', [("a", "decimal"), ("b", "decimal")], [["1.234", "30.5"]]),
     ("a;b\n1.5;1,234\n", [("a", "decimal"), ("b", "integer")], [["1.5", "1234"]]),
     ("a;b\n1'234.5;1\u00a0234\n", [("a", "decimal"), ("b", "integer")], [["1234.5", "1234"]]),
 ]
@@ -32,6 +39,19 @@ def test_the_decimal_mark_is_that_of_the_columns_which_allow_one_only(
 def test_a_decimal_mark_that_is_given_decides() -> None:
     assert survey_all("a;b\n1,234;x\n", decimal=",").first == [("1.234", "x")]
     assert survey_all("a;b\n1,234;x\n", decimal=".").first == [("1234", "x")]
+
+
+def test_a_number_with_two_meanings_is_named_with_what_decides() -> None:
+    assert survey_all("a;b\n1.234;x\n").words[-1] == "kept as text: a (1.234 may be 1234 or 1.234: give decimal)"
+    assert survey_all('a,b\n"1,234",x\n"2,345",y\n').words[-1] == "note: a (1,234 is read as 1234)"
+
+
+@pytest.mark.parametrize("field", ["1.234", "1,234"])
+def test_a_number_with_two_meanings_goes_into_no_column_of_numbers(field: str) -> None:
+    there = Expected([("a", "REAL"), ("b", "TEXT")], lambda declared, _: declared == "TEXT")
+    with pytest.raises(SqlError, match=f"{field} may be 1234") as raised:
+        survey_all(f"a;b\n{field};{field}\n", there)
+    assert (raised.value.suggestion, raised.value.quoted) == ("Give decimal.", ("column a",))
 
 
 DATES = [

@@ -61,3 +61,12 @@ def test_an_archive_that_names_parts_but_has_none_is_refused() -> None:
         archive.writestr("[Content_Types].xml", "<Types/>")
     with pytest.raises(SqlError, match="the workbook is damaged"):
         survey_all(partial(io.BytesIO, data.getvalue()))
+
+
+def test_numbers_of_cells_have_a_point_beside_texts_with_a_comma() -> None:
+    book, data = Workbook(), io.BytesIO()
+    assert book.active is not None
+    for row in (["a", "b"], [1.234, "1,5"], [2.345, "2,5"]):
+        book.active.append(row)
+    book.save(data)
+    assert survey_all(partial(io.BytesIO, data.getvalue())).first == [("1.234", "1.5"), ("2.345", "2.5")]
