@@ -30,6 +30,8 @@ class Document(NamedTuple):
     """The numbers of pages, sheets or slides."""
     notes: tuple[str, ...] = ()
     """Sentences for the reader, such as which parts are left out. They quote nothing of the document."""
+    hidden_sheets: tuple[str, ...] = ()
+    """The names of sheets that are read where they are asked for by these."""
 
 
 def name_left_out(counts: dict[str, int]) -> list[str]:

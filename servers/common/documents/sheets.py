@@ -14,6 +14,7 @@ from openpyxl.utils.exceptions import InvalidFileException
 
 from servers.common.documents.document import Document, DocumentError, name_left_out
 from servers.common.documents.package import Package
+from servers.common.documents.uncomputed import count_uncomputed
 
 MAX_CELLS = 30_000
 """Cells with a value that are read of a workbook."""
@@ -21,7 +22,6 @@ MAX_ROWS = 200_000
 MAX_COLUMNS = 200
 _TEXT_IN_FORMAT = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
 _PERCENT = re.compile(r"0?(?:\.(0+))?%")
-_UNCOMPUTED = re.compile(rb"(?:</f>|<f\b[^>]*/>)(?:<v>\s*</v>|<v\s*/>)?</c>")
 _HYPERLINK = re.compile(rb"<(?:\w+:)?hyperlink\b([^>]*)>")
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 _ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
@@ -72,8 +72,8 @@ class _Reading:
 def read_sheets(body: bytes, name: str | None = None) -> Document:
     """Return the sheets that are not hidden as far as the limits allow, the first row of each as head of its table.
 
-    The sheet called `name` comes alone, where there is one. Formulas are their last computed values, macros are never
-    looked at. Raises DocumentError `unreadable`.
+    The sheet called `name` comes alone, where there is one, hidden or not. Formulas are their last computed values,
+    macros are never looked at. Raises DocumentError `unreadable`.
     """
     package = Package(body)
     try:
@@ -82,19 +82,21 @@ def read_sheets(body: bytes, name: str | None = None) -> Document:
         raise DocumentError("unreadable", "the workbook is damaged") from None
     reading, parts = _Reading(), list[str]()
     shown = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
+    hidden = [sheet.title for sheet in workbook.worksheets if sheet not in shown]
+    chosen = [sheet for sheet in workbook.worksheets if sheet.title == name]
     places = _places(package)
     left_out = {
         "sheets that are damaged": 0,
-        "hidden sheets": len(workbook.worksheets) - len(shown),
+        "hidden sheets": 0 if chosen else len(hidden),
         "charts": sum(part.startswith("xl/charts/chart") for part in package.names),
         "comments": sum(package.read(part).count(b"<comment ") for part in package.names if _COMMENTS.match(part)),
         "formulas whose values the file does not have": 0,
     }
-    for sheet in [sheet for sheet in shown if sheet.title == name] or shown:
+    for sheet in chosen or shown:
         parts.append(f"<h2>{escape(sheet.title)}</h2>")
         place = places.get(sheet.title, "")
         markup = package.read(place) if place in package.names else b""
-        left_out["formulas whose values the file does not have"] += len(_UNCOMPUTED.findall(markup))
+        left_out["formulas whose values the file does not have"] += count_uncomputed(BytesIO(markup))
         try:
             parts.append(reading.table(sheet, _links(package, place, markup)))
         except _DAMAGED:
@@ -104,7 +106,7 @@ def read_sheets(body: bytes, name: str | None = None) -> Document:
         limits = f"{MAX_CELLS:,} cells, {MAX_ROWS:,} rows and {MAX_COLUMNS} columns"
         ask = " Ask for one sheet by its name." if len(shown) > 1 else ""
         notes.append(f"What comes after {limits} is left out.{ask}")
-    return Document("".join(parts), package.facts(), {"sheets": len(shown)}, tuple(notes))
+    return Document("".join(parts), package.facts(), {"sheets": len(shown)}, tuple(notes), tuple(hidden))
 
 
 def _places(package: Package) -> dict[str, str]:

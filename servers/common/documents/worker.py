@@ -1,6 +1,6 @@
 """The process that reads documents as Markdown, of which `servers.common.workers` takes care."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from servers.common.documents.document import DocumentError
 from servers.common.documents.kinds import DocumentKind
@@ -52,9 +52,10 @@ def text_reader(kind: DocumentKind) -> TextReader:
 
     def text(head: Head, body: bytes) -> tuple[str, tuple[str, ...]]:
         pages, sheet = choose_part(kind, head["media_type"], head["pages"])
-        seen = seen_document(read(body, pages, sheet))
+        document = read(body, pages, sheet)
+        seen = seen_document(document)
         if sheet is not None:
-            require_sheet(sheet, [title.text_content() for title in seen.root.iter("h2")])
+            require_sheet(sheet, [title.text_content() for title in seen.root.iter("h2")], document.hidden_sheets)
         return write(seen.body, "", ""), seen.notes
 
     return text
@@ -72,8 +73,13 @@ def choose_part(kind: DocumentKind, media_type: str, pages: str | None) -> tuple
     raise DocumentError("bad_argument", "the document has no pages to choose", "Leave pages out.")
 
 
-def require_sheet(sheet: str, names: list[str]) -> None:
-    """Raise DocumentError `bad_argument` where the sheets that were read are others, with the names of them."""
+def require_sheet(sheet: str, names: Sequence[str], hidden: Sequence[str]) -> None:
+    """Raise DocumentError `bad_argument` where the sheets that were read are others, with the names of all."""
     if names != [sheet]:
-        shown = ", ".join(quoted(name[:100]) for name in names[:20])
+        listed = [*map(_quote_name, names), *(f"{_quote_name(name)} (hidden)" for name in hidden)]
+        shown = ", ".join(listed[:20])
         raise DocumentError("bad_argument", "the workbook has no sheet of that name", f"Its sheets: {shown}.")
+
+
+def _quote_name(name: str) -> str:
+    return quoted(name[:100])

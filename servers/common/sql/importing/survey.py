@@ -108,6 +108,7 @@ def _survey_rows(
     ]
     words = [
         f"read as: {'; '.join((*table.words, *layout.words))}",
+        *table.notes,
         *_describe_columns(columns, surveys, mark.mark, is_new=not expected.columns),
         *_list(renamed, "named"),
         *_describe_rows(records, len(names) - width),

@@ -16,13 +16,15 @@ from servers.common.charsets import EVIDENCE, MARKS, evidence_lines, is_damaged,
 from servers.common.sql.errors import SqlError
 from servers.common.sql.importing.dialects import Dialect, RowReader, read_rows, read_separator_line, sniff
 from servers.common.sql.importing.files import Opener
-from servers.common.sql.importing.workbooks import is_workbook, list_rows
+from servers.common.sql.importing.workbooks import is_workbook, open_sheet
 
 _START = 262_144
 """Bytes by which it is decided how a text is written."""
 _BLOCK = 1_048_576
 _ROWS = 1_000
 """Rows that tell where the table is."""
+_NAMED = 20
+"""Sheets that an answer names."""
 _ENDS = ("\r", "\n")
 _OTHERS = {
     b"PAR1": ("a Parquet file", "Write it as CSV first, with DuckDB or pandas for example."),
@@ -62,6 +64,8 @@ class Table(NamedTuple):
     """The first rows, an empty line as one of no field."""
     words: Sequence[str]
     """What was decided, and why."""
+    notes: Sequence[str] = ()
+    """What of it has no value, and what helps."""
 
 
 def open_table(opener: Opener, written: Written, codec: str | None = None) -> Table:
@@ -92,11 +96,17 @@ def open_table(opener: Opener, written: Written, codec: str | None = None) -> Ta
 
 
 def _open_workbook(file: BinaryIO, written: Written) -> Table:
-    rows, name, others = list_rows(file, written.sheet)
-    words = [f"the sheet {name!r} of a workbook"]
-    if others:
-        words.append(f"{others:,} more sheets: give sheet for another one")
-    return Table("", Dialect(), list(islice(rows, _ROWS)), words)
+    sheet = open_sheet(file, written.sheet)
+    words = [f"the sheet {sheet.name!r} of a workbook"]
+    if sheet.others:
+        more = f" and {len(sheet.others) - _NAMED:,} more" if len(sheet.others) > _NAMED else ""
+        words.append(f"others are {', '.join(sheet.others[:_NAMED])}{more}: give sheet for one of them")
+    start = list(islice(sheet.rows, _ROWS))
+    count, notes = sheet.count_uncomputed(), []
+    if count:
+        cells = "1 cell has a formula" if count == 1 else f"{count:,} cells have formulas"
+        notes = [f"{cells} without a value, which is NULL: open and save the workbook in a spreadsheet program first"]
+    return Table("", Dialect(), start, words, notes)
 
 
 @contextmanager
@@ -104,7 +114,7 @@ def read_table(opener: Opener, table: Table, written: Written) -> Iterator[tuple
     """Give the file, and all its rows from the first one on. They raise csv.Error and UnicodeDecodeError."""
     with opener() as file:
         if not table.encoding:
-            yield file, list_rows(file, written.sheet)[0]
+            yield file, open_sheet(file, written.sheet).rows
             return
         text = io.TextIOWrapper(file, encoding=table.encoding, newline="")
         try:

@@ -1,9 +1,11 @@
 """The rows of a sheet of an Excel workbook, by openpyxl: its values as a CSV would have them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time
-from typing import Any, BinaryIO
+from functools import partial
+from typing import Any, BinaryIO, NamedTuple
 
+from servers.common.documents.uncomputed import count_uncomputed
 from servers.common.sql.errors import SqlError
 
 _MAX_BYTES = 500_000_000
@@ -15,11 +17,22 @@ def is_workbook(start: bytes) -> bool:
     return start.startswith(b"PK\x03\x04") and any(part in start[:4_096] for part in (b"[Content_Types].xml", b"xl/"))
 
 
-def list_rows(file: BinaryIO, wanted: str | None) -> tuple["SheetRows", str, int]:
-    """Return the rows of a sheet, its name, and how many others there are.
+class Sheet(NamedTuple):
+    """A sheet of a workbook."""
 
-    The sheet is the `wanted` one, or the first that is shown. Formulas are their last computed values. Rows of no
-    value are empty. Raises SqlError for what is no workbook, or larger than the limit.
+    rows: "SheetRows"
+    name: str
+    others: Sequence[str]
+    """The names of the other sheets, with a mark where they are hidden."""
+    count_uncomputed: Callable[[], int]
+    """Counts the formulas whose values the file does not have."""
+
+
+def open_sheet(file: BinaryIO, wanted: str | None) -> Sheet:
+    """Return a sheet: the `wanted` one, hidden or not, or the first that is shown.
+
+    Formulas are their last computed values. Rows of no value are empty. Raises SqlError for what is no workbook, or
+    larger than the limit.
     """
     from zipfile import BadZipFile, ZipFile
 
@@ -33,14 +46,30 @@ def list_rows(file: BinaryIO, wanted: str | None) -> tuple["SheetRows", str, int
         workbook = load_workbook(file, read_only=True, data_only=True, keep_links=False)
     except (BadZipFile, OSError, LookupError, AttributeError, SyntaxError, TypeError, ValueError):
         raise SqlError("bad_csv", "the workbook is damaged") from None
-    sheets = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
+    sheets = sorted(workbook.worksheets, key=_is_hidden)
     sheet = next((sheet for sheet in sheets if wanted in (None, sheet.title)), None)
     if sheet is None:
-        names = [f"sheets: {', '.join(sheet.title for sheet in sheets)}"]
-        raise SqlError("not_found", "the workbook has no such sheet", quoted=names)
+        raise SqlError(
+            "not_found", "the workbook has no such sheet", quoted=[f"sheets: {', '.join(map(_name, sheets))}"]
+        )
     # What a sheet says of its size may be wrong.
     sheet.reset_dimensions()
-    return SheetRows(sheet), sheet.title, len(sheets) - 1
+    others = [_name(other) for other in sheets if other is not sheet]
+    return Sheet(SheetRows(sheet), sheet.title, others, partial(_count_uncomputed, sheet))
+
+
+def _is_hidden(sheet: Any) -> bool:
+    return bool(sheet.sheet_state != "visible")
+
+
+def _name(sheet: Any) -> str:
+    return f"{sheet.title}{' (hidden)' * _is_hidden(sheet)}"
+
+
+def _count_uncomputed(sheet: Any) -> int:
+    # openpyxl has no public way to a sheet as it is written, by which alone no value is told from an empty one.
+    with sheet._get_source() as part:  # noqa: SLF001
+        return count_uncomputed(part)
 
 
 class SheetRows:

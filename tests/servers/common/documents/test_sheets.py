@@ -82,7 +82,8 @@ def test_what_is_left_out_is_counted():
     workbook.create_sheet("Secret").sheet_state = "hidden"
     document = read_sheets(written(workbook))
     assert "Secret" not in document.html
-    assert document.counts == {"sheets": 1}
+    assert (document.counts, document.hidden_sheets) == ({"sheets": 1}, ("Secret",))
+    assert read_sheets(written(workbook), "Secret").html == "<h2>Secret</h2>"
     assert document.notes == (
         "Left out: hidden sheets (1), comments (1), formulas whose values the file does not have (2).",
     )

@@ -43,6 +43,17 @@ async def test_a_sheet_is_chosen_by_its_name(server: Server, tmp_path: Path):
         assert await read(peer, tmp_path / "b.xlsx", pages="Data", offset=5) == "| Ann | 3 |"
 
 
+async def test_a_hidden_sheet_is_named_with_the_others_and_read_by_its_name(server: Server, tmp_path: Path):
+    workbook = one_sheet(["Name", "Age"])
+    hidden = workbook.create_sheet("Rates")
+    hidden.append(["Rate"])
+    hidden.sheet_state = "hidden"
+    (tmp_path / "rates.xlsx").write_bytes(written(workbook))
+    async with server as peer:
+        assert "Its sheets: Data, Rates (hidden)." in await read(peer, tmp_path / "rates.xlsx", pages="Ages")
+        assert await read(peer, tmp_path / "rates.xlsx", pages="Rates") == "## Rates\n\nRate"
+
+
 async def test_a_long_document_comes_whole_by_its_cursors(server: Server, tmp_path: Path):
     async with server as peer:
         whole, more = "", {}

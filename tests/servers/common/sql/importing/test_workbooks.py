@@ -26,7 +26,9 @@ def workbook() -> bytes:
     ):
         sheet.append(row)
     book.create_sheet("other").append(["x", "y"])
-    book.create_sheet("hidden").sheet_state = "hidden"
+    hidden = book.create_sheet("hidden", 0)
+    hidden.append(["z"])
+    hidden.sheet_state = "hidden"
     book.save(data)
     return data.getvalue()
 
@@ -40,14 +42,31 @@ def test_the_first_sheet_that_is_shown_is_read_with_its_values(workbook: bytes) 
         ("ok", "boolean"),
     ]
     assert plan.first == [("1", "1.1", "2024-01-31", "True"), ("2", "7", None, "False")]
-    assert "the sheet 'Sheet' of a workbook; 1 more sheets" in plan.words[0]
+    others = "others are other, hidden (hidden): give sheet for one of them"
+    assert f"the sheet 'Sheet' of a workbook; {others}" in plan.words[0]
 
 
 def test_another_sheet_is_read_by_its_name(workbook: bytes) -> None:
     assert survey_all(partial(io.BytesIO, workbook), sheet="other").layout.names == ["x", "y"]
     with pytest.raises(SqlError) as raised:
         survey_all(partial(io.BytesIO, workbook), sheet="none")
-    assert raised.value.quoted == ("sheets: Sheet, other",)
+    assert raised.value.quoted == ("sheets: Sheet, other, hidden (hidden)",)
+
+
+def test_a_hidden_sheet_is_read_by_its_name_alone(workbook: bytes) -> None:
+    assert survey_all(partial(io.BytesIO, workbook), sheet="hidden").layout.names == ["z"]
+
+
+def test_formulas_whose_values_the_file_does_not_have_are_counted() -> None:
+    book, data = Workbook(), io.BytesIO()
+    assert book.active is not None
+    for row in (["a", "b", "twice"], [1, 2, "=A2*2"], [3, 4, "=A3*2"]):
+        book.active.append(row)
+    book.save(data)
+    plan = survey_all(partial(io.BytesIO, data.getvalue()))
+    assert plan.first == [("1", "2", None), ("3", "4", None)]
+    reason = "2 cells have formulas without a value, which is NULL"
+    assert plan.words[1] == f"{reason}: open and save the workbook in a spreadsheet program first"
 
 
 def test_a_damaged_workbook_is_refused(workbook: bytes) -> None:
