@@ -90,7 +90,8 @@ class Handle:
             return SqlError("refused", f"the statement is not allowed: {policy.refused}", policy.suggestion)
         found = from_sqlite(error)
         if name == "SQLITE_ERROR":
-            found.suggestion = suggest_names(self.connection, str(error), policy.closes)
+            about_view = "" if policy.hidden is None else policy.hidden.explain_view(str(error))
+            found.suggestion = about_view or suggest_names(self.connection, str(error), policy.closes)
         return found
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from servers.common.sql.errors import SqlError
+from servers.common.sql.texts import format_names
 from servers.sqlite.engine.sql import quote
 
 _VIEW = f"visible_{os.urandom(16).hex()}"
@@ -34,8 +35,9 @@ _TELLING = frozenset(
 _CHANGES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE, sqlite3.SQLITE_DROP_TABLE})
 _OF_TABLES = frozenset({sqlite3.SQLITE_ALTER_TABLE, sqlite3.SQLITE_CREATE_INDEX, sqlite3.SQLITE_DROP_INDEX})
 PAST_HIDING = "it reads a table past what the operator hides; name the table without a schema, and no view of it"
-_CHANGED = "it changes a table of which the operator hides something"
+CHANGES_HIDDEN = "it changes a table of which the operator hides something"
 _CLOSED = "it reads what the operator hides"
+_VIEWS = re.compile(r"\bviews?\b")
 _GENERATED = (2, 3)
 _SHADOWS = (
     *("config", "content", "data", "docsize", "idx", "node", "parent", "rowid", "segdir", "segments", "stat"),
@@ -104,6 +106,16 @@ class HiddenSchema:
         name = table.lower()
         return schema != "temp" and (name in self._tables or name in _SCHEMAS) and source != _name_view(name)
 
+    def explain_view(self, words: str) -> str:
+        """Which tables a message of SQLite about a view may mean, and why they are views; "" for another message."""
+        if _VIEWS.search(words) is None or not self._tables:
+            return ""
+        named = [table for table in self._tables.values() if _mentions((table.name,))(words)]
+        names = format_names(table.name for table in named or self._tables.values())
+        return (
+            f"The operator hides something of {names}: what is left is read by a view, and nothing of it is changed."
+        )
+
     def tells(self, sql: str) -> bool:
         """Whether SQL of the schema may name what is hidden."""
         return any(mentions(sql) for mentions in self._telling)
@@ -126,7 +138,7 @@ class HiddenSchema:
                 return f"PRAGMA {name} would tell what the operator hides"
             return None
         table = (second or "").lower() if action in _OF_TABLES else name if action in _CHANGES else ""
-        return _CHANGED if table in self._tables or (table in self.closed and schema != "temp") else None
+        return CHANGES_HIDDEN if table in self._tables or (table in self.closed and schema != "temp") else None
 
     def _find_reading(
         self, table: str, column: str, schema: str | None, source: str | None, selects: bool

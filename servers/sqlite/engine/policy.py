@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from servers.sqlite.engine.hiding import PAST_HIDING, HiddenSchema
+from servers.sqlite.engine.hiding import CHANGES_HIDDEN, PAST_HIDING, HiddenSchema
 
 _READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE})
 _CHANGES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
@@ -250,8 +250,11 @@ class Policy:
             return None
         if not self._writable:
             return "it changes the database"
+        if schema == "temp" and self.hidden is not None and self.hidden.shown(first) is not None:
+            return CHANGES_HIDDEN
         if schema == "temp":
-            return "it makes or changes something temporary"
+            or_hidden = "" if self.hidden is None else ", or a table of which the operator hides something"
+            return f"it makes or changes something temporary{or_hidden}"
         if self._only_tables and not _is_of_a_table(action, first):
             return "it does something else than CREATE TABLE"
         if action == sqlite3.SQLITE_CREATE_VTABLE and (second or "").lower() not in self._modules:

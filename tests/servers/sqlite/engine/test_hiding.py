@@ -209,6 +209,29 @@ async def test_no_change_sees_what_is_hidden_or_changes_it(path: Path) -> None:
         assert connection.execute("SELECT count(*) FROM log").fetchone() == (0,)
 
 
+@pytest.mark.parametrize(
+    "sql", ["INSERT INTO users (name) VALUES ('x')", "DELETE FROM main.users", "DROP TABLE users"]
+)
+async def test_a_change_is_refused_with_the_reason(path: Path, sql: str) -> None:
+    async with inside(*HIDE, "--allow-write", path) as peer:
+        assert "a table of which the operator hides something" in await peer.error("write_query", query=sql)
+
+
+ON_VIEWS = [
+    "UPDATE users SET name = 'x'",
+    "DELETE FROM users",
+    "CREATE INDEX by_name ON users (name)",
+    "ALTER TABLE users ADD COLUMN more",
+]
+
+
+@pytest.mark.parametrize("sql", ON_VIEWS)
+async def test_a_table_that_is_called_a_view_is_explained(path: Path, sql: str) -> None:
+    async with inside(*HIDE, "--allow-write", path) as peer:
+        said = await peer.error("write_query", query=sql)
+        assert "The operator hides something of users: what is left is read by a view" in said
+
+
 async def test_what_is_left_of_a_table_is_read_as_ever(path: Path) -> None:
     async with inside(*HIDE, "--allow-write", path) as peer:
         all_of_it = await peer.data("read_query", query="SELECT * FROM users ORDER BY id")
