@@ -3,14 +3,14 @@ PYTHON ?= python3
 # How many processes run the tests: "auto" is one for each core.
 WORKERS ?= auto
 BIN := .venv/bin
-CODE := shared servers tests docker
+CODE := shared servers tests docker docs
 # What an author runs after each change; with AREA, all of what mirrors one folder of the source.
 QUICK := $(if $(AREA),tests/$(AREA),--ignore=tests/checks -m "not slow")
 # Without bytecode, each of the thousands of servers that tests start would be compiled anew.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check all-tests conformance compare bench mutants screenshots lint types format serve clean
+.PHONY: help setup demo test check all-tests conformance compare bench mutants screenshots docs lint types format serve clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -50,6 +50,9 @@ mutants: .venv/.stamp ## Change the code of AREA in small ways, and list what no
 screenshots: .venv/.stamp ## Take pictures of the workbench and of the apps, in tests/checks/browser/pictures
 	$(BIN)/python -m tests.checks.browser.screenshots
 
+docs: .venv/.stamp ## Build the site of the documentation in build/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
 lint: .venv/.stamp ## Check style and format
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
@@ -84,6 +87,6 @@ OTHERS := $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 python3.11)
 	  echo "$$python can't make virtual environments. On Debian and Ubuntu: apt install python3-venv" >&2; \
 	  exit 1; \
 	}
-	@echo 'Installing what the bundle and its tests need into .venv: 100 packages, 600 MB, a minute or so.'
+	@echo 'Installing what the bundle and its tests need into .venv: 170 packages, 970 MB, a minute or two.'
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]' -c tests/constraints.txt
 	@touch $@

@@ -1,19 +1,23 @@
-"""What the READMEs show is true: their code runs, their tables agree with the code."""
+"""What the documents show is true: their code runs, their tables agree with the code."""
 
 import json
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
-from pathlib import Path
+from itertools import pairwise
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import Any
 
 import anyio
 import pytest
 from pydantic import BaseModel
 
+from servers.bundle.hosts.clients import CLIENTS, Client
 from servers.bundle.program import COMMANDS
-from servers.catalog import load_catalog
+from servers.catalog import Argument, Entry, Permissions, load_catalog
+from servers.common.machine import Machine
 from servers.fetch.server import app as fetch
 from servers.filesystem.server import app as filesystem
 from servers.gateway.serve.choice import choose
@@ -22,30 +26,33 @@ from servers.postgres.server import app as postgres
 from servers.prompts.server import app as prompts
 from servers.sqlite.server import app as sqlite
 from shared.program.run import Options
+from shared.server.dispatch.hosts import HOSTS
 from shared.server.server import Server
 from shared.testing import connected
+from tests.documents import PAGES
 from tests.raw import BARE
 from tests.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[1]
-README = (ROOT / "README.md").read_text()
-SERVER = "## Write your own server"
-HEADS = ("option", "tool", "server", "command")
 SERVERS = {"fetch": fetch, "filesystem": filesystem, "postgres": postgres, "prompts": prompts, "sqlite": sqlite}
 each_server = pytest.mark.parametrize(("name", "app"), SERVERS.items(), ids=SERVERS)
 
 
+def page(path: str) -> str:
+    return (ROOT / path).read_text()
+
+
 def readme(server: str) -> str:
-    return (ROOT / f"servers/{server}/README.md").read_text()
+    return page(f"servers/{server}/README.md")
 
 
 def rows(text: str, heading: str) -> Iterator[list[str]]:
-    """The cells of the first table under a heading."""
+    """Yield the cells of each row in the tables under a heading, without their heads."""
     section = text.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
-    for line in section.splitlines():
-        cells = [cell.strip().strip("`").replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip("|"))]
-        if line.startswith("|") and cells[0] not in HEADS and not cells[0].startswith("---"):
-            yield cells
+    for line, following in pairwise([*section.splitlines(), ""]):
+        if line.startswith("|") and not line.startswith("|---") and not following.startswith("|---"):
+            cells = re.split(r"(?<!\\)\|", line.strip("|"))
+            yield [cell.strip().strip("`").replace("\\|", "|") for cell in cells]
 
 
 def described(model: type[BaseModel], prefix: str) -> list[list[str]]:
@@ -61,7 +68,7 @@ def described(model: type[BaseModel], prefix: str) -> list[list[str]]:
 
 
 def test_the_options_of_every_server_are_all_there() -> None:
-    assert list(rows(README, "Options of every server")) == described(Options, "MCP")
+    assert list(rows(page("docs/options.md"), "Options")) == described(Options, "MCP")
 
 
 @each_server
@@ -77,31 +84,72 @@ def test_the_tools_of_a_server_are_all_there(name: str, app: Server[Any]) -> Non
 
 
 def test_the_servers_are_those_of_the_catalog() -> None:
-    table = README.split("|---|---|\n", 1)[1].split("\n\n", 1)[0]
     listed = [(entry.name, entry.summary) for entry in load_catalog().servers]
-    assert re.findall(r"\| \[(\S+)\]\(\S+\) \| (.*) \|", table) == listed
+    assert re.findall(r"^\| \[(\S+)\]\(servers/\S+\) \| (.*?) \|", page("README.md"), re.MULTILINE) == listed
 
 
 def test_the_commands_are_all_there() -> None:
-    assert [tuple(row) for row in rows(README, "The commands")] == list(COMMANDS.items())
+    assert [tuple(row) for row in rows(page("docs/command-line.md"), "Commands")] == list(COMMANDS.items())
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=[client.name for client in CLIENTS])
+def test_the_files_of_a_client_are_those_that_install_writes(client: Client) -> None:
+    machines = {
+        "Linux": Machine("linux", PurePosixPath("~"), {}),
+        "macOS": Machine("macos", PurePosixPath("~"), {}),
+        "Windows": Machine("windows", PureWindowsPath("%USERPROFILE%"), {}),
+    }
+    files: dict[str, PurePath | str] = {name: client.user(machine) for name, machine in machines.items()}
+    files["a project"] = client.project or "none"
+    shown = rows(page(f"docs/clients/{client.name}.md"), "Files")
+    assert [tuple(row) for row in shown] == [(name, str(file)) for name, file in files.items()]
+
+
+def test_every_client_has_a_page() -> None:
+    listed = re.findall(r"^\| `(\S+)` \| \[(.*)\]\((\S+)\) \|$", page("docs/clients/README.md"), re.MULTILINE)
+    assert listed == [(client.name, client.title, f"{client.name}.md") for client in CLIENTS]
+
+
+def test_the_sizes_of_results_are_those_of_the_hosts() -> None:
+    shown = {
+        int(size.replace(",", ""))
+        for _, size in rows(page("docs/clients/README.md"), "How much of a result the model sees")
+    }
+    assert shown == {host.text_bytes for host in HOSTS}
+
+
+@pytest.mark.parametrize(
+    ("heading", "model"), {"Server": Entry, "Arguments": Argument, "Permissions": Permissions}.items()
+)
+def test_the_fields_of_a_catalog_are_all_there(heading: str, model: type[BaseModel]) -> None:
+    shown = [(name, needed == "yes") for name, needed, _ in rows(page("docs/catalog.md"), heading)]
+    assert shown == [(name, field.is_required()) for name, field in model.model_fields.items()]
+
+
+def test_the_extras_are_all_there() -> None:
+    project = tomllib.loads(page("pyproject.toml"))["project"]
+    shown = {name for names, _ in rows(page("docs/install.md"), "Extras") for name in re.findall(r"\w+", names)}
+    assert shown == project["optional-dependencies"].keys() - {"dev", "docs"}
 
 
 def test_the_configuration_of_several_servers_is_one(tmp_path: Path) -> None:
     (tmp_path / "Documents").mkdir()
-    (tmp_path / "bundle.yaml").write_text(code("yaml"))
+    (tmp_path / "bundle.yaml").write_text(code("docs/http.md", "yaml"))
     chosen = choose([], load_catalog(), read_configuration(tmp_path / "bundle.yaml"))
     assert [one.name for one in chosen] == ["filesystem", "sqlite", "fetch"]
 
 
-def code(language: str, heading: str = "") -> str:
-    found = re.search(rf"```{language}\n(.*?)```", README[README.index(heading) :], re.DOTALL)
-    assert found is not None
-    return found.group(1)
+def code(path: str, language: str) -> str:
+    """Return the first block of code in that language."""
+    block = re.search(rf"```{language}\n(.*?)```", page(path), re.DOTALL)
+    assert block is not None
+    return block.group(1)
 
 
-async def test_the_server_of_the_readme_rolls_a_die() -> None:
-    names: dict[str, Any] = {"__name__": "readme"}
-    exec(compile(code("python", SERVER), "README.md", "exec"), names)
+@pytest.mark.parametrize(("path", "results"), {"README.md": {1, 2, 3, 4, 5, 6}, "docs/authors.md": {4}}.items())
+async def test_the_server_that_is_shown_rolls_a_die(path: str, results: set[int]) -> None:
+    names: dict[str, Any] = {"__name__": "shown"}
+    exec(compile(code(path, "python"), path, "exec"), names)
     async with connected(names["app"]) as end:
         meta = {
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -111,31 +159,33 @@ async def test_the_server_of_the_readme_rolls_a_die() -> None:
         await end.send_bytes(json.dumps(call).encode())
         with anyio.fail_after(30):
             answer = json.loads(await end.receive_bytes())
-    assert answer["result"]["structuredContent"] == 4
+    assert answer["result"]["structuredContent"] in results
 
 
-def test_the_server_of_the_readme_has_at_most_twenty_lines_of_code() -> None:
-    assert sum(bool(line.strip()) for line in code("python", SERVER).splitlines()) <= 20
+def test_the_readme_is_short_and_so_is_its_server() -> None:
+    assert len(page("README.md").encode()) <= 10_000
+    assert len(code("README.md", "python").splitlines()) <= 20
 
 
 @pytest.mark.slow
-def test_the_client_of_the_readme_does_what_is_printed_there(tmp_path: Path) -> None:
-    section = "\n## Write your own client\n"
-    (tmp_path / "dice.py").write_text(code("python", SERVER))
-    (tmp_path / "play.py").write_text(code("python", section))
+def test_the_client_that_is_shown_does_what_is_printed_there(tmp_path: Path) -> None:
+    path = "docs/client-library.md"
+    (tmp_path / "dice.py").write_text(code("docs/authors.md", "python"))
+    (tmp_path / "play.py").write_text(code(path, "python"))
     played = subprocess.run(
         [sys.executable, "play.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
     )
-    _, _, printed = code("text", section).partition("play.py\n")
+    _, _, printed = code(path, "text").partition("play.py\n")
     assert played.stdout == printed
     assert (tmp_path / "dice.py").exists()
 
 
 def test_every_link_within_the_checkout_leads_somewhere() -> None:
-    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("servers/*/README.md")):
-        prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    """`tests/docs` follows them on the site, with their anchors."""
+    for path in PAGES:
+        prose = re.sub(r"```.*?```", "", page(path), flags=re.DOTALL)
         for link in re.findall(r"\]\(([^)#]+)[^)]*\)", prose):
-            assert link.startswith("https://") or (page.parent / link).exists(), f"{page.name}: {link}"
+            assert link.startswith("https://") or (ROOT / path).parent.joinpath(link).exists(), f"{path}: {link}"
 
 
 def demo(*options: str) -> str:
@@ -180,8 +230,7 @@ def alike(text: str) -> str:
 
 
 def test_what_make_and_pytest_are_said_to_do_they_can() -> None:
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("*/*/README.md")]
-    prose = "".join(page.read_text() for page in pages)
+    prose = "".join(map(page, PAGES))
     targets = set(re.findall(r"^(\w+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"`make (\w+)", prose)) <= targets
     assert [path for path in re.findall(r"`pytest (tests/[\w/]+)", prose) if not (ROOT / path).exists()] == []

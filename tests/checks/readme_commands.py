@@ -1,4 +1,4 @@
-"""What the READMEs tell a newcomer to do, done: in order, in a fresh checkout, by a user who has nothing yet.
+"""What the documents tell a newcomer to do, done: in order, in a fresh checkout, by a user who has nothing yet.
 
 A block of `sh` holds commands. One of `console` holds commands behind `$`, and what each of them prints; a line of
 `...` stands for any. In the prose, what stands in backticks and begins with `.venv/bin/` is a command as well. A
@@ -33,8 +33,8 @@ TOOK = "README"
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$|`(\.venv/bin/[^`\n]+)`", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# (~/[\w.-]+)(?::.*)?\n")
-SERVER = re.compile(r"(^|[/ ])mcp-bundle-\w+\b(?! (lint|test|render|export)\b)|dice\.py")
-LISTENING = re.compile(r"listening on (http://\S+)")
+SERVER = re.compile(r"(^|[/ ])mcp-bundle-\w+\b(?! (lint|test|render|export)\b)|^\S*python \S+\.py")
+LISTENING = re.compile(r"(?:listening on|the workbench is at) (http://[^\s;]+)")
 
 
 class Step(NamedTuple):

@@ -1,4 +1,4 @@
-"""Every command of every README, as it stands, in the order in which it stands."""
+"""Every command of every document, as it is printed, in the order of the page."""
 
 import os
 import shutil
@@ -11,11 +11,10 @@ import pytest
 
 from tests import pypi
 from tests.checks.readme_commands import CHECKOUT, TOOK, Newcomer, Step, steps_of
+from tests.documents import PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST = "README.md"
-PAGES = (FIRST, *sorted(f"servers/{page.parent.name}/README.md" for page in ROOT.glob("servers/*/README.md")),
-         "docker/README.md", "CONTRIBUTING.md")  # fmt: skip
 
 NOT_RUN = {
     "docker": "needs an engine; tests/checks/docker builds and starts the images without one",

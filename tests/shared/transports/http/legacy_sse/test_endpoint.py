@@ -31,7 +31,7 @@ from tests.shared.transports.http.http_wire import (
 )
 from tests.shared.transports.http.sse_wire import CLIENT, initialized, streaming
 
-README = Path(__file__).resolve().parents[5] / "README.md"
+PAGE = Path(__file__).resolve().parents[5] / "docs" / "http.md"
 VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 UNKNOWN = "/messages?session_id=" + "x" * 43
 
@@ -66,7 +66,7 @@ async def test_the_address_is_relative_and_unguessable(standing: Site) -> None:
 
 
 async def test_the_stream_is_as_the_readme_shows_it(standing: Site) -> None:
-    shown = re.findall(r"^\$ curl -N \S+/sse\n(.*?)^```", README.read_text(), re.MULTILINE | re.DOTALL)[0]
+    shown = re.findall(r"^\$ curl -N \S+/sse\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)[0]
     async with visited(standing) as site, site.client.stream("GET", "/sse") as answer:
         text, said = answer.aiter_text(), ""
         while not (found := re.findall("data: (.*)\n\n", said)):
