@@ -173,7 +173,7 @@ def test_the_client_that_is_shown_does_what_is_printed_there(tmp_path: Path) -> 
     (tmp_path / "dice.py").write_text(code("docs/authors.md", "python"))
     (tmp_path / "play.py").write_text(code(path, "python"))
     played = subprocess.run(
-        [sys.executable, "play.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "play.py"], cwd=tmp_path, capture_output=True, text=True, timeout=110, check=True
     )
     _, _, printed = code(path, "text").partition("play.py\n")
     assert played.stdout == printed
@@ -190,10 +190,11 @@ def test_every_link_within_the_checkout_leads_somewhere() -> None:
 
 def demo(*options: str) -> str:
     command = [sys.executable, "-m", "servers", "demo", *options]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=90, check=True).stdout
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=True).stdout
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 async def test_the_snippet_of_the_demo_starts_all_servers_from_any_directory(tmp_path: Path) -> None:
     """Executed exactly as printed, from a directory with a folder called `servers` in it."""
     (tmp_path / "servers").mkdir()
@@ -210,6 +211,7 @@ async def test_the_snippet_of_the_demo_starts_all_servers_from_any_directory(tmp
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_what_the_demo_does_is_what_the_pages_of_the_servers_show() -> None:
     told = alike(demo("--verbose"))
     # What it does in PostgreSQL depends on the database that the operator has.
