@@ -1,9 +1,10 @@
 """Text that a control of the page opens: panels of tabs, answers of an accordion, what a button discloses.
 
 A panel is hidden until its control is used, and yet is content. It is shown where the control exists and is itself
-seen: by `aria-controls` and what scripts use in its place, by the place of a button just before what it discloses, or
-by the order of the tabs of a list. What a control opens over the page, as menus and dialogs, is no panel. A panel is
-opened only as a control would: text that lies off the screen, or has the colour of its background, stays hidden.
+seen: by `aria-controls` and what scripts use in its place, by the place of a button just before what it discloses, by
+the order of the tabs of a list, or by repetition (`repeated`). What a control opens over the page, as menus and
+dialogs, is no panel. A panel is opened only as a control would: text that lies off the screen, or has the colour of
+its background, stays hidden.
 
 The label of a tab is put at the beginning of its panel; a button that discloses what follows it becomes bold text.
 """
@@ -14,6 +15,7 @@ from itertools import islice
 from lxml.etree import Element, SubElement
 from lxml.html import HtmlElement
 
+from servers.common.html.markup.repeated import repeated_panels
 from servers.common.html.tree import HEADINGS, drop, has_text, is_alone, length, names_in, outermost, squeeze
 
 _TARGETS = ("aria-controls", "data-bs-target", "data-target", "commandfor", "popovertarget")
@@ -47,10 +49,11 @@ def open_panels(root: HtmlElement, is_hidden: Predicate, stays_hidden: Predicate
     waiting = outermost(root, is_hidden)
     while waiting:
         hidden.update(dict.fromkeys(waiting))
+        repeated = repeated_panels(hidden)
         shown = [
             panel
             for panel in waiting
-            if any(_is_seen(control, hidden) for control in (*controls.get(panel, ()), *_control_before(panel)))
+            if (panel in repeated or _has_control(panel, controls.get(panel, []), hidden))
             and _is_panel(panel)
             and not stays_hidden(panel)
         ]
@@ -114,6 +117,11 @@ def _panels_beside(tabs: HtmlElement, count: int) -> list[HtmlElement]:
         if panels:
             return panels if len(panels) == count else []
     return []
+
+
+def _has_control(panel: HtmlElement, controls: list[HtmlElement], hidden: Hidden) -> bool:
+    """Return whether a visible control opens a panel."""
+    return any(_is_seen(control, hidden) for control in (*controls, *_control_before(panel)))
 
 
 def _is_panel(element: HtmlElement) -> bool:

@@ -31,7 +31,8 @@ def show_unscripted(root: HtmlElement) -> bool:
     if body is None:
         return False
     asides = [one for one in islice(body.iter("noscript"), _MOST) if length(one) >= _LEAST]
-    late = {one: size for one in islice(outermost(body, _is_late), _MOST) if (size := length(one)) >= _LEAST}
+    waiting = ((one, length(one)) for one in outermost(body, _is_late))
+    late = dict(islice(((one, size) for one, size in waiting if size >= _LEAST), _MOST))
     if not asides and not late:
         return False
     others = length(body) - sum(length(one) for one in body.iter(*_UNREAD))

@@ -2,9 +2,10 @@
 
 A server that streams sends a place and what to show meanwhile, then the content in a hidden element, and a call of a
 short script that moves it: React as `$RC("B:0","S:0")` for a boundary and `$RS("S:1","P:1")` for a segment, or as
-templates with the same ids for its external runtime; Solid as `$df("0-0")`; Marko as `$af("0")`. No script is run
-here: the calls are read, and the same moves are made. React and Solid mark the end of what is shown meanwhile by a
-comment, which the parser would drop, so `expose_boundaries` turns these comments into empty templates first.
+templates with the same ids for its external runtime; Solid as `$df("0-0")`; Marko as `$af("0")`, where `af` may end
+with the name of its runtime. No script is run here: the calls are read, and the same moves are made. React and Solid
+mark the end of what is shown meanwhile by a comment, which the parser would drop, so `expose_boundaries` turns these
+comments into empty templates first.
 
 A declarative shadow root (https://html.spec.whatwg.org/#attr-template-shadowrootmode) is shown in place of the
 children of its host, and they in its slots. Its style sheets apply to it alone.
@@ -26,7 +27,9 @@ _STREAMS = ("$RC(", "$RR(", "$RS(", "$df(", "data-rci", "data-rri", "data-rsi")
 """What a page that streams has in its source."""
 _EDGES = re.compile(r"<!--(\$[?!~]?|/\$|pl-[\w-]{1,100})-->")
 _EDGE = "data-edge"
-_CALLS = re.compile(r"""\$(RC|RR|RS|df|af)\(\s*["']?([\w:.-]{1,100})["']?(?:\s*,\s*["']([\w:.-]{1,100})["'])?""")
+_CALLS = re.compile(
+    r"""\$(RC|RR|RS|df|af\w{0,50})\(\s*["']?([\w:.-]{1,100})["']?(?:\s*,\s*["']([\w:.-]{1,100})["'])?"""
+)
 _MOST_CALLS = 2_000
 _MODES = ("open", "closed")
 
@@ -74,8 +77,8 @@ def _moves(root: HtmlElement) -> Iterator[_Move]:
 def _called(name: str, first: str, second: str) -> _Move | None:
     if name == "df":
         return f"pl-{first}", f"pl-{first}", first
-    if name == "af":
-        return None, f"afph{first}", f"af{first}"
+    if name.startswith("af"):
+        return None, f"{name}ph{first}", f"{name}{first}"
     if not second:
         return None
     return (None, second, first) if name == "RS" else ("/$", first, second)

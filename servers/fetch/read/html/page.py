@@ -10,7 +10,7 @@ from lxml.html import HtmlElement
 from servers.common.html.inline import escape
 from servers.common.html.invisible import strip_invisible
 from servers.common.html.seen import leave_what_is_seen
-from servers.common.html.tree import length, parse
+from servers.common.html.tree import length, parse, squeeze
 from servers.common.html.urls import base_url
 from servers.common.html.writer import write
 from servers.fetch.errors import FetchError
@@ -27,11 +27,15 @@ _NEEDS_SCRIPTS = "The page seems to need JavaScript to show its text, and script
 _LATE = "Most text of the page is hidden until a script shows it, and is given here."
 _CUT = "The page has too many elements or levels of them; what comes after is left out."
 _WHOLE = "No main content was found, so this is all text of the page."
+_DESCRIBED = "The page shows hardly any text, so the description in its metadata is given as well."
+_EMPTY = "The page shows no text."
 _LINES_OF_BEGINNING = 20
 _MOST_HEADINGS, _LONGEST_HEADING = 30, 100
 """Headings of what is left out that are told, and characters of each."""
 _LITTLE = 400
 """Characters of text that a page may show without its scripts and still need them."""
+_HARDLY_ANY = 100
+"""Characters of text on a page that shows none of its content."""
 _MUCH = 2_000
 """Characters of scripts that do more than count visits."""
 _ROOTS = frozenset(("root", "app", "__next", "__nuxt", "___gatsby", "svelte", "react-root", "q-app", "app-root"))
@@ -80,6 +84,10 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
     parts = find_section(root, section) if section else None
     if format in ("markdown", "text"):
         written, more = _words(page, parts, plain=format == "text")
+        if parts is None and (_NEEDS_SCRIPTS in notes or len(written) < _HARDLY_ANY):
+            described = _described(page, written, plain=format == "text")
+            more += [_DESCRIBED] if described else [] if written else [_EMPTY]
+            written = "\n\n".join(filter(None, (written, described)))
         notes += more
     elif format == "links":
         written, left = list_links(parts or [root], base, url)
@@ -121,6 +129,15 @@ def _words(page: Seen, parts: list[HtmlElement] | None, *, plain: bool) -> tuple
     if content is not None and content.outline:
         text += "\n\n" + _outline(content.outline, plain=plain)
     return text, (notes if text else [])
+
+
+def _described(page: Seen, written: str, *, plain: bool) -> str:
+    """Return the longest description in the page's metadata, if it is longer than the written text."""
+    text = max((page.facts.found.description, *page.said.descriptions), key=len)
+    paragraphs = [squeeze(line) for line in text.splitlines() if line.strip()]
+    if sum(map(len, paragraphs)) <= len(written):
+        return ""
+    return "\n\n".join(one if plain else escape(one) for one in paragraphs)
 
 
 def _of_what_is_left(content: Content) -> list[str]:

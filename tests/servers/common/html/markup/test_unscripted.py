@@ -24,6 +24,11 @@ def test_a_page_that_fades_in_is_shown() -> None:
         assert WORDS.strip() in text_of(f"<div style='{style}'><h1>Foxes</h1><p>{WORDS * 8}</p></div>")
 
 
+def test_a_page_that_waits_behind_many_short_messages_is_shown() -> None:
+    messages = "<p style='display:none'>Sent.</p>" * 30
+    assert WORDS.strip() in text_of(f"{messages}<div style='display:none'><h1>Foxes</h1><p>{WORDS * 8}</p></div>")
+
+
 def test_a_page_whose_parts_wait_for_a_script_is_shown_with_a_note() -> None:
     part = f"<div style='display:none'><h2>Foxes</h2><p>{WORDS * 8}</p></div>"
     page = read_html(f"<title>Foxes</title><body><p>{WORDS * 4}</p>{part * 2}", URL, "text", None)

@@ -41,6 +41,7 @@ def test_other_frameworks():
         '<template id="pl-0-1"></template>wait<!--pl-0-1--><template id="0-1">text</template>'
         '<script>$df("0-1")</script>',
         '<span id="afph0">wait</span><div id="af0" style="display:none">text</div><script>$af(0)</script>',
+        '<i id="afshop_ph0">wait</i><div id="afshop_0" style="display:none">text</div><script>$afshop_(0)</script>',
     ):
         assert markdown(f"<p>{html}</p>") == "text"
     assert markdown("<q:template hidden>no</q:template><p><!--t=1-->te<!---->xt</p>") == "text"

@@ -255,3 +255,23 @@ def test_a_page_that_a_browser_would_leave_after_a_while_says_where_to():
     assert read(html).notes == ('A browser would go on from here to "https://example.com/next" after 5 s.',)
     for content in ("300", "300; url=page.html", "x; url=/next", "5; url=javascript:alert(1)"):
         assert not read(f'<meta http-equiv=refresh content="{content}"><p>Text.').notes
+
+
+def test_a_page_that_shows_no_text_gives_its_description() -> None:
+    description = "How the quick brown fox came to jump over the lazy dog."
+    article = f'{{"@type": "Article", "articleBody": "{description}\\nAnd what the *dog* said."}}'
+    head = f'<meta name=description content="{description}"><script type="application/ld+json">{article}</script>'
+    page = read_html(f"<html><head>{head}</head><body><div id=root></div>", URL, "markdown", None)
+    assert page.text == f"{description}\n\nAnd what the \\*dog\\* said."
+    assert any("description in its metadata" in note for note in page.notes)
+
+
+def test_a_page_that_shows_its_text_does_not_add_its_description() -> None:
+    text = "The quick brown fox jumps over the lazy dog, and the dog does not mind it at all. " * 2
+    page = read_html(f"<meta name=description content='Of foxes.'><body><p>{text}", URL, "text", None)
+    assert (page.text, page.notes) == (text.strip(), ())
+
+
+def test_a_page_without_any_text_says_so() -> None:
+    page = read_html("<html><body><div></div></body></html>", URL, "markdown", None)
+    assert (page.text, page.notes) == ("", ("The page shows no text.",))

@@ -1,0 +1,92 @@
+"""Panels of accordions and tabs that no attribute joins to their controls: scripts and style sheets alone open them.
+
+Repetition identifies them. An accordion has several hidden blocks of one shape, each after a short line of one shape
+that is no link. Tabs have a list of labels and, after it, as many blocks of one shape; one of these is visible. Menus
+have the same shapes, but contain links.
+"""
+
+from collections.abc import Collection, Hashable, Iterable
+from itertools import islice
+
+from lxml.html import HtmlElement
+
+from servers.common.html.tree import BLOCKS, is_alone, length, names_in
+
+_AROUND = names_in("nav header footer dialog menu select form label button a")
+"""Elements whose hidden parts are menus, messages and choices."""
+_AROUND_ROLES = names_in("navigation banner contentinfo dialog alertdialog menu menubar listbox search")
+_SHORTEST = 60
+"""Characters of a panel: less is a tooltip or a message."""
+_LONGEST_LABEL = 200
+_LINKED = 0.5
+_MOST_LABELS = 20
+_NOWHERE = ("#", "javascript:")
+
+Shape = tuple[Hashable, ...]
+
+
+def repeated_panels(hidden: Collection[HtmlElement]) -> set[HtmlElement]:
+    """Return the panels among hidden elements, none of which is within another."""
+    accordions: dict[Shape, list[HtmlElement]] = {}
+    tabs: dict[HtmlElement, list[HtmlElement]] = {}
+    for panel in hidden:
+        if not _may_open(panel):
+            continue
+        for key in _places(panel, hidden):
+            accordions.setdefault(key, []).append(panel)
+        tabs.setdefault(panel.getparent(), []).append(panel)
+    groups = [panels for panels in accordions.values() if len(panels) > 1]
+    groups += [panels for around, panels in tabs.items() if _has_labels(around, panels, hidden)]
+    return {panel for panels in groups if _differ(panels) for panel in panels}
+
+
+def _may_open(panel: HtmlElement) -> bool:
+    """Return whether an element is a block of text outside of menus, dialogs and forms."""
+    size = length(panel) if panel.tag in BLOCKS and panel.getparent() is not None else 0
+    if size < _SHORTEST or sum(length(link) for link in panel.iter("a")) >= _LINKED * size:
+        return False
+    around = (panel, *panel.iterancestors())
+    return not any(one.tag in _AROUND or one.get("role") in _AROUND_ROLES for one in around)
+
+
+def _places(panel: HtmlElement, hidden: Collection[HtmlElement]) -> Iterable[Shape]:
+    """Yield keys that the panels of one accordion share: their shape, that of the label, and the element around the
+    panels, or around the items that contain them."""
+    outer = panel
+    while is_alone(outer):
+        outer = outer.getparent()
+    before, item = outer.getprevious(), outer.getparent()
+    if before is None or before in hidden or not _is_label(before):
+        return
+    shapes = (*_shape(panel), *_shape(before))
+    yield *shapes, item
+    yield *shapes, item.getparent(), *_shape(item)
+
+
+def _has_labels(around: HtmlElement, panels: list[HtmlElement], hidden: Collection[HtmlElement]) -> bool:
+    """Return whether the blocks in an element have one tag and one first class, all but one are hidden, and a list of
+    as many labels comes before them."""
+    blocks = list(islice(around, _MOST_LABELS + 1))
+    seen = [block for block in blocks if block not in hidden]
+    kinds = {(block.tag, (block.get("class") or "").partition(" ")[0]) for block in blocks}
+    if len(seen) != 1 or len(kinds) != 1 or len(blocks) != len(panels) + 1:
+        return False
+    outer = around if is_alone(seen[0]) or around.getprevious() is not None else around.getparent()
+    before = None if outer is None else outer.getprevious()
+    lists = () if before is None else islice(before.iter(), _MOST_LABELS)
+    return any(len(one) == len(blocks) and all(map(_is_label, one)) for one in lists)
+
+
+def _is_label(element: HtmlElement) -> bool:
+    """Return whether an element is a short text without a link to another place."""
+    links = (link.get("href") or "#" for link in element.iter("a"))
+    return 0 < length(element) <= _LONGEST_LABEL and all(link.startswith(_NOWHERE) for link in links)
+
+
+def _shape(element: HtmlElement) -> Shape:
+    return element.tag, element.get("class")
+
+
+def _differ(panels: list[HtmlElement]) -> bool:
+    """Return whether all texts differ; copies of a template have the same."""
+    return len({panel.text_content().strip() for panel in panels}) == len(panels)
