@@ -5,6 +5,10 @@ import { CLIENT_FORMS } from "./clients.js";
 import { copyAndSay, remark } from "./pieces.js";
 
 const TOKEN_VARIABLE = "MCP_TOKEN";
+const LIFETIME =
+  "These addresses are there until the command that serves them ends, by Ctrl+C for instance; `open` takes another " +
+  "port next time unless --port names one. For an entry that lasts, have the client start the server itself: " +
+  "`mcp-server-bundle install`, with the server's name and the arguments that it has here.";
 const PLAIN_FORM = {
   title: "Other clients",
   key: "mcpServers",
@@ -15,6 +19,11 @@ const PLAIN_FORM = {
 export function serverUrl(app, name) {
   const path = app.servers.find((server) => server.name === name)?.path ?? `/${name}/mcp`;
   return new URL(path, window.location.origin).href;
+}
+
+/** The name of a server of this page in a client's file: an entry of the server itself keeps its own. */
+export function entryName(name) {
+  return `${name}-http`;
 }
 
 /** What most clients read: JSON that names `servers`, each `{name, url}`; a variable stands in place of a token. */
@@ -33,7 +42,7 @@ export function clientConfiguration(form, servers, hasToken) {
 function clientEntry({ http, stdio }, url, hasToken) {
   if (!http) {
     const token = hasToken ? ["--token-file", "/path/to/token"] : [];
-    return { ...stdio, command: "mcp-server-bundle", args: ["connect", url, ...token] };
+    return { ...stdio, command: "/path/to/mcp-server-bundle", args: ["connect", url, ...token] };
   }
   const entry = { ...http.fixed, [http.url ?? "url"]: url };
   if (!hasToken) return entry;
@@ -57,7 +66,7 @@ export function connectPanel(app) {
   const body = h("div", {});
   const show = () => {
     const names = choice.value ? [choice.value] : app.servers.map(({ name }) => name);
-    const servers = names.map((name) => ({ name, url: serverUrl(app, name) }));
+    const servers = names.map((name) => ({ name: entryName(name), url: serverUrl(app, name) }));
     clear(body, ...connectParts(app, servers));
   };
   choice.addEventListener("change", show);
@@ -82,6 +91,7 @@ function connectParts(app, servers) {
     : "The servers want no token from this page.";
   return [
     copyable(app, "URL", servers.map(({ url }) => url).join("\n"), "Transport: Streamable HTTP."),
+    remark(LIFETIME),
     remark(token),
     ...CLIENT_FORMS.map((form) => clientPart(app, form, servers, hasToken)),
     copyablePart(app, PLAIN_FORM.title, plainConfiguration(servers, hasToken), "Many read JSON of this form."),
@@ -100,9 +110,14 @@ function clientPart(app, form, servers, hasToken) {
   const install = servers.map(({ name, url }) => installCommand(form, name, url, hasToken)).join("\n");
   part.append(
     copyable(app, "By a command, which shows the change first", install),
-    copyable(app, `Or in ${form.path}`, clientConfiguration(form, servers, hasToken), `Then ${form.renewal}.`),
+    copyable(app, `Or in ${form.path}`, clientConfiguration(form, servers, hasToken), afterwards(form)),
   );
   return part;
+}
+
+function afterwards({ http, renewal }) {
+  const path = http ? "" : "`which mcp-server-bundle`, on Windows `where`, prints the path of the command. ";
+  return `${path}Then ${renewal}.`;
 }
 
 function installCommand(form, name, url, hasToken) {

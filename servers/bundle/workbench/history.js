@@ -4,7 +4,7 @@ import { bundleCommand, curlCommand } from "./commands.js";
 import { confirmCall } from "./confirm.js";
 import { foldingJson } from "./contents.js";
 import { LiveSection } from "./lifetime.js";
-import { plainConfiguration, serverUrl } from "./connect.js";
+import { entryName, plainConfiguration, serverUrl } from "./connect.js";
 import { actionButton, copyAndSay, folded, problem, remark, toolbar } from "./pieces.js";
 
 const MOST_KEPT_REQUESTS = 200;
@@ -75,6 +75,7 @@ export function historyPanel(app) {
 function historyRow(app, entry) {
   const { server, method, params } = entry;
   const name = params.name ?? params.uri ?? "";
+  const asked = argumentsLine(params.arguments);
   const badge = h("span", {});
   const facts = h("span", { class: "muted" });
   const answer = h("div", { class: "answer" });
@@ -94,10 +95,19 @@ function historyRow(app, entry) {
     "li",
     { class: "card" },
     toolbar(badge, h("strong", { text: visible(`${server}: ${method} ${name}`, 300) }), facts),
+    asked ? h("p", {}, h("code", { text: visible(asked, 300) })) : null,
     folded("Parameters", () => foldingJson(params)),
     toolbar(again, ...copyButtons(app, entry)),
     answer,
   );
+}
+
+/** The arguments in one line, as on a command line: `query=SELECT 1 max_rows=5`. */
+function argumentsLine(given) {
+  const text = (value) => (typeof value === "string" ? value.replace(/\s+/g, " ") : JSON.stringify(value));
+  return Object.entries(given ?? {})
+    .map(([name, value]) => `${name}=${text(value)}`)
+    .join(" ");
 }
 
 function copyButtons(app, entry) {
@@ -105,7 +115,7 @@ function copyButtons(app, entry) {
   const hasToken = Boolean(app.token);
   const command = bundleCommand(url, entry, hasToken);
   const curl = async () => curlCommand(url, entry, { hasToken, schema: (await calledTool(app, entry))?.inputSchema });
-  const configuration = () => plainConfiguration([{ name: entry.server, url }], hasToken);
+  const configuration = () => plainConfiguration([{ name: entryName(entry.server), url }], hasToken);
   return [
     // Not every request has a command, nor every name a form that can be written on a command line.
     command === null ? null : actionButton("Copy as command", () => copyAndSay(app, command)),

@@ -1,11 +1,13 @@
-// All servers at a glance, live.
+// All servers, each with what is open, what it may change, and where to begin; live.
 import { h, svg, clear, count, visible } from "../../common/web/dom.js";
 import { quantile } from "./metrics.js";
+import { lookAt } from "./glance.js";
 import { LiveSection } from "./lifetime.js";
+import { problem } from "./pieces.js";
 
 const STATE_CLASSES = { ready: "ok", starting: "warn", failed: "danger", stopped: "danger", unreachable: "danger" };
 
-/** The panel of all servers: state, version, sessions, calls and latency. */
+/** The panel of all servers: state, contents, calls and latency. */
 export function overviewPanel(app) {
   const list = h("ul", { class: "server-cards", "aria-label": "Servers" });
   const section = new LiveSection();
@@ -16,7 +18,7 @@ export function overviewPanel(app) {
     const names = app.metrics.servers.map(({ name }) => name);
     if (names.join("\n") !== [...cards.keys()].join("\n")) {
       cards.clear();
-      for (const name of names) cards.set(name, serverCard(name));
+      for (const name of names) cards.set(name, serverCard(app, name));
       clear(list, ...[...cards.values()].map(({ node }) => node));
     }
     for (const server of app.metrics.servers) cards.get(server.name).show(server);
@@ -36,32 +38,55 @@ export function serverHash(name, panel = "tools", item = "") {
   return `#/s/${encodeURIComponent(name)}/${panel}${item ? `/${encodeURIComponent(item)}` : ""}`;
 }
 
-function serverCard(name) {
+function serverCard(app, name) {
   const state = h("span", {});
-  const version = h("span", { class: "muted" });
-  const path = h("code", { class: "muted" });
+  const changes = h("span", {});
+  const description = h("p", { class: "muted" });
+  const facts = h("ul", { class: "plain-list facts", "aria-label": "What it has" });
+  const begin = h("a", { class: "button", href: serverHash(name), text: "Open" });
   const line = svg("polyline", { class: "spark-line", points: "" });
   const spark = svg("svg", { class: "spark", viewBox: "0 0 100 24", preserveAspectRatio: "none", role: "img" }, line);
   const figures = Object.fromEntries(
-    ["Sessions", "Calls", "Errors", "Median", "95 %"].map((label) => [label, h("dd", { text: "–" })]),
+    ["Calls", "Errors", "Median", "95 %"].map((label) => [label, h("dd", { text: "–" })]),
   );
   const rows = Object.entries(figures).map(([label, value]) => h("div", {}, h("dt", { text: label }), value));
   const node = h(
     "li",
     { class: "card server-card", "data-server": name },
-    h("div", { class: "toolbar" }, h("h3", {}, h("a", { href: serverHash(name), text: visible(name, 100) })), state),
-    h("p", { class: "toolbar" }, version, path),
+    h(
+      "div",
+      { class: "toolbar" },
+      h("h3", {}, h("a", { href: serverHash(name), text: visible(name, 100) })),
+      state,
+      changes,
+    ),
+    description,
+    facts,
+    h("p", {}, begin),
     h("dl", { class: "figures" }, ...rows),
     spark,
   );
+  let isAsked = false;
+  const look = async () => {
+    isAsked = true;
+    try {
+      const seen = await lookAt(await app.client(name));
+      description.textContent = seen.description;
+      changes.className = `badge ${seen.changes.kind}`;
+      changes.textContent = seen.changes.text;
+      begin.textContent = seen.beginning.text;
+      begin.href = serverHash(name, seen.beginning.panel, seen.beginning.item);
+      clear(facts, ...seen.facts.map((text) => h("li", { text })));
+    } catch (error) {
+      clear(facts, h("li", {}, problem(error)));
+    }
+  };
   return {
     node,
     show(server) {
       state.className = stateClass(server.state);
       state.textContent = server.state;
-      version.textContent = server.version ? `version ${visible(server.version, 100)}` : "";
-      path.textContent = server.path;
-      figures.Sessions.textContent = count(server.sessions);
+      if (server.state === "ready" && !isAsked) look();
       figures.Calls.textContent = count(server.calls);
       figures.Errors.textContent = count(server.errors);
       figures.Median.textContent = withinText(quantile(server.buckets, 0.5));

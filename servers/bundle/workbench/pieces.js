@@ -21,6 +21,12 @@ export function toolbar(...parts) {
   return h("div", { class: "toolbar" }, ...parts);
 }
 
+/** A list beside what is chosen of it. A narrow page shows one of them; `back` leads to the list again. */
+export function sides(list, detail, back) {
+  const button = actionButton("Back to the list", back, "sides-back");
+  return h("div", { class: "sides" }, list, h("div", { class: "sides-chosen" }, button, detail));
+}
+
 /** Copies `text`, and says so. */
 export async function copyAndSay(app, text) {
   app.say((await copyText(text)) ? "Copied" : "The browser refused to copy");

@@ -6,7 +6,7 @@ import { requestAndKeep } from "./history.js";
 import { LiveSection } from "./lifetime.js";
 import { argumentField, completions, fieldValues } from "./suggestions.js";
 import { serverHash } from "./overview.js";
-import { problem, remark, toolbar } from "./pieces.js";
+import { problem, remark, sides, toolbar } from "./pieces.js";
 
 const SHOWN_MESSAGES = 200;
 
@@ -20,13 +20,16 @@ export function promptsPanel(app, server) {
     load: (client) => client.list("prompts/list", "prompts"),
     view: (prompts, wanted, client) => [
       prompts.length ? null : remark("This server has no prompts."),
-      ...choiceItems(prompts, wanted, "Prompts", (one) =>
-        promptButton(one, () => clear(detail, promptForm(app, server, client, one))),
-      ),
+      ...choiceItems(prompts, wanted, "Prompts", (one) => promptButton(one, () => choose(client, one))),
     ],
   });
   section.className = "panel";
-  section.append(h("h2", { text: "Prompts" }), h("div", { class: "sides" }, list, detail));
+  const both = sides(list, detail, () => delete both.dataset.chosen);
+  const choose = (client, prompt) => {
+    clear(detail, promptForm(app, server, client, prompt));
+    both.dataset.chosen = "";
+  };
+  section.append(h("h2", { text: "Prompts" }), both);
   return section;
 }
 

@@ -8,7 +8,7 @@ import { requestAndKeep } from "./history.js";
 import { LiveSection } from "./lifetime.js";
 import { argumentField, completions, fieldValues } from "./suggestions.js";
 import { expandTemplate, templateVariables } from "./templates.js";
-import { problem, remark, toolbar } from "./pieces.js";
+import { problem, remark, sides, toolbar } from "./pieces.js";
 
 const SHOWN_TEMPLATES = 200;
 const SHOWN_CONTENTS = 200;
@@ -17,7 +17,10 @@ const SHOWN_CONTENTS = 200;
 export function resourcesPanel(app, server) {
   const section = new LiveSection();
   const reader = h("div", { class: "detail card" }, remark("Choose a resource to read it."));
-  const open = (uri) => clear(reader, resourceReader(app, server, uri, open));
+  const open = (uri) => {
+    clear(reader, resourceReader(app, server, uri, open));
+    both.dataset.chosen = "";
+  };
   // Their forms stay as they are while the list changes.
   const forms = new Map();
   const list = choiceList(app, server, section, {
@@ -40,7 +43,8 @@ export function resourcesPanel(app, server) {
     ],
   });
   section.className = "panel";
-  section.append(h("h2", { text: "Resources" }), h("div", { class: "sides" }, list, reader));
+  const both = sides(list, reader, () => delete both.dataset.chosen);
+  section.append(h("h2", { text: "Resources" }), both);
   if (app.item) open(app.item);
   return section;
 }

@@ -108,16 +108,10 @@ function jsonIn(text) {
 
 function treeOf(nodes) {
   const tree = h("tree-view", {});
-  // The root alone would have to be opened first.
-  const [root] = nodes;
-  const isRooted = nodes.length === 1 && root.children?.length > 0;
-  const name = isRooted ? h("p", {}, h("code", { text: visible(root.label, 500) })) : null;
-  tree.show(isRooted ? root.children : nodes, {
-    name: "Files",
-    label: (node) => node.label,
-    children: (node) => node.children,
-  });
-  return h("div", {}, name, tree);
+  tree.show(nodes, { name: "Files", label: (node) => node.label, children: (node) => node.children });
+  // A person wants to see what the folder has, which a line about a cut may follow.
+  tree.open(nodes[0].key);
+  return tree;
 }
 
 function markdownOf(text) {

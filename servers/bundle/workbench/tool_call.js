@@ -1,7 +1,7 @@
-// One call of a tool: its form, its progress, its answer, and what was said to the server for it.
+// One call of a tool: its form, its progress, its result, and the messages exchanged for it.
 import { h, clear, visible } from "../../common/web/dom.js";
 import "../../common/web/form.js";
-import { actionButton, problem, remark, toolbar } from "./pieces.js";
+import { actionButton, folded, problem, remark } from "./pieces.js";
 import { confirmCall } from "./confirm.js";
 import { foldingJson } from "./contents.js";
 import { requestAndKeep } from "./history.js";
@@ -10,18 +10,19 @@ import { resultView } from "./result.js";
 
 const MOST_EXCHANGED = 200;
 
-/** The form of a tool with its Run button, and below it what came of the last call. */
+/** The form of a tool with its Run button, and below it the result of the last call. */
 export function toolCall(app, server, tool) {
   const form = h("schema-form", {});
-  form.show(tool.inputSchema ?? { type: "object" });
   const run = actionButton("Run", () => start(), "primary");
   const cancel = actionButton("Cancel", () => call?.abort(new DOMException("cancelled by the user", "AbortError")));
-  cancel.disabled = true;
+  cancel.hidden = true;
   const bar = h("progress", { "aria-label": "Progress" });
   const status = h("span", { class: "muted status" });
   const outcome = h("div", { class: "outcome" });
   const asTask = taskChoice(tool);
   bar.hidden = true;
+  const actions = [run, cancel, asTask.node, bar, status].filter(Boolean);
+  form.show(tool.inputSchema ?? { type: "object" }, undefined, { fold: true, actions });
   let call = null;
   const start = async () => {
     if (call || form.validate().length) return;
@@ -29,7 +30,7 @@ export function toolCall(app, server, tool) {
     if (!(await confirmCall(tool, params.arguments))) return;
     call = new AbortController();
     run.disabled = true;
-    cancel.disabled = false;
+    cancel.hidden = false;
     bar.hidden = false;
     bar.removeAttribute("value");
     status.textContent = "Running…";
@@ -52,13 +53,14 @@ export function toolCall(app, server, tool) {
     }
     call = null;
     run.disabled = false;
-    cancel.disabled = true;
+    cancel.hidden = true;
     bar.hidden = true;
     app.say(`${tool.name}: ${status.textContent}`);
     clear(outcome, h("div", { class: "result" }, view), exchangeView(exchanged));
+    outcome.scrollIntoView({ block: "nearest" });
   };
   form.addEventListener("submit", (event) => (event.preventDefault(), start()));
-  return h("div", {}, form, toolbar(run, cancel, asTask.node, bar, status), outcome);
+  return h("div", {}, form, outcome);
 }
 
 function taskChoice({ execution }) {
@@ -90,20 +92,16 @@ function viewOfAnswer(app, server, tool, params, result) {
 }
 
 function exchangeView(exchanged) {
-  const rows = exchanged.map(({ direction, message }) => {
-    const view = h("div", { class: "exchanged" });
-    const title = `${direction === "sent" ? "→" : "←"} ${message.method ?? (message.error ? "error" : "answer")}`;
-    const part = h("details", { "data-direction": direction }, h("summary", { text: visible(title, 200) }), view);
-    const fill = () => part.open && !view.firstChild && view.append(foldingJson(message));
-    part.addEventListener("toggle", fill);
-    // What it reported meanwhile is there for who wants it.
-    part.open = message.method === "tools/call" || message.method === undefined;
-    return part;
-  });
-  return h(
-    "section",
-    { class: "exchange", "aria-label": "Messages of this call" },
-    h("h4", { text: "Request and answer" }),
-    ...rows,
-  );
+  const messages = () =>
+    h(
+      "div",
+      {},
+      ...exchanged.map(({ direction, message }) => {
+        const title = `${direction === "sent" ? "→" : "←"} ${message.method ?? (message.error ? "error" : "answer")}`;
+        const view = () => h("div", { class: "exchanged" }, foldingJson(message));
+        return folded(visible(title, 200), view, { "data-direction": direction });
+      }),
+    );
+  const title = `Request and answer (${exchanged.length} messages)`;
+  return folded(title, messages, { class: "exchange", "aria-label": "Messages of this call" });
 }

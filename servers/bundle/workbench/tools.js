@@ -1,6 +1,6 @@
 // The tools of a server: found, filled in, called.
 import { h, clear, visible } from "../../common/web/dom.js";
-import { actionButton, problem, remark, toolbar } from "./pieces.js";
+import { actionButton, folded, problem, remark, sides, toolbar } from "./pieces.js";
 import { toolCall } from "./tool_call.js";
 import { serverHash } from "./overview.js";
 
@@ -9,12 +9,9 @@ export function toolsPanel(app, server) {
   const filter = h("input", { type: "search", placeholder: "Filter tools", "aria-label": "Filter tools" });
   const list = h("ul", { class: "plain-list tool-list", "aria-label": "Tools" });
   const detail = h("div", { class: "detail" });
-  const panel = h(
-    "section",
-    { class: "panel sides", "data-panel": "tools" },
-    h("nav", { "aria-label": "Tools" }, filter, list),
-    detail,
-  );
+  const names = h("nav", { "aria-label": "Tools" }, filter, list);
+  const both = sides(names, detail, () => app.go(serverHash(server, "tools")));
+  const panel = h("section", { class: "panel", "data-panel": "tools" }, both);
   const views = new Map();
   let tools = [];
   let last = null;
@@ -25,6 +22,7 @@ export function toolsPanel(app, server) {
     );
     clear(list, ...found.map((tool) => toolLink(app, server, tool)));
     if (!found.length) list.append(h("li", {}, remark(tools.length ? "No tool fits." : "The server has no tools.")));
+    both.toggleAttribute("data-chosen", Boolean(app.item));
     const tool = tools.find(({ name }) => name === (app.item ?? last)) ?? found[0] ?? tools[0];
     if (!tool) return;
     last = tool.name;
@@ -88,6 +86,13 @@ function toolBadges({ annotations = {}, execution }) {
   ].filter(Boolean);
 }
 
+/** The first paragraph, with the others folded away. */
+function description(text) {
+  const [first, ...others] = text.split(/\n\s*\n/);
+  const rest = () => h("p", { class: "description", text: others.join("\n\n") });
+  return [h("p", { class: "description", text: first }), others.length ? folded("More", rest) : null].filter(Boolean);
+}
+
 function toolView(app, server, tool) {
   const title = visible(tool.title || tool.annotations?.title || tool.name, 200);
   return h(
@@ -98,7 +103,7 @@ function toolView(app, server, tool) {
       h("code", { class: "muted", text: visible(tool.name, 200) }),
       ...toolBadges(tool),
     ),
-    h("p", { class: "description", text: visible(tool.description ?? "", 5_000) }),
+    ...description(visible(tool.description ?? "", 5_000)),
     toolCall(app, server, tool),
   );
 }

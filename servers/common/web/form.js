@@ -39,6 +39,7 @@ export class SchemaForm extends HTMLElement {
 
   /**
    * Shows a form for `schema`, an object's, filled in with `values`. `action`: the text of a button that submits it.
+   * `actions`: elements beside that button. `fold`: optional fields are folded away, where others are required.
    * `prefill`: defaults are filled in, and so are sent; else they are shown, and left to the server. `complete(name,
    * text, value)`: a promise of the texts to suggest for a text field.
    */
@@ -73,7 +74,7 @@ export class SchemaForm extends HTMLElement {
   }
 
   #showFields(values) {
-    const { prefill = false, complete = null } = this.#options;
+    const { prefill = false, fold = false, complete = null } = this.#options;
     const context = {
       root: this.#schema,
       prefill,
@@ -88,6 +89,7 @@ export class SchemaForm extends HTMLElement {
       label: "Arguments",
       required: true,
       isRoot: true,
+      fold,
       depth: 0,
       form: context,
     });
@@ -99,11 +101,11 @@ export class SchemaForm extends HTMLElement {
   }
 
   #lay(content, text, act) {
-    const { action } = this.#options;
+    const { action, actions = [] } = this.#options;
     const mode = h("button", { type: "button", class: "plain form-mode", text, on: { click: act } });
     const run = action ? h("button", { type: "submit", text: action }) : null;
     this.summary = h("p", { class: "error form-summary", role: "alert" });
-    clear(this.#form, content, this.summary, h("div", { class: "toolbar form-actions" }, run, mode));
+    clear(this.#form, content, this.summary, h("div", { class: "toolbar form-actions" }, run, ...actions, mode));
   }
 
   #showJson(value, why = "") {

@@ -113,6 +113,8 @@ export class FormField {
   tell(message) {
     this.error.textContent = message ? visible(message, 500) : "";
     this.error.hidden = !message;
+    // What is folded away can't be seen, nor have the focus.
+    if (message) this.element.closest("details")?.setAttribute("open", "");
     if (message) this.control.setAttribute("aria-invalid", "true");
     else this.control.removeAttribute("aria-invalid");
   }

@@ -1,9 +1,10 @@
 // The field for an object with properties.
-import { clear, count, h } from "./dom.js";
+import { clear, count, h, visible } from "./dom.js";
 import { define, GroupField } from "./form_groups.js";
 import { MapField } from "./form_map.js";
 
 const FIELDS_AT_ONCE = 100;
+const FIELDS_NAMED = 8;
 
 /** An object with properties. One that may be missing is there as soon as somebody adds it. */
 export class ObjectField extends GroupField {
@@ -34,7 +35,9 @@ export class ObjectField extends GroupField {
     this.needed = needed;
     this.waiting = parts;
     this.more = this.button("", () => this.showMore());
-    this.body.append(this.more);
+    const optional = parts.filter(([name]) => !needed.has(name));
+    this.optional = this.fold && needed.size && optional.length ? optionalFields(optional) : null;
+    this.body.append(...[this.optional, this.more].filter(Boolean));
     this.showMore();
     if (this.fields.size === 0) this.body.prepend(h("p", { class: "muted", text: "No input is needed." }));
     this.addMap();
@@ -71,7 +74,9 @@ export class ObjectField extends GroupField {
   addField(name, schema) {
     const field = this.make(schema, { name, label: schema?.title ?? name, required: this.needed.has(name) });
     this.fields.set(name, field);
-    this.more.before(field.element);
+    if (!this.optional) this.more.before(field.element);
+    else if (this.needed.has(name)) this.optional.before(field.element);
+    else this.optional.append(field.element);
   }
 
   close() {
@@ -90,8 +95,11 @@ export class ObjectField extends GroupField {
     const others = {};
     for (const [name, part] of Object.entries(value)) {
       while (!this.fields.has(name) && this.waiting.some(([waiting]) => waiting === name)) this.showMore();
-      if (this.fields.has(name)) this.fields.get(name).write(part);
-      else define(others, name, part);
+      if (!this.fields.has(name)) define(others, name, part);
+      else {
+        this.fields.get(name).write(part);
+        if (this.optional && !this.needed.has(name)) this.optional.open = true;
+      }
     }
     if (this.others) this.others.put(others);
     else this.rest = others;
@@ -111,6 +119,15 @@ export class ObjectField extends GroupField {
   check(onlyGiven) {
     return this.checkAll([...this.fields.values(), ...(this.others ? [this.others] : [])], onlyGiven);
   }
+}
+
+/** What optional fields fold into, which names them. */
+function optionalFields(parts) {
+  const names = parts.slice(0, FIELDS_NAMED).map(([name, schema]) => schema?.title ?? name);
+  const left = parts.length > names.length ? ", …" : "";
+  const text = visible(`${names.join(", ")}${left}`, 200);
+  const summary = h("summary", {}, "Optional: ", h("span", { class: "muted", text }));
+  return h("details", { class: "field-optional" }, summary);
 }
 
 function specOf({ form, depth }) {

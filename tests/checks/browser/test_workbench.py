@@ -51,7 +51,10 @@ async def run(page: Page, workbench: Workbench, server: str, tool: str, **values
     """Fills in the form of a tool, and runs it; where it is shown."""
     view = await shown(page, workbench, server, tool)
     for name, value in values.items():
-        await view.get_by_label(name, exact=False).first.fill(value)
+        field = view.get_by_label(name, exact=False).first
+        if await field.is_hidden():
+            await view.get_by_text("Optional:").click()
+        await field.fill(value)
     await view.get_by_role("button", name="Run", exact=True).click()
     return view
 
@@ -64,8 +67,12 @@ async def test_the_overview_shows_the_servers_as_they_are(page: Page, workbench:
     for name in NAMES:
         card = page.locator(f".server-card[data-server={name}]")
         await expect(card).to_contain_text("ready")
-        await expect(card).to_contain_text(f"/{name}/mcp")
-    await expect(page.locator(".server-card[data-server=sqlite]")).to_contain_text("version 0.1.0")
+    await expect(page.locator(".server-card[data-server=prompts]")).to_contain_text("changes nothing")
+    sqlite = page.locator(".server-card[data-server=sqlite]")
+    await expect(sqlite).to_contain_text("Queries SQLite databases")
+    await expect(sqlite).to_contain_text("Schema of")
+    await sqlite.get_by_role("link", name="Run SQL").click()
+    await expect(page.locator(".tool[data-tool=read_query]")).to_be_visible()
 
 
 async def test_the_overview_is_live(page: Page, workbench: Workbench) -> None:
@@ -235,13 +242,51 @@ async def test_what_a_tool_can_not_do_is_said(page: Page, workbench: Workbench) 
 async def test_an_error_of_the_protocol_is_said(page: Page, workbench: Workbench) -> None:
     view = await run(page, workbench, "everything", "fail")
     await expect(view.locator(".result .error")).not_to_be_empty()
+    await view.get_by_text("Request and answer").click()
+    await view.locator(".exchange details").last.locator("summary").first.click()
     await expect(view.locator(".exchange")).to_contain_text("code")
 
 
-async def test_the_exact_messages_are_beside_the_result(page: Page, workbench: Workbench) -> None:
+async def test_the_first_rows_are_in_sight_after_a_query(new_page: NewPage, workbench: Workbench) -> None:
+    page = await new_page(viewport={"width": 1280, "height": 800})
+    view = await run(page, workbench, "sqlite", "read_query", query="SELECT 1 AS a UNION SELECT 2")
+    await expect(view.get_by_role("grid")).to_be_visible()
+    for row in await view.get_by_role("row").all():
+        await expect(row).to_be_in_viewport(ratio=0.9)
+    assert await page.evaluate("scrollY") == 0
+
+
+async def test_optional_arguments_are_folded_until_something_is_wrong_with_them(
+    page: Page, workbench: Workbench
+) -> None:
+    view = await run(page, workbench, "sqlite", "read_query", query="SELECT 1")
+    await expect(view.get_by_label("max_rows")).to_be_hidden()
+    await view.get_by_text("Optional:").click()
+    await view.get_by_label("max_rows").fill("none")
+    await view.get_by_text("Optional:").click()
+    await view.get_by_role("button", name="Run", exact=True).click()
+    await expect(view.get_by_label("max_rows")).to_be_visible()
+
+
+async def test_on_a_phone_the_list_comes_first(new_page: NewPage, workbench: Workbench) -> None:
+    page = await new_page(viewport={"width": 390, "height": 844})
+    await page.goto(workbench.at("s/sqlite/tools"))
+    tools = page.get_by_role("navigation", name="Tools")
+    await expect(page.locator("article.tool")).to_be_hidden()
+    await tools.get_by_role("link", name="Read query").click()
+    await expect(page.locator("article.tool")).to_be_visible()
+    await expect(tools).to_be_hidden()
+    await page.get_by_role("button", name="Back to the list").click()
+    await expect(tools).to_be_visible()
+
+
+async def test_the_exact_messages_are_below_the_result(page: Page, workbench: Workbench) -> None:
     view = await run(page, workbench, "everything", "echo", text="so exact")
+    await view.get_by_text("Request and answer (2 messages)").click()
     messages = view.locator(".exchange details")
     await expect(messages).to_have_count(2)
+    for message in await messages.all():
+        await message.locator("summary").first.click()
     await expect(messages.first).to_contain_text("progressToken")
     await expect(messages.last).to_contain_text("so exact")
 

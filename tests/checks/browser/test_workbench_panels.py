@@ -543,11 +543,12 @@ async def test_the_page_says_how_each_client_connects(page: Page, workbench: Wor
     await expect(page.locator("[data-client] summary")).to_have_text([client.title for client in CLIENTS])
     for client in CLIENTS:
         install, entry = await shown_for(page, client.name)
-        configured = reached(client, "everything", Elsewhere(url), {})
+        configured = reached(client, "everything-http", Elsewhere(url), {})
         if client.http is None:
-            configured = configured._replace(command="mcp-server-bundle", args=("connect", url), env={})
+            configured = configured._replace(command="/path/to/mcp-server-bundle", args=("connect", url), env={})
         assert entry == write_snippet(client, [configured]), client.name
-        assert shlex.split(install)[1:] == ["install", "--url", url, "--name", "everything", "--client", client.name]
+        words = ["install", "--url", url, "--name", "everything-http", "--client", client.name]
+        assert shlex.split(install)[1:] == words
         await expect(page.locator(f"[data-client={client.name}]")).to_contain_text(client.renewal)
 
 
@@ -559,7 +560,7 @@ async def test_a_variable_stands_in_place_of_the_token(page: Page, locked: Workb
     for client in CLIENTS:
         install, entry = await shown_for(page, client.name)
         if client.http is not None and (client.http.variable or client.http.bearer):
-            assert entry == write_snippet(client, [reached(client, "everything", there, {})])
+            assert entry == write_snippet(client, [reached(client, "everything-http", there, {})])
             assert install.endswith(" --token-variable MCP_TOKEN")
         else:
             assert "--token-file /path/to/token" in install
