@@ -1,0 +1,26 @@
+"""A server that writes notes, and has each as a resource."""
+
+from shared import Implementation, ResourceNotFound, Server
+from shared.program.run import run
+
+app = Server[None](Implementation(name="notes", version="1.0.0"))
+notes = {"shopping": "bread, milk"}
+
+
+@app.tool
+def write_note(name: str, text: str) -> str:
+    """Write a note, in place of the one with that name."""
+    notes[name] = text
+    return f"wrote {name}"
+
+
+@app.resource("note://{name}", mime_type="text/plain")
+def note(name: str) -> str:
+    """One note."""
+    if name not in notes:
+        raise ResourceNotFound(f"note://{name}")
+    return notes[name]
+
+
+if __name__ == "__main__":
+    raise SystemExit(run(app))

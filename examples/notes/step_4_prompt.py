@@ -1,0 +1,38 @@
+"""A server with a tool, a resource that clients can subscribe to, and a prompt."""
+
+from shared import Context, Implementation, ResourceNotFound, Server
+from shared.program.run import run
+
+app = Server[None](Implementation(name="notes", version="1.0.0"))
+notes = {"shopping": "bread, milk"}
+
+
+@app.tool
+async def write_note(ctx: Context[None], name: str, text: str) -> str:
+    """Write a note, in place of the one with that name."""
+    notes[name] = text
+    ctx.changes.resource(f"note://{name}")
+    return f"wrote {name}"
+
+
+@app.resource("note://{name}", mime_type="text/plain")
+def note(name: str) -> str:
+    """One note."""
+    if name not in notes:
+        raise ResourceNotFound(f"note://{name}")
+    return notes[name]
+
+
+@app.on_subscribe
+async def subscribe(ctx: Context[None], uri: str) -> str:
+    return uri
+
+
+@app.prompt
+def summarize(name: str) -> str:
+    """Summarize a note."""
+    return f"Summarize this note in one sentence:\n\n{notes.get(name, 'It is empty.')}"
+
+
+if __name__ == "__main__":
+    raise SystemExit(run(app))
