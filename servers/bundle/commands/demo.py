@@ -31,14 +31,14 @@ _JOINED = [part for part in PARTS if not part.is_alone]
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs the demo; 0 when all of it worked. It tells a line for each thing that was done, and with `--verbose`
+    """Run the demo; 0 when all of it worked. It prints a line for each thing that was done, and with `--verbose`
     every call with its answer. Raises what went wrong."""
     parser = CommandParser("demo", "Start the servers as a desktop host would, and do real work through them.")
     parser.add_argument("--verbose", action="store_true", help="show every call, and all that came of it")
     verbose: bool = parser.parse_args(argv).verbose
     for part in PARTS:
         if part.needs is not None and not os.environ.get(part.needs):
-            say(f"{part.server} is left out: {part.needs} names nothing to work on")
+            say(f"{part.server}: skipped, since {part.needs} names no database to try it on")
             continue
         with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
             anyio.run(_show, part, Path(folder).resolve(), verbose)
@@ -69,7 +69,7 @@ async def _show(part: Part, folder: Path, verbose: bool) -> None:
             teller.show(f"\n=== {part.server}, HTTP at {url} with a token, {mode}")
             async with connect_http(url, ClientOptions(mode=mode), token=token) as client:
                 await _work(part, client, folder, teller)
-    say(f"  done over stdio and over HTTP with a token, in {' and in '.join(versions)}")
+    say(f"  the same over HTTP with a token, each in versions {' and '.join(versions)} of the protocol")
 
 
 async def _show_all(folder: Path, verbose: bool) -> None:
@@ -89,9 +89,9 @@ async def _show_all(folder: Path, verbose: bool) -> None:
                 say(f"all as one, {len(await client.list_tools())} tools")
             for part in _JOINED:
                 await part.work(client, folder / part.server, teller._replace(brief=False))
-            teller.sum_up("all of the above", "files, a database, pages and prompts through one program")
+            teller.sum_up("all of the above", "the same work through one program that joins them")
             versions.append(client.server.version)
-    say(f"  done over stdio, in {' and in '.join(versions)}")
+    say(f"  in versions {' and '.join(versions)} of the protocol")
 
 
 async def _work(part: Part, client: Client, folder: Path, teller: Teller) -> None:

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from shared.client.client import Client
@@ -22,9 +23,15 @@ class Teller(NamedTuple):
             say(text)
 
     def sum_up(self, what: str, text: str) -> None:
-        """Prints a line of the brief form: what was done, and what came of it."""
+        """Print a line of the brief form: the tool, and what it did."""
         if self.brief:
             say(f"  {what:18} {text}")
+
+    def quote(self, lines: Iterable[str]) -> None:
+        """Prints lines of a result below what was done, in the brief form."""
+        if self.brief:
+            for line in lines:
+                say(f"{'':21}| {line}")
 
     async def call(self, client: Client, tool: str, **arguments: Any) -> list[str]:
         """Calls a tool; the lines of its text, within the fence where there is one. Raises RuntimeError where it

@@ -99,16 +99,15 @@ class _Files(Part):
     async def work(self, client: Client, folder: Path, teller: Teller) -> None:
         """Lists, reads, edits, and is told of a change from outside."""
         (folder / "notes.md").write_text(NOTES)
-        teller.sum_up("list_directory", ", ".join(await teller.call(client, "list_directory", path=str(folder))))
-        found = await teller.call(client, "search_files", path=str(folder), pattern="*.py")
-        teller.sum_up("search_files", f"*.py is {found[0]}")
+        listed = await teller.call(client, "list_directory", path=str(folder))
+        teller.sum_up("list_directory", f"a project has {', '.join(listed)}")
+        matches = await teller.call(client, "search_files", path=str(folder), pattern="*.py")
+        teller.sum_up("search_files", f"its Python files: {', '.join(matches)}")
         await teller.call(client, "read_text_file", path="notes.md")
         edits = [{"oldText": "- milk", "newText": "- oat milk\n- coffee"}]
         diff = await teller.call(client, "edit_file", path="notes.md", edits=edits)
-        taken, added = (
-            sum(line.startswith(sign) and not line.startswith(3 * sign) for line in diff) for sign in "-+"
-        )
-        teller.sum_up("edit_file", f"notes.md: {taken} line replaced by {added}")
+        teller.sum_up("edit_file", "one line of notes.md becomes two")
+        teller.quote(line for line in diff if line[:1] in ("-", "+") and line[:3] not in ("---", "+++"))
         file = folder / "notes.md"
 
         async def change() -> None:
@@ -117,7 +116,7 @@ class _Files(Part):
         await _watch(client, teller, file.as_uri(), "another program writes to it", change)
         lines = (await client.read_resource(file.as_uri())).text.splitlines()
         teller.show(f"   it ends with {lines[-1]!r} now")
-        teller.sum_up("subscription", f"another program changed {file.name}, and the client was told")
+        teller.sum_up("subscription", f"another program changed {file.name}, and the client heard of it")
 
 
 class _Database(Part):
@@ -140,17 +139,17 @@ class _Database(Part):
         teller.sum_up("describe_database", f"{len(tables)} tables: {', '.join(tables)}")
         await teller.call(client, "explain_query", query=_SPENT, parameters=["2025-07-01"])
         spent = await teller.call(client, "read_query", query=_SPENT, parameters=["2025-07-01"])
-        first = next(line for line in spent if line.startswith("["))
-        teller.sum_up("read_query", f"who spent most: {first}")
+        teller.sum_up("read_query", "customers who spent most: name, orders, sum")
+        teller.quote(line for line in spent if line.startswith("["))
         change = await teller.call(client, "write_query", query=_RAISED, parameters=["cocoa"], dry_run=True)
-        teller.sum_up("write_query", f"dry run: {change[0]}")
+        teller.sum_up("write_query", f"what a change would do, without doing it: {change[0]}")
         started = await client.start_tool("import_csv", {"table_name": "visits", "csv": _VISITS})
-        how = "over at once" if started.id is None else "as a task"
+        how = "at once" if started.id is None else "as a task"
         teller.show(f"-> import_csv(table_name='visits', csv=...), {how}")
         await teller.call(client, "read_query", query="SELECT count(*) AS customers FROM customers")
         done = (await started.result()).text.splitlines()[0]
         teller.show(f"   {done}")
-        teller.sum_up("import_csv", f"{how}, with a query meanwhile: {done.partition(';')[0]}")
+        teller.sum_up("import_csv", f"{how}, while a query is answered: {done.partition(';')[0]}")
         file = folder / "shop.db"
 
         async def order() -> None:
@@ -158,7 +157,7 @@ class _Database(Part):
 
         await _watch(client, teller, "sqlite:///shop/orders", "another program writes to it", order)
         await teller.call(client, "read_query", query="SELECT count(*) AS orders FROM orders")
-        teller.sum_up("subscription", f"another program changed {file.name}, and the client was told")
+        teller.sum_up("subscription", f"another program changed {file.name}, and the client heard of it")
 
 
 class _UsersDatabase(Part):
@@ -215,9 +214,11 @@ class _Pages(Part):
         """Reads a page, a part of it, and data; and is refused what it may not have."""
         site = f"http://{(folder / 'host').read_text()}"
         page = await teller.call(client, "fetch", url=f"{site}/")
-        teller.sum_up("fetch", f"a page as Markdown: {next(line for line in page if line.startswith('# '))}")
+        teller.sum_up("fetch", "a page, as Markdown without its menu:")
+        heading = next(at for at, line in enumerate(page) if line.startswith("# "))
+        teller.quote(line[:90] for line in page[heading : heading + 3] if line)
         part = await teller.call(client, "fetch", url=f"{site}/", section="What it takes", format="text")
-        teller.sum_up("fetch", f"a part of it as text: {', '.join(part[-2:])}")
+        teller.sum_up("fetch", f"one section of it, as text: {', '.join(part[-2:])}")
         await teller.call(client, "fetch_many", urls=[f"{site}/prices.json", f"{site}/nothing.html"])
         await teller.refused(client, "fetch", url=f"{site}/basket")
         why = await teller.refused(client, "fetch", url="http://169.254.169.254/latest/meta-data/")
@@ -242,9 +243,10 @@ class _Prompts(Part):
         names = [prompt.name for prompt in await client.list_prompts()]
         teller.show(f"-> prompts/list: {', '.join(names)}")
         filled = await _get(client, teller, done=DONE, mood="proud")
-        teller.sum_up("prompts/get", f"it says, as was given: {filled[-2]}")
-        found = await teller.call(client, "search_prompts", query="database question")
-        teller.sum_up("search_prompts", f"of {len(names)} prompts for a database question: {found[0].split()[0]}")
+        teller.sum_up("prompts/get", f"a prompt, with an argument that stays text: {filled[-2]}")
+        matches = await teller.call(client, "search_prompts", query="database question")
+        first = matches[0].split()[0]
+        teller.sum_up("search_prompts", f"of {len(names)} prompts, {first} fits a question to a database best")
         file = folder / "standup.md"
 
         async def change() -> None:
@@ -253,7 +255,7 @@ class _Prompts(Part):
 
         await _watch(client, teller, "prompt://standup", "somebody edits the file", change)
         await _get(client, teller, done="the prompt library")
-        teller.sum_up("subscription", f"somebody edited {file.name}, and the client was told")
+        teller.sum_up("subscription", f"somebody edited {file.name}, and the client heard of it")
 
 
 async def _get(client: Client, teller: Teller, **given: str) -> list[str]:

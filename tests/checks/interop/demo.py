@@ -24,7 +24,9 @@ OLD, NEW = "to_wire", "as_message"
 
 def main() -> int:
     """Runs it; 0 when all of it worked. Raises what went wrong."""
-    _say(f"the official Python client renames {OLD} in a copy of {PROJECT.relative_to(ROOT)}")
+    _say(
+        f"The official Python client renames {OLD} in a copy of {PROJECT.relative_to(ROOT)}, through our filesystem server"
+    )
     with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
         for number, mode in enumerate(MODES):
             anyio.run(_over_stdio, _copied(Path(folder).resolve() / f"stdio-{number}"), mode)
@@ -40,14 +42,14 @@ def _copied(folder: Path) -> Path:
 async def _over_stdio(folder: Path, mode: str) -> None:
     opening = over_stdio([*command("filesystem", folder), "--allow-write"])
     async with opening as transport, Client(transport, mode=mode) as client:
-        _say(f"  stdio, mode {mode}: {await _rename(client, folder)}")
+        _say(f"  over stdio, mode {mode}: {await _rename(client, folder)}")
 
 
 async def _over_http(folder: Path) -> None:
     server = HttpServer([*command("filesystem", folder), "--allow-write"], None)
     try:
         async with over_http(server.url, None) as transport, Client(transport) as client:
-            _say(f"  HTTP: {await _rename(client, folder)}")
+            _say(f"  over HTTP: {await _rename(client, folder)}")
     finally:
         server.close()
 
@@ -67,7 +69,7 @@ async def _rename(client: Client, folder: Path) -> str:
     changed = await _call(client, "changes", cursor=cursor, wait=10)
     if len(changed.splitlines()) < 2:
         raise RuntimeError("nobody was told of the changes")
-    return f"{lines} lines in {len(files)} files; every file of the project compiles"
+    return f"{lines} lines in {len(files)} files changed; every file of the project compiles"
 
 
 async def _call(client: Client, tool: str, **arguments: Any) -> str:
