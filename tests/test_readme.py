@@ -201,8 +201,8 @@ async def test_the_snippet_of_the_demo_starts_all_servers_from_any_directory(tmp
     (tmp_path / "servers" / "__init__.py").write_text("raise RuntimeError('shadowed')")
     told = demo()
     # `make demo` has these and the five lines of tests/checks/interop/test_demo.py, and is read as a whole.
-    assert len(told.splitlines()) <= 48
-    assert "files, a database, pages and prompts through one program" in told
+    assert len(told.splitlines()) <= 55
+    assert "the same work through one program that joins them" in told
     assert '| ["Chien-Shiung Wu",' in told
     config = json.loads(told[told.index("\n{") :])["mcpServers"]["bundle"]
     async with Wire([config["command"], *config["args"]], env={**BARE, **config["env"]}, cwd=tmp_path) as server:

@@ -24,9 +24,7 @@ OLD, NEW = "to_wire", "as_message"
 
 def main() -> int:
     """Runs it; 0 when all of it worked. Raises what went wrong."""
-    _say(
-        f"The official Python client renames {OLD} in a copy of {PROJECT.relative_to(ROOT)}, through our filesystem server"
-    )
+    _say(f"The official Python client renames {OLD} in a copy of {PROJECT.relative_to(ROOT)}")
     with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
         for number, mode in enumerate(MODES):
             anyio.run(_over_stdio, _copied(Path(folder).resolve() / f"stdio-{number}"), mode)
