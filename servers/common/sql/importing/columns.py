@@ -164,7 +164,7 @@ class ColumnSurvey:
         if POINT not in self.readings and COMMA in self.readings and len(self._with_comma) < _SEVERAL:
             self._with_comma.update(field.strip() for field in fields if "," in field)
         # Dates are as long, and come after numbers in the order of readings.
-        if not self._is_long and self.readings[0] in NUMBERS:
+        if not self._is_long and self.readings[0] in NUMBERS and max(map(len, fields)) >= _LONG_FIELD:
             self._is_long = any(_LONG.match(field) for field in fields if len(field) >= _LONG_FIELD)
 
     def _explain(self, fields: Sequence[str], kept: Sequence[str], first_row: int) -> str:
