@@ -102,6 +102,11 @@ def _open_workbook(file: BinaryIO, written: Written) -> Table:
         more = f" and {len(sheet.others) - _NAMED:,} more" if len(sheet.others) > _NAMED else ""
         words.append(f"others are {', '.join(sheet.others[:_NAMED])}{more}: give sheet for one of them")
     start = list(islice(sheet.rows, _ROWS))
+    if not any(start):
+        quoted = [f"sheet {sheet.name}", *(f"other sheet: {name}" for name in sheet.others[:_NAMED])]
+        raise SqlError(
+            "bad_csv", "the sheet has no rows", "Give sheet for another one." if sheet.others else "", quoted
+        )
     count, notes = sheet.count_uncomputed(), []
     if count:
         cells = "1 cell has a formula" if count == 1 else f"{count:,} cells have formulas"

@@ -57,6 +57,16 @@ def test_a_hidden_sheet_is_read_by_its_name_alone(workbook: bytes) -> None:
     assert survey_all(partial(io.BytesIO, workbook), sheet="hidden").layout.names == ["z"]
 
 
+def test_a_sheet_without_rows_is_refused_with_the_names_of_the_others() -> None:
+    book, data = Workbook(), io.BytesIO()
+    book.create_sheet("Data").append(["a"])
+    book.save(data)
+    with pytest.raises(SqlError, match="the sheet has no rows") as raised:
+        survey_all(partial(io.BytesIO, data.getvalue()))
+    assert raised.value.quoted == ("sheet Sheet", "other sheet: Data")
+    assert raised.value.suggestion == "Give sheet for another one."
+
+
 def test_formulas_whose_values_the_file_does_not_have_are_counted() -> None:
     book, data = Workbook(), io.BytesIO()
     assert book.active is not None
