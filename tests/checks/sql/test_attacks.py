@@ -8,9 +8,10 @@ import pytest_asyncio
 
 from tests.checks.sql.attacks import ANSWERED, ATTACKS, FOLDER, Attack
 from tests.checks.sql.proof import Proof, make_careless
+from tests.pgbouncer import pooling
 from tests.postgres_server import PostgresServer
 from tests.servers.peers import text_of
-from tests.servers.postgres.databases import Database, copy_sample
+from tests.servers.postgres.databases import READER, Database, copy_sample
 from tests.servers.postgres.serving import Peer, served
 
 HOSTS_TAKE = 1_000_000
@@ -105,4 +106,19 @@ async def test_other_tools_that_take_a_query_have_no_wider_door(
 
     await server.call(tool, query=query)
 
+    assert proof.look() == before
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_no_attack_through_a_pooler_changes_or_tells_anything(careless: Database, proof: Proof) -> None:
+    # Those that end by the time would each take all of it.
+    quick = [attack for attack in ATTACKS if "timeout" not in attack.codes]
+    before, wrong = proof.look(), []
+    with pooling(careless.server, "transaction", size=4) as pooler:
+        async with served("--timeout", "60", pooler.url(careless.name, READER)) as peer:
+            for attack in quick:
+                code, text = await _answer(peer, attack.statement.replace(FOLDER, str(careless.server.folder)))
+                if code not in attack.codes or proof.find_leaks(text):
+                    wrong.append((attack.name, text[:200]))
+    assert wrong == []
     assert proof.look() == before
