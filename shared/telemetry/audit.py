@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import CallTimeout, InputRequired, InternalError, LimitExceeded, RpcError, ToolError
 from ..protocol.http.rules import Refusal, limit_exceeded
 from ..protocol.identity import Peer, Principal
-from ..protocol.methods import Method
+from ..protocol.methods import OTHERWISE, Method
 from ..protocol.records import record
 from ..protocol.session.events import Outcome, Settled
 from ..protocol.types.base import Params
@@ -227,7 +227,8 @@ class _Call:
     def __init__(self, audit: Audit, server: str, method: Method, context: Context[Any], params: Params) -> None:
         self._audit = audit
         self._server = server
-        self._method = method
+        # One handler has all methods that only servers behind a gateway know.
+        self._method = context.call.method.name if method.name == OTHERWISE else method.name
         self._context = context
         # A call that is answered, as one that became a task, has given up what the client sent.
         raw = context.call.raw
@@ -255,7 +256,7 @@ class _Call:
 
     def _write(self, outcome: dict[str, Any], seconds: float, result: Any) -> None:
         peer, raw = self._context.call.peer, self._raw
-        entry = self._audit.entry(self._server, self._method.name, raw, peer, peer.principal)
+        entry = self._audit.entry(self._server, self._method[:_LONGEST], raw, peer, peer.principal)
         self._audit.write({**entry, **outcome, "ms": round(seconds * 1_000, 3), **_sizes(raw, result)})
 
 

@@ -21,6 +21,7 @@ from ....telemetry.metrics import Figures
 from ....telemetry.readiness import Phase, State, health
 from ....telemetry.siblings import Siblings, Whole
 from ....version import __version__
+from .access_log import SENDER
 from .mount import Mount
 from .state import state_of
 
@@ -80,12 +81,14 @@ class Probes:
         text, content_type = write(told, request.headers.get("accept", ""))
         return Response(text, media_type=None, headers={"content-type": content_type})
 
-    async def state(self, _request: Request, refusal: Refusal | None) -> Response:
-        """Who is connected, what runs, and what waits."""
+    async def state(self, request: Request, refusal: Refusal | None) -> Response:
+        """Who is connected, what runs, and what waits, as far as the sender may know."""
         refusal = refusal or (_ONLY_WITH_TOKEN if self._is_exposed else None)
         if refusal is not None:
             return refused(refusal)
-        return JSONResponse({**self._which, **state_of(self._mounts)}, headers={"cache-control": "no-store"})
+        return JSONResponse(
+            {**self._which, **state_of(self._mounts, request.scope[SENDER])}, headers={"cache-control": "no-store"}
+        )
 
     def _figures(self) -> list[Figures]:
         return [mount.figures() for mount in self._mounts]

@@ -1,7 +1,8 @@
 """What a listener is doing at this moment, for an operator who has to find out: who is connected, what runs, and what
 waits.
 
-There are no arguments in it, no URIs, no tokens, and of the id of a session a digest only.
+There are no arguments in it, no URIs, no tokens, and of the id of a session a digest only. Whose token is limited to
+some scopes, and not to that of operators, is shown what is its own.
 """
 
 import time
@@ -10,8 +11,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeVar
 
+from ....auth.policy import grants
 from ....extensions.tasks.runner import Tasks
-from ....protocol.identity import Peer
+from ....protocol.identity import Peer, Principal
 from ....protocol.session.events import Call
 from ....protocol.types.tasks import TASKS
 from ....server.dispatch.changes import MAX_HELD
@@ -20,6 +22,8 @@ from ..streamable.session import HttpSession
 from .access_log import session_digest
 from .mount import Mount
 
+OPERATOR = "operator"
+"""The scope of a token that is shown what all clients do."""
 MOST = 1_000
 """Entries of each list; of the rest it is said how many there are."""
 _LONGEST = 200
@@ -28,12 +32,12 @@ _LONGEST = 200
 One = TypeVar("One")
 
 
-def state_of(mounts: Iterable[Mount]) -> dict[str, Any]:
-    """The state of these servers, as JSON has it. Times are in seconds."""
-    return {"time": round(time.time(), 3), "servers": {mount.name: _server(mount) for mount in mounts}}
+def state_of(mounts: Iterable[Mount], principal: Principal | None) -> dict[str, Any]:
+    """The state of these servers that `principal` may see, as JSON has it. Times are in seconds."""
+    return {"time": round(time.time(), 3), "servers": {mount.name: _server(mount, principal) for mount in mounts}}
 
 
-def _server(mount: Mount) -> dict[str, Any]:
+def _server(mount: Mount, principal: Principal | None) -> dict[str, Any]:
     running, endpoint = mount.running, mount.endpoint
     told: dict[str, Any] = {"status": mount.readiness.phase.value}
     if running is None:
@@ -41,7 +45,11 @@ def _server(mount: Mount) -> dict[str, Any]:
     sessions = {session.connection: session for session in endpoint.http_sessions}
     links = [link for one in running.parts.all for link in one.changes.listeners if isinstance(link, Connection)]
     calls = [call for one in running.parts.all for call in one.calls]
-    accounts = {} if endpoint.allowances is None else endpoint.allowances.under_way
+    accounts = {} if endpoint.allowances is None else dict(endpoint.allowances.under_way)
+    if principal is not None and not _sees_all(principal):
+        links = [link for link in links if _is_of(link.session.principal, principal)]
+        calls = [call for call in calls if _is_of(call.peer.principal, principal)]
+        accounts = {name: count for name, count in accounts.items() if name == principal.key}
     # How much is used of what there is of it.
     tasks = [one.opened[TASKS] for one in running.parts.all if isinstance(one.opened.get(TASKS), Tasks)]
     subscriptions = sum(one.changes.held for one in running.parts.all)
@@ -65,6 +73,14 @@ def _server(mount: Mount) -> dict[str, Any]:
             "subscriptions": {"used": subscriptions, "of": MAX_HELD},
         },
     }
+
+
+def _sees_all(principal: Principal) -> bool:
+    return principal.scopes is None or grants(principal.scopes, [OPERATOR])
+
+
+def _is_of(owner: Principal | None, principal: Principal) -> bool:
+    return owner is not None and owner.key == principal.key
 
 
 def _listed(all_of_them: Collection[One], told: Callable[[One], dict[str, Any]]) -> dict[str, Any]:

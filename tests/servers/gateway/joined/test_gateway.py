@@ -27,6 +27,7 @@ from tests.servers.gateway.joined.members import (
     opened,
     prompt,
     small,
+    vendors,
     with_tools,
 )
 from tests.servers.gateway.tasks import FORMS, OURS, Working, outcome, started, text_in, until
@@ -235,6 +236,15 @@ async def test_a_task_of_one_of_them_has_its_line_in_the_audit_log(version: str,
             assert text_in(await outcome(peer, id_)) == "DROP"
     written = [line for line in lines if line["method"] == "tools/call"]
     assert [(line["tool"], line["arguments"]) for line in written] == [("write", {"statement": "DROP"})]
+
+
+async def test_the_line_of_a_method_that_only_a_server_knows_names_it() -> None:
+    lines: list[dict[str, Any]] = []
+    audit = Audit(Lines(lines))  # type: ignore[arg-type]
+    opened = gateway([with_tools("a", "x")]).open(extensions=[audited(audit, "joined")])
+    async with opened as running, talking(running, STATELESS) as peer:
+        assert (await vendors(peer, "example/own"))["error"]["code"] == -32601
+    assert [(line["method"], line["outcome"]) for line in lines] == [("example/own", "error")]
 
 
 class Lines:

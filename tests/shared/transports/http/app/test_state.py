@@ -7,6 +7,8 @@ import anyio
 import pytest
 
 from shared.extensions.tasks import tasks
+from shared.protocol.http.rules import HttpRequest
+from shared.protocol.identity import Principal
 from shared.protocol.types.tasks import TASKS
 from shared.transports.http.app import state
 from shared.transports.http.app.access_log import session_digest
@@ -136,6 +138,32 @@ async def test_of_many_it_says_how_many_are_left_out(monkeypatch: pytest.MonkeyP
 async def test_who_may_know(options: dict[str, Any], headers: Json, status: int) -> None:
     async with served(**options) as site:
         assert (await site.client.get("/debug/state", headers=headers)).status_code == status
+
+
+class Named:
+    """Knows everybody by the name that is sent as the token; `root` is an operator, and `all` has no limits."""
+
+    async def authenticate(self, request: HttpRequest) -> Principal:
+        """Who sends it."""
+        name = (request.headers.get("authorization") or "").removeprefix("Bearer ")
+        scopes = {"root": frozenset({"operator"}), "all": None}.get(name, frozenset({"sample:write"}))
+        return Principal(f"of {name}", name, scopes)
+
+
+@pytest.mark.parametrize(
+    ("name", "seen"), [("ada", ["of ada"]), ("eve", []), ("root", ["of ada"]), ("all", ["of ada"])]
+)
+async def test_a_token_of_some_scopes_is_shown_its_own(name: str, seen: list[str]) -> None:
+    limits = EndpointLimits(clients=ClientLimits())
+    async with served(authenticator=Named(), limits=limits) as site, anyio.create_task_group() as group:
+        headers = await site.initialize(headers=ADA)
+        group.start_soon(site.post, site.message("tools/call", {"name": "wait"}), headers)
+        await site.probe.started.wait()
+        here = await told(site, {"Authorization": f"Bearer {name}"})
+        site.probe.release.set()
+    assert [one["principal"] for one in here["connections"]["shown"]] == seen
+    assert [one["principal"] for one in here["calls"]["shown"]] == seen
+    assert [one["client"] for one in here["clients"]["shown"]] == seen
 
 
 async def test_it_is_read_only() -> None:
