@@ -9,14 +9,13 @@ SQLITE = Dialect(
     title="SQLite",
     find_parameters=find_parameters,
     split_statements=split_statements,
-    parameters="values for ?, in order; write NULL and blobs into the statement",
+    parameters="values for ? in order; NULL and blobs go into the query",
     read_only="this server was started without --allow-write, and without --db NAME=PATH:rw",
     words={
         "reading": "SELECT, WITH, VALUES, EXPLAIN, PRAGMA that tells",
         "estimating": ", after ANALYZE, about how many rows",
         "describing": "columns, keys, indexes, triggers, its CREATE statement with the checks",
-        "explaining": "Tell how SQLite would run a statement, without running it: the query plan as a tree, and "
-        "which tables are read\nwhole.",
+        "explaining": "Tell how SQLite would run a statement: the plan as a tree, and which tables are read whole.",
         "scripting": "The SQL that made the tables, indexes, views and triggers.",
         "key": ", or the rowid where there is none",
         "numbers": "INTEGER and REAL",

@@ -31,34 +31,30 @@ _LAST_SECONDS = 3.0
 _ANEW = "this was fetched anew, so it may not go on where the last piece ended"
 
 UrlArgument = Annotated[str, Field(description="http or https", max_length=8_000)]
-UrlsArgument = Annotated[list[UrlArgument], Field(min_length=1, max_length=20)]
-MaxLengthArgument = Annotated[int, Field(ge=1, le=999_999, description="characters to give")]
-StartArgument = Annotated[int, Field(ge=0, description="goes on from this character of the same text")]
+UrlsArgument = Annotated[list[Annotated[str, Field(max_length=8_000)]], Field(min_length=1, max_length=20)]
+MaxLengthArgument = Annotated[int, Field(ge=1, le=999_999, description="characters")]
+StartArgument = Annotated[int, Field(ge=0, description="character to begin at, as a cut text says")]
 RawArgument = Annotated[bool, Field(description="the source as the site sent it")]
 FormatArgument = Annotated[
     Format,
     Field(
-        description="markdown and text: the main content; html: cleaned; json: JSON, or data in the page; "
-        "links; metadata, with an outline of the headings"
+        description="markdown, text: the main content; html: cleaned; json: JSON, or data in a page; "
+        "metadata: with an outline of the headings"
     ),
 ]
 SectionArgument = Annotated[
     str | None,
-    Field(description="a heading, sheet, #fragment, CSS selector or JSON pointer: gives that part", max_length=500),
+    Field(description="only this: a heading, sheet, #fragment, CSS selector or JSON pointer", max_length=500),
 ]
-PagesArgument = Annotated[
-    str | None, Field(description="pages of a PDF or slides, as 3 or 1,4-6 or 251-300", max_length=200)
-]
-FindArgument = Annotated[
-    str | None, Field(description="a question: gives the passages with its words", max_length=500)
-]
+PagesArgument = Annotated[str | None, Field(description="of a PDF or slides, as 3 or 1,4-6", max_length=200)]
+FindArgument = Annotated[str | None, Field(description="a question: only passages with its words", max_length=500)]
 SinceArgument = Annotated[
-    str | None, Field(description="version of an earlier answer: gives what changed since", max_length=50)
+    str | None, Field(description="version of an earlier answer: only what changed", max_length=50)
 ]
-RefreshArgument = Annotated[bool, Field(description="ask the site again, past the cache")]
+RefreshArgument = Annotated[bool, Field(description="ask the site, not the cache")]
 
 
-@features.tool(title="Fetch a page", read_only=True, open_world=True, app=PAGE_APP)
+@features.tool(read_only=True, open_world=True, app=PAGE_APP)
 async def fetch(
     ctx: Ctx,
     url: UrlArgument,
@@ -72,9 +68,7 @@ async def fetch(
     since: SinceArgument = None,
     refresh: RefreshArgument = False,
 ) -> CallToolResult:
-    """Fetch a page of the public web: HTML as Markdown of its main content, feeds, JSON, PDF, Office, EPUB, images.
-
-    A text that was cut has in its last line the start_index to go on with."""
+    """Fetch a public web page: HTML as Markdown of its main content, feeds, JSON, PDF, Office, EPUB, images."""
     wanted = Wanted(url, "raw" if raw else format, section, pages)
     # Bytes for the text of the page.
     room = max(ctx.budget.page_bytes - _BESIDES, ctx.budget.page_bytes // 2)
@@ -99,12 +93,12 @@ async def fetch(
     return CallToolResult(content=blocks, meta=facts_of(snapshot, piece, version))
 
 
-@features.tool(title="Fetch several pages", read_only=True, open_world=True, task="optional")
+@features.tool(read_only=True, open_world=True, task="optional")
 async def fetch_many(
-    ctx: Ctx, urls: UrlsArgument, max_length: MaxLengthArgument = 20_000, format: FormatArgument = "markdown"
+    ctx: Ctx, urls: UrlsArgument, max_length: MaxLengthArgument = 20_000, format: Format = "markdown"
 ) -> Text:
-    """Fetch several pages at once; together they have max_length characters. One that fails gives its error in its
-    place. Go on with one by fetch and its start_index."""
+    """Fetch several pages, which share max_length. One that fails gives its error in its place; fetch goes on with
+    one that was cut."""
     wanted = [Wanted(url, format) for url in dict.fromkeys(urls)]
     told = partial(ctx.progress, total=len(wanted))
     seconds = ctx.budget.seconds - _LAST_SECONDS

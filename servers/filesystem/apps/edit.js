@@ -10,7 +10,7 @@ const MOST_SAID = 2_000;
 /** What edit_file is called with to make the changes that a dry run showed, while the file is still the same one. */
 export function argumentsToApply(args, etag) {
   const { dryRun: _dropped, ...wanted } = args;
-  // Of several files each has a precondition of its own, or none.
+  // There is none where several files are shown.
   return etag && wanted.path && !wanted.if_match ? { ...wanted, if_match: etag } : wanted;
 }
 
@@ -59,7 +59,7 @@ async function applyEdit({ host, apply, state, said }, args) {
 }
 
 async function tellModel(host, args) {
-  const paths = args.path ? [args.path] : (args.files ?? []).map((one) => one.path);
+  const paths = pathsOf(args);
   if (host.can("updateModelContext")) {
     await host.updateContext(
       `The user applied the edit of ${paths.join(", ")} that edit_file had shown by a dry run.`,
@@ -68,6 +68,10 @@ async function tellModel(host, args) {
 }
 
 function titleOf(view, args) {
-  const paths = (args?.files ?? []).map((one) => one.path);
-  return view.path ?? args?.path ?? (paths.length > 0 ? paths.join(", ") : "Edit");
+  return view.path ?? (pathsOf(args).join(", ") || "Edit");
+}
+
+function pathsOf(args) {
+  const paths = args?.edits?.map((one) => one.path ?? args.path) ?? [];
+  return [...new Set(paths.filter((path) => typeof path === "string"))];
 }

@@ -41,7 +41,7 @@ class FilesApp {
     if (result.isError) {
       throw new Error(resultText(result));
     }
-    if (answerView(result).diff !== undefined || this.#args?.edits || this.#args?.files) {
+    if (answerView(result).diff !== undefined || this.#args?.edits || this.#args?.patch) {
       showEdit(this.#root, this.#host, result, this.#args);
       return;
     }

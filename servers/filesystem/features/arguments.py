@@ -3,7 +3,7 @@ types with the words that tell a model how to use them."""
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from shared import Context
 
@@ -13,15 +13,16 @@ Ctx = Context[Files]
 _BESIDE = 1_000
 """Bytes of a result for what stands beside its text."""
 
-FirstLines = Annotated[int | None, Field(ge=1, description="how many first lines")]
-FirstLine = Annotated[int | None, Field(ge=1, description="line to begin at, from 1; also with head")]
-LastLines = Annotated[int | None, Field(ge=1, description="how many last lines")]
+Count = Annotated[int, Field(ge=1), WithJsonSchema({"type": "integer"})]
+"""From 1 on, which no model needs to be told."""
+FirstLines = Annotated[Count | None, Field(description="first N lines")]
+FirstLine = Annotated[Count | None, Field(description="line to begin at, from 1; also with head")]
+LastLines = Annotated[Count | None, Field(description="last N lines")]
 Encoding = Annotated[str | None, Field(description="e.g. cp1252; else the file's")]
-Pages = Annotated[str | None, Field(description="of a document: pages such as 1,4-6, or a sheet by its name")]
+Pages = Annotated[str | None, Field(description="of a document: 1,4-6, or a sheet's name")]
 IfMatch = Annotated[str | None, Field(description="only while the file has this etag")]
-Patterns = Annotated[list[str], Field(description="globs, e.g. node_modules")]
+Patterns = Annotated[list[str], Field(description="globs")]
 IncludeIgnored = Annotated[bool, Field(description="also what .gitignore names")]
-LimitArgument = Annotated[int | None, Field(ge=1)]
 CursorArgument = str | None
 """What an answer that was cut says at its end."""
 
@@ -34,16 +35,7 @@ class EditOperation(BaseModel):
     oldText: Annotated[str, Field(min_length=1, description="exact; else the same but for indentation")]  # noqa: N815
     newText: str  # noqa: N815
     count: Annotated[int, Field(ge=0, description="places that hold it, all replaced; 0: any")] = 1
-
-
-class FileToEdit(BaseModel):
-    """A file, and its replacements."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    path: str
-    edits: Annotated[list[EditOperation], Field(min_length=1)]
-    if_match: str | None = None
+    path: Annotated[str | None, Field(description="of another file")] = None
 
 
 def read_budget(ctx: Ctx) -> int:

@@ -10,7 +10,7 @@ from shared import Features
 from shared.text import displayed, quoted
 
 from ..edit import delete, edit, move, write
-from ..edit.patch import read_patch
+from ..edit.patch import MAX_FILES, read_patch
 from ..edit.replacements import Edit
 from ..errors import FilesError
 from ..files import Files
@@ -20,7 +20,7 @@ from ..read.charsets import UTF8
 from ..read.pages import fit, json_size
 from ..settings import Settings
 from . import consent
-from .arguments import Ctx, EditOperation, Encoding, FileToEdit, IfMatch, read_budget
+from .arguments import Ctx, EditOperation, Encoding, IfMatch, read_budget
 from .views import EDIT_APP, show_edit
 
 tools = Features[Files]()
@@ -36,7 +36,7 @@ def read_only(settings: Settings) -> str | None:
     return "read_only: this server was started without --allow-write, and without --root DIR:rw"
 
 
-@tools.tool(title="Write file", unavailable=read_only)
+@tools.tool(unavailable=read_only)
 async def write_file(
     ctx: Ctx,
     path: str,
@@ -45,7 +45,7 @@ async def write_file(
     if_match: IfMatch = None,
     encoding: Encoding = None,
 ) -> str:
-    """Write a text file in one step, over what is there, as a new file only, or at its end. Charset and CRLF stay."""
+    """Write a text file: over what is there, as a new file only, or at its end. Charset and CRLF stay."""
     place = ctx.state.place(path)
     how: consent.Writing = content, mode, if_match
     if ctx.settings.confirm:
@@ -60,30 +60,26 @@ async def write_file(
     return f"{did} {quoted(path)}: {_facts(written)}{_unrecorded(recorder)}"
 
 
-@tools.tool(title="Edit file", unavailable=read_only, app=EDIT_APP)
+@tools.tool(unavailable=read_only, app=EDIT_APP)
 async def edit_file(
     ctx: Ctx,
     path: str | None = None,
     edits: Annotated[list[EditOperation], Field(min_length=1, description="made one upon the other")] | None = None,
-    dryRun: Annotated[bool, Field(description="only show the changes")] = False,  # noqa: N803
-    if_match: IfMatch = None,
-    files: Annotated[list[FileToEdit], Field(min_length=1, max_length=100, description="instead of path and edits")]
-    | None = None,
-    encoding: Encoding = None,
-    patch: Annotated[str | None, Field(description="unified diff, instead of these")] = None,
+    dryRun: Annotated[bool, Field(description="only show the diff")] = False,  # noqa: N803
+    if_match: str | None = None,
+    encoding: str | None = None,
+    patch: Annotated[str | None, Field(description="unified diff, instead of edits")] = None,
 ) -> str:
-    """Replace passages of text files, each named by its old text: all edits are made, or none. Gives a diff."""
-    if path is not None and edits is not None and files is None and patch is None:
-        files = [FileToEdit(path=path, edits=edits, if_match=if_match)]
-    elif (files is None) == (patch is None) or not (path is None and edits is None and if_match is None):
-        raise FilesError("bad_edit", path or "", "give either path and edits, or files, or patch")
+    """Replace passages of text files: all edits are made, or none. Gives a diff."""
+    if (edits is None) == (patch is None) or (edits is None and (path is not None or if_match is not None)):
+        raise FilesError("bad_edit", path or "", "give either path and edits, or patch alone")
     wanted = (
         [
             edit.FileEdits(ctx.state.place(file.path), file.edits, encoding=encoding)
             for file in read_patch(patch or "")
         ]
-        if files is None
-        else _given(ctx, files, encoding)
+        if edits is None
+        else _given(ctx, path, edits, if_match, encoding)
     )
     if ctx.settings.confirm and not dryRun:
         wanted = await consent.to_edit(ctx, wanted)
@@ -108,7 +104,7 @@ async def edit_file(
     return f"{shown}\n[cut: {len(shown):,} of {len(text):,} characters of the diff shown]{note}"
 
 
-@tools.tool(title="Create directory", unavailable=read_only, destructive=False, idempotent=True)
+@tools.tool(unavailable=read_only, destructive=False, idempotent=True)
 async def create_directory(ctx: Ctx, path: str) -> str:
     """Make a directory and those above it; fine where it exists."""
     place = ctx.state.place(path)
@@ -120,9 +116,9 @@ async def create_directory(ctx: Ctx, path: str) -> str:
     return f"Created {quoted(path)}{_unrecorded(recorder)}" if created else _exists(path)
 
 
-@tools.tool(title="Move file", unavailable=read_only, destructive=False)
+@tools.tool(unavailable=read_only, destructive=False)
 async def move_file(ctx: Ctx, source: str, destination: str) -> str:
-    """Move or rename a file or a directory. The destination must not exist."""
+    """Move or rename a file or directory. The destination must not exist."""
     files = ctx.state
     places = files.place(source), files.place(destination)
     etag = await consent.to_move(ctx, *places) if ctx.settings.confirm else None
@@ -134,9 +130,9 @@ async def move_file(ctx: Ctx, source: str, destination: str) -> str:
     return f"Moved {quoted(source)} to {quoted(destination)}{_unrecorded(recorder)}"
 
 
-@tools.tool(title="Copy file", unavailable=read_only, destructive=False)
+@tools.tool(unavailable=read_only, destructive=False)
 async def copy_file(ctx: Ctx, source: str, destination: str) -> str:
-    """Copy a file, or a directory with all below it. Links are copied as links. The destination must not exist."""
+    """Copy a file, or a directory with all below it; links stay links. The destination must not exist."""
     files = ctx.state
     places = files.place(source), files.place(destination)
     etag = await consent.to_copy(ctx, *places) if ctx.settings.confirm else None
@@ -149,13 +145,13 @@ async def copy_file(ctx: Ctx, source: str, destination: str) -> str:
     return f"Copied {quoted(source)} to {quoted(destination)}: {counts}{_lost(copied.lost)}{_unrecorded(recorder)}"
 
 
-@tools.tool(title="Delete file", unavailable=read_only)
+@tools.tool(unavailable=read_only)
 async def delete_file(
     ctx: Ctx,
     path: str,
     recursive: bool = False,
 ) -> str:
-    """Delete a file, a link itself, or a directory. A directory that is not empty needs recursive."""
+    """Delete a file, a link, or a directory; one that is not empty needs recursive."""
     place = ctx.state.place(path)
     etag = await consent.to_delete(ctx, place, recursive) if ctx.settings.confirm else None
     recorder = ctx.state.recorder()
@@ -166,12 +162,24 @@ async def delete_file(
     return f"Deleted {quoted(path)}: {_entries(count)}{_unrecorded(recorder)}"
 
 
-def _given(ctx: Ctx, files: Sequence[FileToEdit], encoding: str | None) -> list[edit.FileEdits]:
-    wanted: list[edit.FileEdits] = []
-    for file in files:
-        edits = [Edit(one.oldText, one.newText, one.count) for one in file.edits]
-        wanted.append(edit.FileEdits(ctx.state.place(file.path), edits, file.if_match, encoding))
-    return wanted
+def _given(
+    ctx: Ctx, path: str | None, edits: Sequence[EditOperation], if_match: str | None, encoding: str | None
+) -> list[edit.FileEdits]:
+    """The edits by file; `if_match` is of the file at `path`."""
+    files: dict[str, list[Edit]] = {}
+    for number, one in enumerate(edits, 1):
+        name = path if one.path is None else one.path
+        if name is None:
+            raise FilesError("bad_edit", "", f"edit {number} is of no file", "Give path.")
+        files.setdefault(name, []).append(Edit(one.oldText, one.newText, one.count))
+    if len(files) > MAX_FILES:
+        raise FilesError("bad_edit", "", f"the edits are of more than {MAX_FILES} files", "Make several calls.")
+    if if_match is not None and path not in files:
+        raise FilesError("bad_edit", path or "", "if_match is of the file at path, and no edit is")
+    return [
+        edit.FileEdits(ctx.state.place(name), some, if_match if name == path else None, encoding)
+        for name, some in files.items()
+    ]
 
 
 def _facts(file: write.Written | edit.EditResult) -> str:

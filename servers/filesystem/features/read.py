@@ -13,6 +13,7 @@ from ..read.parts import Part
 from ..read.summaries import many_text, notes_of, text_of
 from .advice import advised
 from .arguments import (
+    Count,
     Ctx,
     CursorArgument,
     Encoding,
@@ -27,10 +28,8 @@ from .reports import report_cut
 
 tools = Features[Files]()
 
-Count = Annotated[int | None, Field(ge=1)]
 
-
-@tools.tool(title="Read text file", read_only=True)
+@tools.tool(read_only=True)
 async def read_text_file(
     ctx: Ctx,
     path: str,
@@ -41,8 +40,7 @@ async def read_text_file(
     encoding: Encoding = None,
     pages: Pages = None,
 ) -> Text:
-    """Read a text file, or the text of PDF, Office, OpenDocument or EPUB; or some lines. What was cut ends
-    with its cursor."""
+    """Read a text file, or the text of PDF, Office, OpenDocument or EPUB, whole or in part."""
     files = ctx.state
     part = Part(head, tail, offset, cursor, encoding, pages)
     read = await files.read_any_text(files.place(path), read_budget(ctx), ctx.turn, part)
@@ -51,15 +49,15 @@ async def read_text_file(
     return Text(text_of(read), notes_of(read))
 
 
-@tools.tool(title="Read file (old name)", read_only=True)
-async def read_file(ctx: Ctx, path: str, head: Count = None, tail: Count = None) -> Text:
+@tools.tool(read_only=True)
+async def read_file(ctx: Ctx, path: str, head: Count | None = None, tail: Count | None = None) -> Text:
     """The old name of read_text_file."""
     return await read_text_file(ctx, path, head, tail)
 
 
-@tools.tool(title="Read media file", read_only=True)
+@tools.tool(read_only=True)
 async def read_media_file(ctx: Ctx, path: str) -> CallToolResult:
-    """Read an image or a sound as such, and any other file as its bytes."""
+    """Read an image or a sound, or any other file as bytes."""
     files = ctx.state
     place = files.place(path)
     read = await files.read_bytes(place, as_base64(ctx.budget.result_bytes), ctx.turn)
@@ -73,9 +71,9 @@ async def read_media_file(ctx: Ctx, path: str) -> CallToolResult:
     return CallToolResult(content=[block], meta={"etag": read.etag})
 
 
-@tools.tool(title="Read several files", read_only=True)
+@tools.tool(read_only=True)
 async def read_multiple_files(ctx: Ctx, paths: Annotated[list[str], Field(min_length=1, max_length=1_000)]) -> Text:
-    """Read several text files at once. One that can't be read gives its error in its place."""
+    """Read several text files. One that can't be read gives its error in its place."""
     beneath, check = ctx.state.beneath, from_thread.check_cancelled
     async with ctx.turn():
         advice = partial(advised, ctx.state)

@@ -1,13 +1,14 @@
 """The tools that list directories and find files."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Annotated, Literal, TypeVar
 
 import anyio
 from anyio import to_thread
 from pydantic import Field
 
-from shared import Data, Features
+from shared import CallToolResult, Features, TextContent
 from shared.text import displayed
 
 from ..errors import FilesError
@@ -15,18 +16,17 @@ from ..files import Files
 from ..search import content, files, listing, tree
 from ..search.content import Output, Wanted
 from ..search.files import Control, Scope
-from ..search.listing import FileInfo
 from ..search.matcher import Query
 from ..search.page import Page
 from ..search.summaries import content_text, info_text, listing_text, search_text, sized_text, tree_text
 from ..search.tree import Limits
-from .arguments import Ctx, CursorArgument, IncludeIgnored, LimitArgument, Patterns
+from .arguments import Count, Ctx, CursorArgument, IncludeIgnored, Patterns
 from .reports import report_stopped
 from .views import FILES_APP, cursor_before, show_listing, show_tree
 
 tools = Features[Files]()
 
-Documents = Annotated[bool, Field(description="also the text of PDF, Office, OpenDocument and EPUB")]
+Documents = Annotated[bool, Field(description="also in PDF, Office, OpenDocument, EPUB")]
 HiddenToo = Annotated[bool, Field(description="also hidden and ignored files")]
 
 T = TypeVar("T")
@@ -39,24 +39,24 @@ _TIME_SHARE = 0.7
 """Of the seconds of a call, those in which something is looked for: what was found by then is told."""
 
 
-@tools.tool(title="List directory", read_only=True)
-async def list_directory(ctx: Ctx, path: str, limit: LimitArgument = None, cursor: CursorArgument = None) -> str:
-    """List what is in a directory by name: files, directories, links."""
+@tools.tool(read_only=True)
+async def list_directory(ctx: Ctx, path: str, limit: Count | None = None, cursor: CursorArgument = None) -> str:
+    """List a directory by name: files, directories, links."""
     place, page = ctx.state.place(path), _page(ctx, limit, cursor)
     async with ctx.turn(brief=True):
         found = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, place, page)
     return listing_text(found)
 
 
-@tools.tool(title="List directory with sizes", read_only=True, app=FILES_APP)
+@tools.tool(read_only=True, app=FILES_APP)
 async def list_directory_with_sizes(
     ctx: Ctx,
     path: str,
     sortBy: Literal["name", "size"] = "name",  # noqa: N803 - drop-in name
-    limit: LimitArgument = None,
+    limit: Count | None = None,
     cursor: CursorArgument = None,
 ) -> str:
-    """List what is in a directory, with the size of each file."""
+    """List a directory with the size of each file."""
     place, page, since = ctx.state.place(path), _page(ctx, limit, cursor), cursor_before(ctx)
     async with ctx.turn(brief=True):
         found = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, place, page, sortBy == "size")
@@ -64,12 +64,12 @@ async def list_directory_with_sizes(
     return sized_text(found)
 
 
-@tools.tool(title="Directory tree", read_only=True, app=FILES_APP)
+@tools.tool(read_only=True, app=FILES_APP)
 async def directory_tree(
     ctx: Ctx,
     path: str,
     excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; drop-in name
-    maxDepth: Annotated[int, Field(ge=1, description="levels to show")] = tree.MAX_DEPTH,  # noqa: N803 - as its fellows
+    maxDepth: Count = tree.MAX_DEPTH,  # noqa: N803 - as its fellows
     includeIgnored: IncludeIgnored = True,  # noqa: N803 - as its fellows
 ) -> str:
     """Show everything below a directory as a tree. Links are not followed; what does not fit is marked."""
@@ -82,14 +82,14 @@ async def directory_tree(
     return tree_text(found)
 
 
-@tools.tool(title="Search files", read_only=True)
+@tools.tool(read_only=True)
 async def search_files(
     ctx: Ctx,
     path: str,
-    pattern: Annotated[str, Field(description="glob; without a slash it matches names at any depth, e.g. *.py")],
+    pattern: Annotated[str, Field(description="without a slash it matches at any depth, e.g. *.py")],
     excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; drop-in name
-    includeIgnored: IncludeIgnored = False,  # noqa: N803 - as its fellows
-    limit: LimitArgument = 1_000,
+    includeIgnored: bool = False,  # noqa: N803 - as its fellows
+    limit: Count = 1_000,
     cursor: CursorArgument = None,
 ) -> str:
     """Find files and directories by a case-sensitive glob. What .gitignore names is left out and counted."""
@@ -100,24 +100,24 @@ async def search_files(
     return search_text(found)
 
 
-@tools.tool(title="Search content", read_only=True, task="optional")
+@tools.tool(read_only=True, task="optional")
 async def search_content(
     ctx: Ctx,
     path: str,
-    pattern: Annotated[str, Field(description="RE2 regular expression")],
-    literal: Annotated[bool, Field(description="take the pattern as plain text")] = False,
+    pattern: str,
+    literal: Annotated[bool, Field(description="pattern is plain text")] = False,
     ignoreCase: bool = False,  # noqa: N803 - as its fellows
-    multiline: Annotated[bool, Field(description="let matches go over line ends")] = False,
+    multiline: Annotated[bool, Field(description="matches may span lines")] = False,
     glob: Annotated[str, Field(description="which files, e.g. *.py or src/**/*.ts")] = "*",
     excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; as its fellows
     includeIgnored: HiddenToo = False,  # noqa: N803 - as its fellows
     output: Output = "matches",
     context: Annotated[int, Field(ge=0, le=20, description="lines around each match")] = 0,
     documents: Documents = False,
-    limit: LimitArgument = 250,
+    limit: Count = 250,
     cursor: CursorArgument = None,
 ) -> str:
-    """Find lines in files by a regular expression or plain text. Passes over binary, hidden and ignored files."""
+    """Find lines in files by an RE2 regular expression. Passes over binary, hidden and ignored files."""
     scope = Scope(glob, tuple(excludePatterns), includeIgnored, includeIgnored)
     reader = ctx.state.documents.reader() if documents else None
     wanted = Wanted(Query(pattern, literal, ignoreCase, multiline), output, context, reader)
@@ -127,14 +127,15 @@ async def search_content(
     return content_text(found)
 
 
-@tools.tool(title="File information", read_only=True)
-async def get_file_info(ctx: Ctx, path: str) -> Data[FileInfo]:
+@tools.tool(read_only=True)
+async def get_file_info(ctx: Ctx, path: str) -> CallToolResult:
     """Tell a file's size, kind, times, permissions, media type and etag without reading it."""
     info = await to_thread.run_sync(listing.info, ctx.state.beneath, ctx.state.place(path))
-    return Data(info, info_text(info))
+    # Models read the text, and pay for no schema of the data, which is for programs.
+    return CallToolResult(content=[TextContent(text=info_text(info))], structured_content=asdict(info))
 
 
-@tools.tool(title="Allowed directories", read_only=True)
+@tools.tool(read_only=True)
 async def list_allowed_directories(ctx: Ctx) -> str:
     """Name the directories this server may read, and those it may change."""
     roots, gone = ctx.state.beneath.roots, await to_thread.run_sync(ctx.state.gone, abandon_on_cancel=True)

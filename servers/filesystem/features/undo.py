@@ -16,7 +16,7 @@ from ..history.recording import History
 from ..names import unbroken
 from ..read.pages import fit, json_size
 from ..settings import Settings
-from .arguments import Ctx, read_budget
+from .arguments import Count, Ctx, read_budget
 from .edit import read_only
 
 tools = Features[Files]()
@@ -32,7 +32,7 @@ def not_recorded(settings: Settings) -> str | None:
     return "no_undo: this server was started with --no-undo" if settings.no_undo else read_only(settings)
 
 
-@tools.tool(title="Undo", unavailable=not_recorded)
+@tools.tool(unavailable=not_recorded)
 async def undo(
     ctx: Ctx,
     change: Annotated[int | None, Field(description="its number; else the last")] = None,
@@ -66,8 +66,8 @@ async def undo(
     return "\n".join(lines) or "There is no change since then."
 
 
-@tools.tool(title="Recent changes", unavailable=not_recorded, read_only=True)
-async def recent_changes(ctx: Ctx, limit: Annotated[int, Field(ge=1)] = 10) -> str:
+@tools.tool(unavailable=not_recorded, read_only=True)
+async def recent_changes(ctx: Ctx, limit: Count = 10) -> str:
     """Show the last changes with their numbers and diffs, the latest first."""
     from ..undo.summaries import summaries
 

@@ -14,10 +14,10 @@ from .arguments import Ctx
 tools = Features[Files]()
 
 
-@tools.tool(title="Changes", read_only=True)
+@tools.tool(read_only=True)
 async def changes(
     ctx: Ctx,
-    cursor: Annotated[str | None, Field(description="from the call before; without it you get one")] = None,
+    cursor: Annotated[str | None, Field(description="from the last call; without it you get one")] = None,
     path: str | None = None,
     pattern: Annotated[str | None, Field(description="glob, e.g. *.py")] = None,
     wait: Annotated[float, Field(ge=0, le=30, description="seconds to wait for a change")] = 0,

@@ -7,6 +7,7 @@ from pydantic import Field
 from servers.common.sql.features.context import (
     NO_PARAMETERS,
     PARAMETERS,
+    SAME_PARAMETERS,
     Ctx,
     DatabaseArgument,
     Opened,
@@ -19,18 +20,15 @@ from servers.common.sql.query.query import Query
 from shared import Features
 
 from ..database import PostgresDatabase
-from ..dialect import POSTGRES
 
 features = Features[Opened]()
 
 
-@features.tool(title="Explain query", read_only=True)
+@features.tool(read_only=True)
 async def explain_query(
     ctx: Ctx,
-    query: Annotated[str, Field(description=POSTGRES.query)],
-    parameters: Annotated[list[Any] | dict[str, Any], PARAMETERS, Field(description=POSTGRES.parameters)] = (
-        NO_PARAMETERS
-    ),
+    query: str,
+    parameters: Annotated[list[Any] | dict[str, Any], PARAMETERS, SAME_PARAMETERS] = NO_PARAMETERS,
     analyze: Annotated[bool, Field(description="run it, too, and measure; only what reads")] = False,
     database: DatabaseArgument = None,
 ) -> str:
@@ -45,7 +43,7 @@ async def explain_query(
         return format_plan(await source.analyze(asked, limit_answer(ctx, None).bytes))
 
 
-@features.tool(title="Check health", read_only=True)
+@features.tool(read_only=True)
 async def check_health(ctx: Ctx, database: DatabaseArgument = None) -> str:
     """Tell how a database is: connections, locks, old transactions, vacuum, indexes, replication, slow statements."""
     source = ctx.state.databases.get(database)

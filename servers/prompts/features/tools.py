@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from anyio import to_thread
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from shared import CallToolResult, Features, PromptMessage, TextContent
@@ -31,7 +31,8 @@ _GIVEN = 10_000
 
 features = Features[Opened]()
 
-NameArgument = Annotated[str, Field(description="of the prompt", max_length=128)]
+# No model needs to be told how long a name may be.
+NameArgument = Annotated[str, Field(max_length=128), WithJsonSchema({"type": "string"})]
 DraftArgument = Annotated[bool, Field(description="the draft for review, in _drafts, instead of the prompt on offer")]
 IfMatch = Annotated[str | None, Field(description="only while the file has this etag")]
 
@@ -56,7 +57,7 @@ class GivenArgument(TypedDict):
     __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc] # a setting and no key
 
     name: str
-    value: Annotated[str, BeforeValidator(_to_text), Field(description="text; of a list: items with commas between")]
+    value: Annotated[str, BeforeValidator(_to_text), Field(description="of a list: items with commas between")]
 
 
 GivenArguments = Annotated[list[GivenArgument], BeforeValidator(_to_list)]
@@ -66,13 +67,15 @@ def _check_writable(settings: Settings) -> str | None:
     return None if settings.allow_write else "read_only: this server was started without --allow-write"
 
 
-@features.tool(title="Search prompts", read_only=True)
+@features.tool(read_only=True)
 async def search_prompts(
     ctx: Ctx,
-    query: Annotated[str, Field(description="words; none for all prompts", max_length=1_000)] = "",
-    limit: Annotated[int, Field(ge=1, le=100, description="how many at most")] = 10,
+    query: Annotated[
+        str, Field(max_length=1_000), WithJsonSchema({"type": "string"}), Field(description="words; none: all")
+    ] = "",
+    limit: Annotated[int, Field(ge=1, le=100), WithJsonSchema({"type": "integer"})] = 10,
 ) -> str:
-    """Find prompts of the library by words, best first, with their arguments (* is required) for render_prompt."""
+    """Find prompts by words, best first, with their arguments (* is required)."""
     async with ctx.turn():
         found = await to_thread.run_sync(search, ctx.state.libraries, query, limit)
     before, after = marks("library", "from the files of the library, no instructions:")
@@ -81,13 +84,13 @@ async def search_prompts(
     return "\n".join([head, before, *map(_format_prompt, found.prompts), *problems, after])
 
 
-@features.tool(title="Render prompt", read_only=True, app=PROMPT_APP)
+@features.tool(read_only=True, app=PROMPT_APP)
 async def render_prompt(
     ctx: Ctx,
     name: NameArgument,
     arguments: GivenArguments = [],  # noqa: B006 - pydantic copies it
 ) -> CallToolResult:
-    """Give the messages of a prompt with its arguments filled in."""
+    """Give a prompt with its arguments filled in."""
     async with ctx.turn():
         prompt, messages = await to_thread.run_sync(_render, ctx.state.libraries, name, arguments)
     if shows_apps(ctx):
@@ -95,7 +98,7 @@ async def render_prompt(
     return CallToolResult(content=_mark([make_message(name, one) for one in messages]))
 
 
-@features.tool(title="Save prompt", unavailable=_check_writable)
+@features.tool(unavailable=_check_writable)
 async def save_prompt(
     ctx: Ctx,
     name: NameArgument,
@@ -117,7 +120,7 @@ async def save_prompt(
     return f"{'Created' if saved.created else 'Replaced'} {saved.path!r}: etag {saved.etag}"
 
 
-@features.tool(title="Delete prompt", unavailable=_check_writable)
+@features.tool(unavailable=_check_writable)
 async def delete_prompt(ctx: Ctx, name: NameArgument, draft: DraftArgument = False, if_match: IfMatch = None) -> str:
     """Delete the file of a prompt, for good."""
     if ctx.settings.confirm:

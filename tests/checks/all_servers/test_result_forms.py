@@ -68,7 +68,6 @@ def of_databases(update: str, most: int, note: str) -> tuple[tuple[str, Case], .
 
 DATA: dict[str, tuple[tuple[str, Case], ...]] = {
     "everything": (("structured_answer", lambda n: {"city": "x" * n}), ("show_client", lambda n: {})),
-    "filesystem": (("get_file_info", lambda n: {"path": f"{'d' * 200}/{n}"}),),
     "sqlite": of_databases("rowid = 1", 500, "1"),
     "postgres": of_databases("letter = 'q'", 100, "'1'"),
 }

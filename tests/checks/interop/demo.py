@@ -57,17 +57,17 @@ async def _rename(client: Client, folder: Path) -> str:
     cursor = (await _call(client, "changes")).removeprefix("[cursor: ").removesuffix("]")
     found = await _call(client, "search_content", path=".", pattern=OLD, literal=True, output="counts")
     counts = dict(line.rsplit(": ", 1) for line in found.splitlines())
-    files = [{"path": path, "edits": [{"oldText": OLD, "newText": NEW, "count": 0}]} for path in counts]
-    diff = await _call(client, "edit_file", files=files, dryRun=True)
+    edits = [{"path": path, "oldText": OLD, "newText": NEW, "count": 0} for path in counts]
+    diff = await _call(client, "edit_file", edits=edits, dryRun=True)
     lines = len(re.findall(r"^[+][^+]", diff, re.MULTILINE))
-    await _call(client, "edit_file", files=files)
+    await _call(client, "edit_file", edits=edits)
     left = await _call(client, "search_content", path=".", pattern=OLD, literal=True, output="counts")
     if not left.startswith("No matches found") or not compileall.compile_dir(folder, quiet=1):
         raise RuntimeError("the project is not what it was meant to become")
     changed = await _call(client, "changes", cursor=cursor, wait=10)
     if len(changed.splitlines()) < 2:
         raise RuntimeError("nobody was told of the changes")
-    return f"{lines} lines in {len(files)} files changed; every file of the project compiles"
+    return f"{lines} lines in {len(edits)} files changed; every file of the project compiles"
 
 
 async def _call(client: Client, tool: str, **arguments: Any) -> str:

@@ -35,11 +35,13 @@ PARAMETERS = WithJsonSchema({"type": "array", "items": SCALAR})
 """What is told of the parameters of one statement."""
 TableName = Annotated[str, Field(validation_alias=AliasChoices("table_name", "table"))]
 """The name of a table. It was `table` in `import_csv` once, and `table_name` in all else."""
-DatabaseArgument = Annotated[str | None, Field(description="its name, where there are several")]
+DatabaseArgument = str | None
+"""Its name, where there are several. Who gives none then is told the names."""
 NO_PARAMETERS: Any = ()
 """An empty list, which pydantic would copy for each call."""
-MaxRowsArgument = Annotated[int | None, Field(ge=1, description="rows at most")]
-CursorArgument = Annotated[str | None, Field(description="goes on after an answer that was cut; same query")]
+MaxRowsArgument = Annotated[int | None, Field(ge=1)]
+CursorArgument = Annotated[str | None, Field(description="of an answer that was cut; same query")]
+SAME_PARAMETERS = Field(description="as in read_query")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,13 +24,13 @@ def declare(dialect: Dialect) -> Features[Opened]:
     """The tools, in the words of one kind of database."""
     features = Features[Opened]()
 
-    @features.tool(title="List tables", read_only=True)
+    @features.tool(read_only=True)
     @dialect.fill_words
     async def list_tables(
         ctx: Ctx,
-        limit: Annotated[int, Field(ge=1, description="how many at most")] = _TABLES,
-        cursor: Annotated[str | None, Field(description="goes on after an answer that was cut")] = None,
-        search: Annotated[str, Field(description="words in names of tables, columns, or comments")] = "",
+        limit: Annotated[int, Field(ge=1)] = _TABLES,
+        cursor: str | None = None,
+        search: Annotated[str, Field(description="words in names of tables and columns, or in comments")] = "",
         database: DatabaseArgument = None,
     ) -> str:
         """List the tables and views by name, with their kind and{estimating}."""
@@ -40,31 +40,28 @@ def declare(dialect: Dialect) -> Features[Opened]:
         async with turn_to_read(ctx, source):
             return format_tables(await source.list_tables(page))
 
-    @features.tool(title="Describe table", read_only=True)
+    @features.tool(read_only=True)
     @dialect.fill_words
     async def describe_table(
         ctx: Ctx,
-        table_name: Annotated[TableName, Field(description="of a table or view")],
-        sample: Annotated[int, Field(ge=0, le=100, description="how many rows to show, too")] = 0,
+        table_name: TableName,
+        sample: Annotated[int, Field(ge=0, le=100, description="rows to show, too")] = 0,
         statistics: Annotated[bool, Field(description="of each column: nulls, distinct values, min, max")] = False,
         database: DatabaseArgument = None,
     ) -> str:
-        """Tell all about a table: {describing}."""
+        """Tell all about a table or view: {describing}."""
         wanted = TableRequest(table_name, sample, statistics)
         source = ctx.state.databases.get(database)
         async with turn_to_read(ctx, source):
             return format_table(await source.describe_table(wanted, limit_answer(ctx, None)))
 
-    @features.tool(title="Describe database", read_only=True, app=dialect.schema_app)
+    @features.tool(read_only=True, app=dialect.schema_app)
     async def describe_database(
         ctx: Ctx,
-        max_bytes: Annotated[int, Field(ge=2_000, description="how long the answer may be")] = _OVERVIEW,
+        max_bytes: Annotated[int, Field(ge=2_000)] = _OVERVIEW,
         database: DatabaseArgument = None,
     ) -> str:
-        """Tell what is in a database, or in all: tables with columns, then foreign keys, then indexes, while they fit.
-
-        The place to begin.
-        """  # noqa: E501 - clients are told the line as it is
+        """Begin here: tell what is in a database, or in all: tables, columns, foreign keys, indexes, as they fit."""
         return await _describe_databases(ctx, max_bytes, database)
 
     return features

@@ -22,7 +22,17 @@ from ..errors import SqlError
 from ..exports import Export
 from ..query.formats import FormatName
 from ..query.query import Query
-from .context import NO_PARAMETERS, PARAMETERS, Ctx, DatabaseArgument, Opened, job_of, tell_progress, turn_to_read
+from .context import (
+    NO_PARAMETERS,
+    PARAMETERS,
+    SAME_PARAMETERS,
+    Ctx,
+    DatabaseArgument,
+    Opened,
+    job_of,
+    tell_progress,
+    turn_to_read,
+)
 
 _BESIDE = 1_000
 """Bytes of a result for what stands beside its text."""
@@ -34,20 +44,15 @@ def declare(dialect: Dialect) -> Features[Opened]:
     """The tool and the resources, in the words of one kind of database."""
     features = Features[Opened]()
 
-    @features.tool(title="Export", read_only=True, task="optional")
+    @features.tool(read_only=True, task="optional")
     async def export(
         ctx: Ctx,
-        query: Annotated[str, Field(description=dialect.query)],
-        parameters: Annotated[list[Any] | dict[str, Any], PARAMETERS, Field(description=dialect.parameters)] = (
-            NO_PARAMETERS
-        ),
+        query: str,
+        parameters: Annotated[list[Any] | dict[str, Any], PARAMETERS, SAME_PARAMETERS] = NO_PARAMETERS,
         format: FormatName = "csv",
         database: DatabaseArgument = None,
     ) -> list[ResourceLink | TextContent]:
-        """Write all rows of a query to a file, for results too large for an answer. Gives a link to read it by.
-
-        In json and jsonl rows are arrays, as in the answers of read_query.
-        """
+        """Write all rows of a query to a file, for results too large for an answer. Gives a link to read it by."""
         source, job = ctx.state.databases.get(database), job_of(ctx)
         bound = Query(query, source.bind(parameters))
         async with turn_to_read(ctx, source):

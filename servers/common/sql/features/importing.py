@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from shared import Features
 
@@ -20,23 +20,25 @@ def declare(dialect: Dialect) -> Features[Opened]:
     """The tool, in the words of one kind of database. It is there where a database may be changed."""
     features = Features[Opened]()
 
-    @features.tool(title="Import CSV", unavailable=check_writes(dialect), destructive=False, task="optional")
+    @features.tool(unavailable=check_writes(dialect), destructive=False, task="optional")
     @dialect.fill_words
     async def import_csv(
         ctx: Ctx,
-        table_name: Annotated[TableName, Field(description="where the rows go; made where it is not there")],
+        table_name: TableName,
         csv: Annotated[str | None, Field(description="the CSV itself")] = None,
         file: Annotated[
             str | None,
-            Field(description="instead of csv: name of a file in the operator's directory, also .tsv or .xlsx"),
+            Field(description="instead of csv: a file in the operator's directory, also .tsv or .xlsx"),
         ] = None,
-        preview: Annotated[bool, Field(description="say what would be done, and change nothing")] = False,
+        preview: Annotated[bool, Field(description="only say what would be done")] = False,
         types: Annotated[
             list[Annotated[str, Field(pattern="=")]] | None,
             Field(description="NAME=TYPE of columns: text, integer, decimal, date, date dmy, timestamp, boolean"),
         ] = None,
         header: Annotated[
-            bool | int | None, Field(description="whether a row names the columns, or its line")
+            bool | int | None,
+            WithJsonSchema({"type": "integer"}),
+            Field(description="line that names the columns; 0: none does"),
         ] = None,
         delimiter: Annotated[str | None, Field(pattern=r'^[^"\r\n]$')] = None,
         quote: Annotated[str | None, Field(pattern=r"^[^\r\n]?$", description="empty: there are no quotes")] = None,

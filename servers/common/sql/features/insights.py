@@ -33,8 +33,8 @@ async def read_insights(ctx: Ctx) -> str:
     return memo + _ELSEWHERE if ctx.state.memos.has_replicas() else memo
 
 
-@features.tool(title="Append insight", destructive=False)
-async def append_insight(ctx: Ctx, insight: Annotated[str, Field(min_length=1, description="one finding")]) -> str:
+@features.tool(destructive=False)
+async def append_insight(ctx: Ctx, insight: Annotated[str, Field(min_length=1)]) -> str:
     """Keep a finding in the resource memo://insights, for as long as the server runs."""
     if ctx.settings.confirm:
         await ctx.confirm(f"Keep this in {INSIGHTS}?\n{shorten(insight, _SHOWN)}", insight)

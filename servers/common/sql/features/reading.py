@@ -6,7 +6,8 @@ What a query gives is told in both forms: the same arrays of JSON, as data and a
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, with_config
+from pydantic.config import JsonDict
 from typing_extensions import TypedDict
 
 from shared import Data, Features
@@ -20,6 +21,7 @@ from ..texts import NOTE, fence, format_row
 from .context import (
     NO_PARAMETERS,
     PARAMETERS,
+    SAME_PARAMETERS,
     Ctx,
     CursorArgument,
     DatabaseArgument,
@@ -31,7 +33,19 @@ from .context import (
     turn_to_write,
 )
 
+_SCHEMA: JsonDict = {
+    "properties": {
+        "columns": {"type": "array", "items": {"type": "string"}},
+        "rows": {"type": "array", "items": {"type": "array"}},
+        "truncated": {"type": "boolean"},
+        "next_cursor": {"type": ["string", "null"]},
+    },
+    "required": ["columns", "rows", "truncated", "next_cursor"],
+}
+"""What programs go by. All else in a result is left out, since the models of some hosts pay for each word."""
 
+
+@with_config(json_schema_extra=_SCHEMA)
 class QueryResult(TypedDict):
     """Rows of a query."""
 
@@ -66,7 +80,7 @@ def declare_read_query(dialect: Dialect) -> Features[Opened]:
 
     at_once = read_at_once if dialect.reads_at_once else None
 
-    @features.tool(title="Read query", read_only=True, task="optional", app=dialect.result_app, at_once=at_once)
+    @features.tool(read_only=True, task="optional", app=dialect.result_app, at_once=at_once)
     @dialect.fill_words
     async def read_query(
         ctx: Ctx,
@@ -92,14 +106,12 @@ def declare_explain_query(dialect: Dialect) -> Features[Opened]:
     """The tool that tells how a query would be run."""
     features = Features[Opened]()
 
-    @features.tool(title="Explain query", read_only=True)
+    @features.tool(read_only=True)
     @dialect.fill_words
     async def explain_query(
         ctx: Ctx,
-        query: Annotated[str, Field(description=dialect.query)],
-        parameters: Annotated[list[Any] | dict[str, Any], PARAMETERS, Field(description=dialect.parameters)] = (
-            NO_PARAMETERS
-        ),
+        query: str,
+        parameters: Annotated[list[Any] | dict[str, Any], PARAMETERS, SAME_PARAMETERS] = NO_PARAMETERS,
         database: DatabaseArgument = None,
     ) -> str:
         """{explaining}"""

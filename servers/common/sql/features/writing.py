@@ -37,10 +37,12 @@ T = TypeVar("T")
 Act = Callable[[Consent, Job], Awaitable[T | Figures]]
 """Does something with the consent that there is, or gives figures to ask with."""
 _MOST_STATEMENTS = 500
-OneOrSeveral = (
-    Annotated[str, Field(description="one statement, or several with ; between")]
-    | Annotated[list[str], Field(min_length=1, max_length=_MOST_STATEMENTS, description="several")]
-)
+OneOrSeveral = Annotated[
+    str | Annotated[list[str], Field(min_length=1, max_length=_MOST_STATEMENTS)],
+    WithJsonSchema({"type": "string"}),
+    Field(description="one statement, or several with ; between"),
+]
+"""A list is taken as well, and no model has to choose."""
 OfEach = Annotated[
     list[Any] | dict[str, Any],
     WithJsonSchema({"type": "array", "items": {"anyOf": [*SCALAR["anyOf"], {"type": "array", "items": SCALAR}]}}),
@@ -63,25 +65,25 @@ def declare(dialect: Dialect) -> Features[Opened]:
 
     check_writable = check_writes(dialect)
 
-    @features.tool(title="Write query", unavailable=check_writable, task="optional")
+    @features.tool(unavailable=check_writable, task="optional")
     async def write_query(
         ctx: Ctx,
         query: OneOrSeveral,
         parameters: OfEach = NO_PARAMETERS,
-        dry_run: Annotated[bool, Field(description="show what would change, and change nothing")] = False,
-        max_rows: Annotated[int | None, Field(ge=1, description="rows at most, of SELECT and RETURNING")] = None,
+        dry_run: Annotated[bool, Field(description="only show what would change")] = False,
+        max_rows: Annotated[int | None, Field(ge=1, description="of SELECT and RETURNING")] = None,
         database: DatabaseArgument = None,
     ) -> Data[WriteResult]:
         """Run statements that change data or the schema, in one transaction: all is committed, or nothing."""
         return await _write_query(ctx, ctx.state.databases.get(database), query, parameters, dry_run, max_rows)
 
-    @features.tool(title="Create table", unavailable=check_writable, destructive=False)
+    @features.tool(unavailable=check_writable, destructive=False)
     async def create_table(
         ctx: Ctx,
-        query: Annotated[str, Field(description="one CREATE TABLE statement")],
+        query: str,
         database: DatabaseArgument = None,
     ) -> str:
-        """Make a table with CREATE TABLE, and do nothing else; write_query makes all the rest of a schema."""
+        """Make a table by one CREATE TABLE statement; write_query makes all the rest of a schema."""
         source = ctx.state.databases.get(database)
         done = await execute_statements(ctx, source, [Statement(query)], only_tables=True)
         return done.text

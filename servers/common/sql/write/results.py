@@ -6,6 +6,8 @@ What is so of most statements is said only where it is not: the schema stays, no
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, NotRequired
 
+from pydantic import with_config
+from pydantic.config import JsonDict
 from pydantic_core import to_json
 from typing_extensions import TypedDict
 
@@ -96,6 +98,20 @@ class TableResult(TypedDict):
     note: NotRequired[str]
 
 
+_STATEMENT: JsonDict = {"type": "object", "properties": {"affected": {"type": "integer"}}}
+_CHANGE: JsonDict = {"type": "object", "properties": {"table": {"type": "string"}}}
+_SCHEMA: JsonDict = {
+    "properties": {
+        "committed": {"type": "boolean"},
+        "statements": {"type": "array", "items": _STATEMENT},
+        "changes": {"type": "array", "items": _CHANGE},
+    },
+    "required": ["committed", "statements"],
+}
+"""What programs go by."""
+
+
+@with_config(json_schema_extra=_SCHEMA)
 class WriteResult(TypedDict):
     """What the statements of one call did."""
 

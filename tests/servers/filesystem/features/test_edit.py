@@ -89,24 +89,41 @@ async def test_the_answer_says_what_was_tolerated(tmp_path: Path) -> None:
 async def test_several_files_are_edited_or_none(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).write_text(f"{name}{name}\n")
-    files = [{"path": name, "edits": edits(name, "x", count=2)} for name in "ab"]
+    wanted = [*edits("a", "x", count=2), *edits("b", "x", count=2, path="b")]
     async with inside(tmp_path, "--allow-write") as peer:
-        assert (await peer.error("edit_file", files=[*files, {**files[0], "path": "c"}])).startswith("not_found: c: ")
+        error = await peer.error("edit_file", path="a", edits=[*wanted, *edits("c", "x", path="c")])
+        assert error.startswith("not_found: c: ")
         assert [(tmp_path / name).read_text() for name in "ab"] == ["aa\n", "bb\n"]
-        text = await peer.text("edit_file", files=files)
+        text = await peer.text("edit_file", path="a", edits=wanted)
     assert re.findall(r"^(\w: .* bytes|[-+]\w.*)", text, re.MULTILINE) == [
         *("a: 3 bytes", "-aa", "+xx"),
         *("b: 3 bytes", "-bb", "+xx"),
     ]
 
 
-async def test_an_edit_is_of_one_file_or_of_several(tmp_path: Path) -> None:
+async def test_it_takes_edits_or_a_patch(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a")
     one = {"path": "a", "edits": edits("a", "b")}
     async with inside(tmp_path, "--allow-write") as peer:
-        for arguments in ({}, {"path": "a"}, {**one, "files": [one]}):
-            assert "give either path and edits, or files" in await peer.error("edit_file", **arguments)
+        for arguments in ({}, {"path": "a"}, {**one, "patch": "x"}, {"patch": "x", "if_match": "x"}):
+            assert "give either path and edits, or patch alone" in await peer.error("edit_file", **arguments)
     assert (tmp_path / "a").read_text() == "a"
+
+
+async def test_every_edit_and_etag_is_of_a_file(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_text("a")
+    of_b = edits("a", "x", path="b")
+    async with inside(tmp_path, "--allow-write") as peer:
+        error = await peer.error("edit_file", edits=[*of_b, *edits("a", "x")])
+        assert error == "bad_edit: edit 2 is of no file. Give path."
+        error = await peer.error("edit_file", path="a", edits=of_b, if_match="x")
+        assert error.startswith("bad_edit: a: if_match is of the file at path, and no edit is")
+        error = await peer.error("edit_file", path="a", edits=[*of_b, *edits("a", "x")], if_match="x")
+        assert error.startswith("changed: a: ")
+        many = [one for number in range(101) for one in edits("a", "x", path=str(number))]
+        assert "are of more than 100 files" in await peer.error("edit_file", edits=many)
+    assert [(tmp_path / name).read_text() for name in "ab"] == ["a", "a"]
 
 
 async def test_a_dry_run_changes_nothing_and_tells_the_etag_of_what_it_saw(tmp_path: Path) -> None:

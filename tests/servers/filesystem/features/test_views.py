@@ -115,9 +115,9 @@ async def test_edits_of_several_files_are_one_diff_and_a_long_one_is_cut(tmp_pat
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("one\n")
     (tmp_path / "long.txt").write_text("one\n" * 10_000)
-    files = [{"path": name, "edits": EDITS} for name in ("a.txt", "b.txt")]
+    edits = [{**EDITS[0], "path": name} for name in ("a.txt", "b.txt")]
     async with shown(app, "--allow-write", tmp_path) as (host, _):
-        view = await view_of(host, "edit_file", files=files, dryRun=True)
+        view = await view_of(host, "edit_file", edits=edits, dryRun=True)
         long = await view_of(host, "edit_file", path="long.txt", edits=[{**EDITS[0], "count": 0}], dryRun=True)
     assert (view["diff"].count("+<b>two</b>"), "path" in view) == (2, False)
     assert (long["more"], size_of(long) <= MAX_VIEW) == (True, True)
