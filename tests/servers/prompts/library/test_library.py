@@ -9,6 +9,7 @@ from servers.prompts.library.folder import Folder
 from servers.prompts.library.libraries import Libraries
 from servers.prompts.library.library import Cache
 from servers.prompts.library.snapshot import Changed
+from tests.privileges import modes_enforced
 from tests.servers.prompts.folders import SIMPLE, front, library, texts, write
 
 SKILL = "---\nname: pdf\ndescription: Handles PDF.\nlicense: MIT\n---\n# PDF\n\nRun ${{ x }} with $1, then {{ y }}."
@@ -159,11 +160,12 @@ def test_a_folder_that_is_gone_keeps_what_it_had(tmp_path: Path) -> None:
     assert found.problems() == []
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything: run pytest as another user")
 def test_a_file_that_can_not_be_read_is_reported(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": SIMPLE})
     (tmp_path / "a.md").chmod(0)
-    assert [str(one) for one in library(tmp_path, {"b.md": SIMPLE}).problems()] == ["a.md: it can't be read"]
+    with modes_enforced():
+        problems = library(tmp_path, {"b.md": SIMPLE}).problems()
+    assert [str(problem) for problem in problems] == ["a.md: it can't be read"]
 
 
 def test_no_more_is_read_than_a_library_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
