@@ -8,6 +8,7 @@ from tests.checks.conformance.legs import LEGS, Leg, read_outcome
 WHY = [
     (Leg("tried", (), 2), ["SUCCESS", "SKIPPED"], []),
     (Leg("tried", (), 3), ["SUCCESS", "WARNING"], ["2 scenarios were run, not 3", "1 warnings"]),
+    (Leg("tried", (), 1, scored=0), ["FAILURE"], ["['s0'] did not pass", "None of 0 scored scenarios are fine"]),
     (Leg("on", (), 2, way="chained", excluded={"s1": "it is no message"}), ["SUCCESS", "FAILURE"], []),
     (Leg("on", (), 1, way="chained"), ["FAILURE"], ["['s0'] did not pass, where [] can't"]),
     (Leg("tried", (), 1, "client"), ["SUCCESS"], ["the client did not come to its end in s0"]),
