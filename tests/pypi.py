@@ -11,6 +11,7 @@ from tests.npm import Unavailable
 
 ROOT = Path(__file__).resolve().parents[1]
 INSTALL_SECONDS = 300
+INSTALLERS = ROOT / "tests/checks/bundle/requirements-installers.txt"
 
 
 def pinned(file: Path) -> dict[str, str]:
@@ -30,12 +31,19 @@ def require(name: str, file: Path) -> Path:
         if not built.exists() or built.read_text() != file.read_text():
             venv = [sys.executable, "-m", "venv", "--clear", "--without-pip"]
             _run([*venv, str(folder)], f"an environment for {name}")
-            pip = [sys.executable, "-m", "pip", "--python", str(python), "install"]
-            # The file pins all of them, and Python compiles what it imports: half of the work.
-            pip += ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile"]
-            _run([*pip, "-r", str(file)], f"the packages of {file.name}")
+            # The file pins all of them, and Python compiles what it imports.
+            command = [*_install(python, by_uv=file != INSTALLERS), "--quiet", "--no-deps", "-r", str(file)]
+            _run(command, f"the packages of {file.name}")
             shutil.copyfile(file, built)
     return python
+
+
+def _install(python: Path, *, by_uv: bool) -> list[str]:
+    """The command that installs packages for `python`. uv does it in a tenth of the time, once it is there."""
+    if by_uv:
+        return [str(require("installers", INSTALLERS).with_name("uv")), "pip", "install", "--python", str(python)]
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install"]
+    return [*pip, "--disable-pip-version-check", "--no-compile"]
 
 
 def _run(command: list[str], what: str) -> None:
@@ -44,5 +52,5 @@ def _run(command: list[str], what: str) -> None:
     except subprocess.TimeoutExpired:
         raise Unavailable(f"{what}: not installed within {INSTALL_SECONDS} seconds") from None
     if done.returncode:
-        errors = (line for line in done.stderr.splitlines() if line.startswith("ERROR"))
+        errors = (line for line in done.stderr.splitlines() if line.startswith(("ERROR", "error")))
         raise Unavailable(f"{what} could not be installed: {next(errors, f'exit code {done.returncode}')[:300]}")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import pypi
+from tests.checks.bundle.programs import UNCOMPILED
 from tests.checks.readme_commands import CHECKOUT, TOOK, Newcomer, Step, steps_of
 from tests.documents import PAGES
 
@@ -37,7 +38,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The only folder on the PATH."""
     folder = tmp_path_factory.mktemp("bin")
     found = {name: shutil.which(name) for name in DEBIAN}
-    installers = pypi.require("installers", ROOT / "tests/checks/bundle/requirements-installers.txt").parent
+    installers = pypi.require("installers", pypi.INSTALLERS).parent
     found |= {name: str(installers / name) for name in ("pipx", "uv", "uvx")}
     for name, path in found.items():
         assert path is not None, f"there is no {name}"
@@ -55,7 +56,7 @@ def newcomer(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Newcom
     home = tmp_path_factory.mktemp("home") / "me"
     copy_checkout(home / CHECKOUT)
     reaching = {name: value for name, value in os.environ.items() if name.upper().startswith(REGISTRIES)}
-    newcomer = Newcomer(home, {**reaching, "PATH": str(programs)})
+    newcomer = Newcomer(home, {**reaching, **UNCOMPILED, "PATH": str(programs)})
     newcomer.follow(beginning())
     return newcomer
 

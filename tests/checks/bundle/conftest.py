@@ -21,7 +21,7 @@ Needed = TypeVar("Needed")
 @pytest.fixture(scope="session")
 def installers() -> Path:
     """The folder of uv, uvx and pipx."""
-    return _available(lambda: pypi.require("installers", HERE / "requirements-installers.txt").parent)
+    return _available(lambda: pypi.require("installers", pypi.INSTALLERS).parent)
 
 
 @pytest.fixture(scope="session")

@@ -11,12 +11,15 @@ INSTALLING = 600  # seconds
 # How a machine reaches packages is no matter of its users.
 REACHING = ("PIP_", "UV_", "SSL_CERT_", "REQUESTS_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
+UNCOMPILED = {"PIP_NO_COMPILE": "0"}
+"""Has pip compile nothing, which Python does when it imports: of an option that begins with "no", 0 is the yes."""
+
 
 def fresh(home: Path, *folders: Path) -> dict[str, str]:
     """The environment of a user who has nothing yet: an empty home directory, and a bare PATH with these folders."""
     path = os.pathsep.join([*map(str, folders), "/usr/bin", "/bin"])
     reaching = {name: value for name, value in os.environ.items() if name.upper().startswith(REACHING)}
-    return {**reaching, "HOME": str(home), "PATH": path}
+    return {**reaching, **UNCOMPILED, "HOME": str(home), "PATH": path}
 
 
 def run(command: list[str], folder: Path, env: Mapping[str, str] = BARE) -> str:

@@ -1,4 +1,4 @@
-"""The wheel: what it holds, and what it is like to install it from the file, with pip and uvx."""
+"""The wheel: what it holds, and what it is like to install it from the file, with uv and uvx."""
 
 import json
 import sys
@@ -38,11 +38,12 @@ def arguments(entry: Entry, folder: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the programs of a fresh environment, in which pip has installed everything."""
+def installed(wheel: Path, installers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the programs of a fresh environment, in which uv has installed everything."""
     folder = tmp_path_factory.mktemp("environment")
-    run([sys.executable, "-m", "venv", str(folder)], folder)
-    run([str(folder / "bin" / "pip"), "install", "--quiet", "--no-compile", f"{wheel}[all]"], folder)
+    run([sys.executable, "-m", "venv", "--without-pip", str(folder)], folder)
+    uv = [str(installers / "uv"), "pip", "install", "--quiet", "--python", str(folder / "bin" / "python")]
+    run([*uv, f"{wheel}[all]"], folder)
     return folder / "bin"
 
 
@@ -69,18 +70,18 @@ def test_the_source_distribution_holds_no_installed_packages(built: Path) -> Non
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-def test_with_pip_each_program_says_its_version(entry: Entry, installed: Path, tmp_path: Path) -> None:
+def test_with_uv_each_program_says_its_version(entry: Entry, installed: Path, tmp_path: Path) -> None:
     assert run([str(installed / str(entry.script)), "--version"], tmp_path) == f"{entry.name} {entry.version}\n"
 
 
-async def test_with_pip_a_server_answers(installed: Path, tmp_path: Path) -> None:
+async def test_with_uv_a_server_answers(installed: Path, tmp_path: Path) -> None:
     async with Wire([str(installed / "mcp-bundle-prompts")], cwd=tmp_path, env=BARE) as server:
         assert (await server.initialize())["serverInfo"]["name"] == "prompts"
         answer = await server.request("prompts/list")
     assert len(answer["result"]["prompts"]) == len(load_catalog().entry("prompts").prompts)
 
 
-def test_with_pip_the_exports_are_those_of_the_checkout(installed: Path, tmp_path: Path) -> None:
+def test_with_uv_the_exports_are_those_of_the_checkout(installed: Path, tmp_path: Path) -> None:
     assert export(["--output", str(tmp_path / "checkout")]) == 0
     run([str(installed / "mcp-server-bundle"), "export", "--output", "wheel"], tmp_path)
     ours = [path for path in (tmp_path / "checkout").rglob("*") if path.is_file()]
