@@ -37,7 +37,7 @@ __all__ = [
     "short_folder",
 ]
 
-PATIENCE = 30.0
+PATIENCE = 90.0
 SUPERUSER = "postgres"
 STILL_THERE = "shared memory block"
 """What it says where processes of one that was killed have not all ended."""

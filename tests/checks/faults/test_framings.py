@@ -11,7 +11,7 @@ from shared.client.connect import connect_stdio
 from tests.raw import FILES, ROOT, Json, Raw, WithHeaders, request, with_length
 from tests.wire import PATIENCE
 
-ROUNDS = 20_000
+ROUNDS = 8_000
 MIB = 1 << 20
 LIMIT = 2_000
 """Bytes of a message that is taken."""
@@ -67,7 +67,7 @@ def test_no_noise_brings_a_server_down(kind: type[Raw], tmp_path: Path) -> None:
         for number in range(ROUNDS):
             server.send(request(number, "ping"))
             assert server.answer(number) == pong(number)
-            if number == ROUNDS // 5:
+            if number == ROUNDS // 2:
                 before = server.memory()
             server.send_bytes(noise.next() + enough)
         server.send(request("last", "ping"))

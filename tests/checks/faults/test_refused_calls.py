@@ -29,7 +29,7 @@ ALLOWED = 32 * 1_048_576
 SLOW_SERVER = ["tests.slow_server", "--max-seconds", "0.05"]
 PAD = {"pad": BIG}
 
-COUNT = 24
+COUNT = 16
 """How often each call is sent: twelve leaks of three megabytes are over the limit already."""
 
 

@@ -7,6 +7,8 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -31,31 +33,51 @@ WRITER = f"""
 def told(done):
     print(done, flush=True)
 
-for one, other in itertools.cycle(["ab", "cd", "ef"]):
-    told(write_file(files, at("file"), one * {SIZE}))
-    told(edit_files(files, [FileEdits(at("file"), [Edit(one * {SIZE}, other * {SIZE})])]))
-    told(write_file(files, at("file"), other * {SIZE // 2}, "append"))
-    told(write_file(files, at("file"), "x"))
+def work(_):
+    for one, other in itertools.cycle(["ab", "cd", "ef"]):
+        told(write_file(files, at("file"), one * {SIZE}))
+        told(edit_files(files, [FileEdits(at("file"), [Edit(one * {SIZE}, other * {SIZE})])]))
+        told(write_file(files, at("file"), other * {SIZE // 2}, "append"))
+        told(write_file(files, at("file"), "x"))
+"""
+FORKING = """
+for line in sys.stdin:
+    if (child := os.fork()) == 0:
+        print(os.getpid(), flush=True)
+        work(line.strip())
+    os.waitpid(child, 0)
+    print("\\nover", flush=True)
 """
 WHOLE = {letter * SIZE for letter in "abcdef"} | {letter * (SIZE + SIZE // 2) for letter in "bdf"} | {"x"}
 
 
-def kill_while_writing(folder: Path, acts: int) -> None:
-    command = [sys.executable, "-c", SETUP + WRITER, str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        for _ in range(acts):
-            assert process.stdout.readline()
-        process.send_signal(signal.SIGKILL)
-        process.stdout.read()
+@contextmanager
+def killed_writers(script: str, folder: Path) -> Iterator[Callable[[str, int], list[str]]]:
+    """What has a process do the `work` of `script`, given a word, and kills it when it has written so many lines; all
+    its whole lines. Each of these processes is forked from one that has imported everything."""
+    command = [sys.executable, "-c", script + FORKING, str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdin is not None
+        assert parent.stdout is not None
+
+        def kill_one(word: str, acts: int) -> list[str]:
+            print(word, file=parent.stdin, flush=True)
+            pid = int(parent.stdout.readline())
+            done = [parent.stdout.readline() for _ in range(acts)]
+            os.kill(pid, signal.SIGKILL)
+            # The last one is what was cut off, or empty.
+            return [*done, *iter(parent.stdout.readline, "over\n")][:-1]
+
+        yield kill_one
 
 
 @pytest.mark.timeout(1_800)
 def test_a_killed_writer_leaves_a_whole_file(tmp_path: Path) -> None:
     chance = random.Random(ROUNDS)
-    for _ in range(ROUNDS):
-        kill_while_writing(tmp_path, chance.randint(1, 9))
-        assert (tmp_path / "file").read_text() in WHOLE
+    with killed_writers(SETUP + WRITER, tmp_path) as kill_one:
+        for _ in range(ROUNDS):
+            kill_one("", chance.randint(1, 9))
+            assert (tmp_path / "file").read_text() in WHOLE
     leftovers = [path.name for path in tmp_path.iterdir() if path.name != "file"]
     assert not [name for name in leftovers if not (name.startswith(".mcp-") and name.endswith(".tmp"))]
 

@@ -126,7 +126,7 @@ ACTS: list[tuple[str, dict[str, object]]] = [
 """What is done at paths that lead outside every other moment."""
 OUTSIDE = ("secret", "only there", "never named")
 """Files there: one with the name of ours, one that is asked for, and one that is not."""
-SECONDS = 30.0
+SECONDS = 10.0
 
 
 async def test_f19_no_byte_passes_while_a_directory_and_a_link_are_swapped(root: Path, outside: Path) -> None:

@@ -159,8 +159,9 @@ async def process(*options: str) -> AsyncIterator[Served]:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("count", "idle_seconds"), [(200, 0.5), (4_000, 6)])
-async def test_sessions_that_are_never_ended(count: int, idle_seconds: float) -> None:
+async def test_sessions_that_are_never_ended() -> None:
+    # None may end while it is used, on a machine with much to do.
+    count, idle_seconds = 1_000, 6
     async with process("--idle-seconds", str(idle_seconds), "--max-sessions", str(2 * count)) as server:
         await use(server.port, 2)
         descriptors = await server.settled(4 * idle_seconds + PATIENCE)
@@ -196,7 +197,7 @@ async def opened(port: int) -> tuple[bytes, asyncio.StreamWriter]:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("count", [200, 10_000])
+@pytest.mark.parametrize("count", [200, 3_000])
 async def test_streams_that_never_post_take_little_memory(count: int) -> None:
     async with process("--max-sessions", str(count)) as server:
         start, writers = server.memory(), list[asyncio.StreamWriter]()
@@ -242,7 +243,7 @@ async def said(site: Site, headers: Json, id: int, text: str) -> list[str]:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("count", [200, 10_000])
+@pytest.mark.parametrize("count", [200, 1_000])
 @pytest.mark.parametrize("principals", [("one", "two"), ("one", "one")])
 async def test_the_same_ids_never_cross(count: int, principals: tuple[str, str]) -> None:
     async with served(repeating(), tokens=("one", "two"), patience=800) as site:

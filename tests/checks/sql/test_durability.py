@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import signal
 import socket
 import sqlite3
 import subprocess
@@ -16,7 +15,7 @@ import anyio
 import httpx
 import pytest
 
-from tests.checks.faults.test_writing import own_mounts
+from tests.checks.faults.test_writing import killed_writers, own_mounts
 from tests.raw import Raw, call
 from tests.servers.crowds import client_at, result_of
 from tests.servers.sqlite.serving import served
@@ -31,7 +30,7 @@ ENDLESS = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELEC
 # Killed
 
 SETUP = """
-import asyncio, contextlib, itertools, json, sys
+import asyncio, contextlib, itertools, json, os, sys
 from functools import partial
 from pathlib import Path
 from servers.common.sql.errors import SqlError
@@ -58,9 +57,9 @@ async def back(database):
     return await database.read(partial(back_up, folder / "files", "data"))
 """
 WRITER = f"""
-async def main():
+async def write_batches(first):
     async with opened(folder / "data.db") as database:
-        for batch in itertools.count(int(sys.argv[2]), 2):
+        for batch in itertools.count(first, 2):
             half = {BATCH // 2}
             await execute(database, inserting(batch, half), "UPDATE counter SET n = n + 1", inserting(batch, half))
             print(batch, flush=True)
@@ -68,19 +67,9 @@ async def main():
             print(batch + 1, flush=True)
             await back(database)
 
-asyncio.run(main())
+def work(first):
+    asyncio.run(write_batches(int(first)))
 """
-
-
-def kill_while_writing(folder: Path, first: int, acts: int) -> set[int]:
-    """The batches that were acknowledged."""
-    command = [sys.executable, "-c", SETUP + WRITER, str(folder), str(first)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        done = [process.stdout.readline() for _ in range(acts)]
-        process.send_signal(signal.SIGKILL)
-        done += process.stdout.readlines()
-    return {int(line) for line in done}
 
 
 def batches(path: Path) -> set[int]:
@@ -100,10 +89,12 @@ def test_a_killed_writer_leaves_whole_transactions_and_whole_backups(tmp_path: P
     with database(tmp_path, mode):
         (tmp_path / "files").mkdir()
     chance, said = random.Random(50), set[int]()
-    for number in range(50):
-        said |= kill_while_writing(tmp_path, number * 1_000, chance.randint(1, 6))
-        found = batches(tmp_path / "data.db")
-        assert said <= found
+    with killed_writers(SETUP + WRITER, tmp_path) as kill_one:
+        for number in range(50):
+            # The numbers of the batches that were acknowledged.
+            said |= {int(line) for line in kill_one(str(number * 1_000), chance.randint(1, 6))}
+            found = batches(tmp_path / "data.db")
+            assert said <= found
     for copy in (tmp_path / "files").glob("*.db"):
         assert batches(copy) <= found
     left = {path.name.rpartition(".")[2] for path in (tmp_path / "files").iterdir()}

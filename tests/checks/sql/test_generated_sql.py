@@ -19,7 +19,7 @@ LATE = 0.5
 
 
 @pytest.mark.timeout(1_800)
-@pytest.mark.parametrize(("seed", "statements"), [(0, 150), *((seed, 500) for seed in range(1, 41))])
+@pytest.mark.parametrize(("seed", "statements"), [(0, 150), *((seed, 500) for seed in range(1, 21))])
 async def test_generated_sql_changes_nothing_and_is_answered_in_time(
     seed: int, statements: int, tmp_path: Path
 ) -> None:
@@ -32,10 +32,11 @@ async def test_generated_sql_changes_nothing_and_is_answered_in_time(
         await wire.initialize()
         for _ in range(statements):
             query = grammar.statement()
-            first, second = [await _ask_in_time(wire, query) for _ in range(2)]
-            # What took nearly all its time once may be stopped another time.
-            assert first == second or "timeout" in (first, second) or _is_program(first), query
-            answered += isinstance(first, dict)
+            answer = await _ask_in_time(wire, query)
+            if answer != "timeout":
+                # What took nearly all its time once may be stopped another time.
+                assert await _ask_in_time(wire, query) in (answer, "timeout") or _is_program(answer), query
+            answered += isinstance(answer, dict)
         assert "result" in await wire.request("ping")
     async with Wire([sys.executable, "-m", "servers.sqlite", str(database)]) as wire:
         await wire.initialize()

@@ -65,7 +65,7 @@ async def run(path: Path, queries: list[str]) -> None:
 
 
 @pytest.mark.timeout(1_800)
-@settings(database=None, max_examples=500)
+@settings(database=None, max_examples=200)
 @given(queries=st.lists(statements, min_size=1, max_size=8))
 def test_a_dry_run_says_what_is_done(queries: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     asyncio.run(run(tmp_path_factory.mktemp("model") / "data.db", queries))
