@@ -28,9 +28,12 @@ def export_commands(root: Path, names: Sequence[str] | None, target: Path, host:
         except PromptError as error:
             failures += 1
             report_failure(root, library.path(name), error)
-    folder = open_target(target) if not failures else None
-    if folder is None:
+    if failures:
+        whole = format_count(failures + len(commands), "prompt")
+        others = ": name the others, and they are" if commands else ""
+        say(f"nothing is written: of {whole}, {failures:,} can't be a command of {host.title}{others}")
         return 1
+    folder = open_target(target)
     there = {path: found for path in commands if (found := _read(folder, path)) is not None}
     differing = [path for path, found in there.items() if found != commands[path].data]
     if differing and not force:

@@ -1,17 +1,19 @@
 """A prompt as the command of a host.
 
-The text is what the prompt says where the host's own placeholders are given for its arguments. Whether that command
-says the same is then tried: both are rendered with the same words. So a template that does more with an argument than
-to write it, or a text in which the host would see a placeholder that is none, is refused and never written wrongly.
+The text is what the prompt says where the host's own placeholders are given for its arguments. A host has no
+conditions: an optional argument with which a template does more than to write it keeps its default, which is named
+as a loss, and a required one is refused. Whether the command says the same is then tried: both are rendered with the
+same words. So a text in which the host would see a placeholder of its own is refused, and never written wrongly.
 """
 
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from servers.prompts.arguments import parse_value
+from servers.prompts.arguments import format_names, parse_value
 from servers.prompts.errors import PromptError
 from servers.prompts.format.commands import parse_command, parse_toml_command
 from servers.prompts.format.definitions import Argument, Prompt, Syntax
@@ -33,6 +35,12 @@ _LIVE: dict[Syntax, re.Pattern[str]] = {
 _FIRST_LINE = 2
 """Of front matter, in its file."""
 _MOST_CODEX_WORDS = 9
+_TESTED = ("string", "enum", "file", "url")
+_WRITTEN = (*_TESTED, "number")
+"""Types of arguments that are written as they are typed; a number is false where it is 0."""
+_AS_SKILL = "Export it as a skill: without --as."
+_MOST_SHOWN = 80
+"""Characters of a line in an error."""
 
 Place = Callable[[int, Argument], str]
 """The placeholder for an argument that has this number, from 0."""
@@ -106,17 +114,21 @@ def write_command(rendering: Rendering, data: bytes, host: Host) -> Command:
     prompt = rendering.prompt
     if prompt.syntax == host.syntax:
         return Command(data, ())
-    places = _choose_places(prompt, host)
-    text = _render(rendering, places)
+    chosen = _choose_arguments(rendering, host)
+    places = _choose_places(prompt, chosen, host)
+    fixed = {argument.name: parse_value(argument, "") for argument in prompt.arguments if argument not in chosen}
+    text = _render(rendering, fixed | places)
     front, losses = _choose_front(prompt, data, host)
     losses += _find_replaced(text, prompt.syntax, host)
-    if host.named is not None and host.syntax == "claude" and not prompt.words and _ALL not in places and places:
+    if host.syntax == "claude" and not prompt.words and places and host.all not in places.values():
         front += write_yaml({"arguments": list(places)})
     written = _write(prompt, host, front, text, data)
     command = parse_toml_command(written, prompt.name) if host.syntax == "gemini" else _parse(written, prompt, host)
-    theirs = Rendering(command, _read_nothing)
-    _require_same(rendering, theirs, host)
-    return Command(written, (*losses, *_find_unsaid(rendering, theirs)))
+    trial = _Trial(rendering, Rendering(command, _read_nothing), chosen, fixed)
+    trial.require_same(host)
+    if fixed:
+        losses += (f"the optional argument{'s' * (len(fixed) > 1)} {', '.join(map(repr, fixed))}",)
+    return Command(written, (*losses, *trial.find_losses()))
 
 
 def _read_nothing(path: str, most: int) -> bytes:
@@ -127,19 +139,49 @@ def _parse(written: bytes, prompt: Prompt, host: Host) -> Prompt:
     return parse_command(parse_document(written), prompt.name, host.syntax)
 
 
-def _choose_places(prompt: Prompt, host: Host) -> dict[str, str]:
+def _choose_arguments(rendering: Rendering, host: Host) -> tuple[Argument, ...]:
+    """The arguments that the command takes; the others keep their defaults. Raises PromptError."""
+    prompt = rendering.prompt
+    if prompt.syntax != "jinja":
+        return prompt.arguments
+    used, judged = set[str](), dict[str, int | None]()
+    by_name = {argument.name: argument for argument in prompt.arguments}
+    for use in filter(lambda use: use.name in by_name, rendering.uses()):
+        argument = by_name[use.name]
+        used.add(use.name)
+        if use.how == "written":
+            is_plain = argument.type in _WRITTEN
+        else:
+            # What is required is never empty.
+            is_plain = use.how == "tested" and argument.required and argument.type in _TESTED
+        if not is_plain:
+            judged.setdefault(use.name, use.line)
+    for argument in prompt.arguments:
+        if argument.required and argument.name in judged:
+            reason = f"it does more with {argument.name!r} than to write it, which no command of {host.title} can"
+            suggestion = f"Give {argument.name!r} a default, or export it as a skill: without --as."
+            raise PromptError("bad_prompt", reason, suggestion, judged[argument.name])
+    chosen = tuple(argument for argument in prompt.arguments if argument.name in used - judged.keys())
+    if _has_places(chosen, host):
+        return chosen
+    return tuple(argument for argument in chosen if argument.required)
+
+
+def _has_places(arguments: Sequence[Argument], host: Host) -> bool:
+    return host.word is not None or len(arguments) <= (host.all is not None)
+
+
+def _choose_places(prompt: Prompt, arguments: Sequence[Argument], host: Host) -> dict[str, str]:
     """The host's placeholder for each argument. Raises PromptError."""
-    arguments = prompt.arguments
-    if (
-        len(arguments) == 1
-        and host.all is not None
-        and (arguments[0].name == _ALL or host.word is host.named is None)
-    ):
+    if not _has_places(arguments, host):
+        most = "no arguments" if host.all is None else f"one argument, {host.all}"
+        reason = f"commands of {host.title} take {most}, and it needs {format_names(arguments)}"
+        raise PromptError("bad_prompt", reason, _AS_SKILL)
+    # One argument of ours is a whole text, and what has a name or a number would be its first word.
+    is_text = prompt.syntax == "jinja" and host.named is not host.word
+    if len(arguments) == 1 and host.all and (arguments[0].name == _ALL or host.word is None or is_text):
         return {arguments[0].name: host.all}
     place = (host.word if prompt.words and not prompt.declared else host.named) or host.word
-    if arguments and place is None:
-        names = ", ".join(argument.name for argument in arguments)
-        raise PromptError("bad_prompt", f"commands of {host.title} can't take its arguments apart: {names}")
     ordered = prompt.words or tuple(argument.name for argument in arguments)
     known = {argument.name: argument for argument in arguments}
     return {name: place(number, known[name]) for number, name in enumerate(ordered)} if place else {}
@@ -149,7 +191,8 @@ def _render(rendering: Rendering, values: Mapping[str, Any]) -> str:
     """The one text that a prompt is. Raises PromptError where it has something else."""
     messages = rendering.render(values)
     if len(messages) != 1 or not isinstance(messages[0].content, Text):
-        raise PromptError("bad_prompt", "a command is one text, and it has several messages, or files in them")
+        reason = "a command is one text, and it has several messages, or files in them"
+        raise PromptError("bad_prompt", reason, _AS_SKILL)
     return messages[0].content.text
 
 
@@ -161,7 +204,7 @@ def _find_replaced(text: str, syntax: Syntax, host: Host) -> tuple[str, ...]:
         return ()
     if theirs is not None and (match := theirs.search(text)) is not None:
         reason = f"{host.title} would put the output of a program, or a file, in place of {match[0][:100]!r}"
-        raise PromptError("bad_prompt", reason, "Export it as a skill: without --as.")
+        raise PromptError("bad_prompt", reason, _AS_SKILL)
     match = ours.search(text) if ours is not None else None
     return () if match is None else (f"what its host puts in place of {escape(match[0][:100])}",)
 
@@ -215,27 +258,57 @@ def _write(prompt: Prompt, host: Host, front: str, text: str, data: bytes) -> by
     return f"{f'---{chr(10)}{front}---{chr(10)}' if front else ''}{before}{text}{after}".encode()
 
 
-def _require_same(ours: Rendering, theirs: Rendering, host: Host) -> None:
-    """Raises PromptError where a command says something else than the prompt for the same words."""
-    names = ours.prompt.words or tuple(argument.name for argument in ours.prompt.arguments)
-    arguments = theirs.prompt.words or tuple(argument.name for argument in theirs.prompt.arguments)
-    for probe in ("word{}", "{}-other"):
-        words = [probe.format(number) for number in range(len(names))]
-        said = _render(ours, dict(zip(names, words, strict=True)))
-        same = len(arguments) == len(names) and said == _render(theirs, dict(zip(arguments, words, strict=True)))
-        if not same:
-            reason = f"as a command of {host.title} it would say something else"
-            raise PromptError("bad_prompt", reason, "Export it as a skill: without --as.")
+class _Trial(NamedTuple):
+    """A prompt and the command that was made of it, rendered with the same words."""
 
+    ours: Rendering
+    theirs: Rendering
+    arguments: Sequence[Argument]
+    """Arguments of the prompt that the command takes."""
+    fixed: Mapping[str, Any]
+    """The values of the others."""
 
-def _find_unsaid(ours: Rendering, theirs: Rendering) -> tuple[str, ...]:
-    """What is lost of a template where somebody gives only what is required: hosts have no defaults."""
-    arguments = ours.prompt.arguments
-    if ours.prompt.syntax != "jinja" or all(argument.required for argument in arguments):
-        return ()
-    given = {argument.name: argument.name for argument in arguments if argument.required}
-    values = {argument.name: given.get(argument.name) or parse_value(argument, "") for argument in arguments}
-    names = dict(zip(given, (argument.name for argument in theirs.prompt.arguments), strict=False))
-    theirs_given = {names[name]: value for name, value in given.items()}
-    same = _render(ours, values) == _render(theirs, theirs_given)
-    return () if same else ("what it says where optional arguments are left out",)
+    def require_same(self, host: Host) -> None:
+        """Raises PromptError where the command says something else than the prompt."""
+        names = self._match_names()
+        if len(names) != len(self.arguments) or len(names) != len(self.theirs.prompt.arguments):
+            requested = format_names(self.theirs.prompt.arguments)
+            reason = f"as a command of {host.title} it would say something else: the host would ask for {requested}"
+            raise PromptError("bad_prompt", reason, _AS_SKILL)
+        for probe in ("word{}", "{}-other"):
+            expected, actual = self._render_both({name: probe.format(number) for number, name in enumerate(names)})
+            if expected != actual:
+                lines = zip_longest(expected.splitlines(), actual.splitlines(), fillvalue="")
+                line, other = next((pair for pair in lines if pair[0] != pair[1]), ("", ""))
+                reason = f"as a command of {host.title} it would say something else: {other[:_MOST_SHOWN]!r}, not "
+                raise PromptError("bad_prompt", f"{reason}{line[:_MOST_SHOWN]!r}", _AS_SKILL)
+
+    def find_losses(self) -> tuple[str, ...]:
+        """Name what a command made of a template can't say: it has no defaults, and fences of one length."""
+        if self.ours.prompt.syntax != "jinja":
+            return ()
+        names = {argument.name: argument.name for argument in self.arguments}
+        required = {argument.name: argument.name for argument in self.arguments if argument.required}
+        fenced, actual = self._render_both({name: f"```\n{value}\n```" for name, value in names.items()})
+        losses = ["longer fences around arguments with a fence in them"] if fenced != actual else []
+        expected, actual = self._render_both(required)
+        losses += ["what it says where optional arguments are left out"] if expected != actual else []
+        return tuple(losses)
+
+    def _match_names(self) -> dict[str, str]:
+        """The command's name for each argument: the same, in another case, or a word at the same position."""
+        prompt = self.ours.prompt
+        names = prompt.words or tuple(argument.name for argument in self.arguments)
+        theirs = self.theirs.prompt.words or tuple(argument.name for argument in self.theirs.prompt.arguments)
+        alike = {name.casefold(): name for name in theirs}
+        if all(name.casefold() in alike for name in names):
+            return {name: alike[name.casefold()] for name in names}
+        return dict(zip(names, theirs, strict=False))
+
+    def _render_both(self, values: Mapping[str, str]) -> tuple[str, str]:
+        """Render both with these values, without the space around the texts, which a file does not keep."""
+        names = self._match_names()
+        defaults = {argument.name: parse_value(argument, "") for argument in self.arguments}
+        ours = _render(self.ours, {**self.fixed, **defaults, **values})
+        theirs = _render(self.theirs, {names[name]: value for name, value in values.items()})
+        return ours.strip(), theirs.strip()

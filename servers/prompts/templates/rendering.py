@@ -18,7 +18,7 @@ from servers.prompts.templates.budget import MOST_FILE_BYTES, MOST_SOURCE, Rende
 if TYPE_CHECKING:
     from jinja2 import Template
 
-    from servers.prompts.templates.sandbox import Sandbox
+    from servers.prompts.templates.sandbox import Sandbox, Use
 
 Read = Callable[[str, int], bytes]
 """Gives what is in a file of the library, of at most so many bytes. Raises PromptError."""
@@ -79,6 +79,15 @@ class Rendering:
     def alone(self) -> bool:
         """Whether it needs no other file than that of the prompt."""
         return not self._partials and not self.embeds
+
+    def uses(self) -> "Iterator[Use]":
+        """Yield each place where a template of the prompt takes a value. Raises PromptError."""
+        for message in self.prompt.messages:
+            if message.kind == "text" and self.prompt.syntax == "jinja":
+                for use in _get_sandbox().uses(message.content):
+                    yield use._replace(line=message.line + (use.line or 1) - 1)
+        for source in _read_sources(self.prompt, self._read).values() if self._partials else ():
+            yield from (use._replace(line=None) for use in _get_sandbox().uses(source))
 
     def render(self, values: Mapping[str, Any]) -> tuple[Rendered, ...]:
         """The messages, with the values of all arguments. Raises PromptError."""

@@ -9,7 +9,7 @@ repeats (loops, filters, includes). The sandbox of Jinja stands behind all that,
 
 import math
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 from jinja2 import StrictUndefined, Template, nodes, pass_context
 from jinja2.exceptions import TemplateSyntaxError
@@ -71,6 +71,18 @@ _OF_LOOP = {"index", "index0", "revindex", "revindex0", "first", "last", "length
 _TESTS = "defined undefined none string number boolean true false in eq ne lt le gt ge even odd".split()  # noqa: SIM905
 _SPECIAL = {"loop", "range"}
 _MOST_BITS = 256
+_WRITING = {"default", "fence", "trim", JOINED}
+"""Filters that write what they are given, at least where it is not empty."""
+
+
+class Use(NamedTuple):
+    """A name in a template."""
+
+    name: str
+    line: int | None
+    """None in a template that another one includes."""
+    how: Literal["written", "tested", "judged"]
+    """Written into the text; tested for whether it is empty; or anything else."""
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
@@ -107,6 +119,12 @@ class Sandbox(ImmutableSandboxedEnvironment):
         tree = self.parse(source)
         given = {one.name for one in _walk(tree) if isinstance(one, nodes.Name) and one.ctx != "load"}
         return find_undeclared_variables(tree) - {"range"}, given
+
+    def uses(self, source: str) -> Iterator[Use]:
+        """Yield each place where a template takes a name from outside, and what it does with it there."""
+        tree = self.parse(source)
+        outside = find_undeclared_variables(tree)
+        return (use for use in _find_uses(tree, "judged") if use.name in outside)
 
     def get_template(self, name: Any, parent: str | None = None, globals: Any = None) -> Template:
         """What an include gets: one of the templates that were read with the prompt."""
@@ -175,6 +193,27 @@ def _walk(tree: nodes.Node) -> Iterator[nodes.Node]:
         node = todo.pop()
         yield node
         todo.extend(reversed(list(node.iter_child_nodes())))
+
+
+def _find_uses(node: nodes.Node, how: Literal["written", "tested", "judged"]) -> Iterator[Use]:
+    match node:
+        case nodes.Name(ctx="load"):
+            yield Use(node.name, node.lineno or 1, how)
+        case nodes.Output():
+            for value in node.nodes:
+                yield from _find_uses(value, "written")
+        case nodes.If() | nodes.CondExpr():
+            yield from _find_uses(node.test, "tested")
+            for child in node.iter_child_nodes(exclude=("test",)):
+                yield from _find_uses(child, how)
+        case _:
+            keeps = (
+                (how == "written" and isinstance(node, nodes.List))
+                or (how == "written" and isinstance(node, nodes.Filter) and node.name in _WRITING)
+                or (how == "tested" and isinstance(node, nodes.Not | nodes.And | nodes.Or))
+            )
+            for child in node.iter_child_nodes():
+                yield from _find_uses(child, how if keeps else "judged")
 
 
 def _check(node: nodes.Node) -> None:

@@ -298,5 +298,14 @@ def test_export_as_commands_of_a_host(tmp_path: Path, capsys: pytest.CaptureFixt
     (commands / "two.md").write_text("Fix $0 on $1.")
     (target / "fix.toml").unlink()
     assert main(words) == 1
-    assert "can't take its arguments apart" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "commands of Gemini CLI take one argument, {{args}}, and it needs 'arg0', 'arg1'" in said
+    assert "of 2 prompts, 1 can't be a command of Gemini CLI: name the others, and they are" in said
     assert not (target / "fix.toml").exists()
+
+
+@pytest.mark.parametrize("host", ["claude", "codex", "gemini", "opencode", "vscode"])
+def test_the_starter_prompts_of_one_message_can_be_commands(host: str, run: Run, tmp_path: Path) -> None:
+    names = [path.stem for path in STARTER.glob("*.md") if path.stem != "sql-from-question"]
+    code, out = run("export", STARTER, *names, "--as", host, "--to", tmp_path)
+    assert (code, out.splitlines()[-1]) == (0, "9 commands written, 0 unchanged")

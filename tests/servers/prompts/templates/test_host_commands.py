@@ -109,20 +109,31 @@ def test_a_template_that_only_writes_its_arguments(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "target", "text", "reason"),
     [
-        ("claude", "gemini", "Fix $0 on $1.", "commands of Gemini CLI can't take its arguments apart: arg0, arg1"),
-        ("claude", "cursor", "Look at $ARGUMENTS.", "commands of Cursor can't take its arguments apart: arguments"),
+        ("claude", "gemini", "Fix $0 on $1.", "take one argument, {{args}}, and it needs 'arg0', 'arg1'"),
+        ("claude", "cursor", "Look at $ARGUMENTS.", "commands of Cursor take no arguments, and it needs 'arguments'"),
         ("claude", "codex", r"Fix $0, for \$1.", "as a command of Codex it would say something else"),
         ("claude", "codex", "Fix $ARGUMENTS[1], $ARGUMENTS.", "as a command of Codex it would say something else"),
         ("claude", "vscode", "Fix $ARGUMENTS in ${input:x}.", "as a command of VS Code it would say something else"),
         ("codex", "claude", "Look at !`git diff`.", "Claude Code would put the output of a program, or a file, in"),
         ("codex", "gemini", "Look at @{notes.md}.", "in place of '@{notes.md}'"),
         ("opencode", "codex", "$1 $2 $3 $4 $5 $6 $7 $8 $9 $10", "Codex numbers 9 words, and it has more"),
-        ("ours", "claude", TEMPLATE.replace("{{ focus }}", "{{ focus|upper }}"), "it would say something else"),
+        (
+            "ours",
+            "claude",
+            TEMPLATE.replace("{{ code }}", "{{ code|upper }}"),
+            "does more with 'code' than to write it, which no command of Claude Code can. Give 'code' a default",
+        ),
+        (
+            "ours",
+            "codex",
+            TEMPLATE.replace("{{ focus }}", "{{ focus }} in $HOME"),
+            "the host would ask for 'CODE', 'FOCUS', 'HOME'",
+        ),
         (
             "ours",
             "claude",
             TEMPLATE.replace("Review {{", "$0 {{"),
-            "would say something else",
+            "it would say something else: 'word0 word0, and look for word1.', not '$0 word0, and look for word1.'",
         ),
         (
             "ours",
@@ -136,3 +147,61 @@ def test_what_can_not_be_said_is_refused(tmp_path: Path, source: str, target: st
     with pytest.raises(PromptError) as raised:
         convert(tmp_path, source, text, target)
     assert reason in str(raised.value)
+
+
+MOOD = """---
+description: Tell of the day.
+arguments:
+  - name: done
+    required: true
+  - name: mood
+    enum: [calm, proud]
+    default: calm
+---
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{% if mood == "proud" %}Boast: {% endif %}{{ done }}',
+        '{{ "Boast: " if mood == "proud" else "" }}{{ done }}',
+        '{% set tone = mood %}{% if tone == "proud" %}Boast: {% endif %}{{ done }}',
+        "{{ done }}{% include '_mood.md' %}",
+        "{{ done }}{% if mood %}, {{ mood }}{% endif %}",
+    ],
+)
+def test_an_argument_that_decides_something_keeps_its_default(tmp_path: Path, text: str) -> None:
+    write(tmp_path, {"_mood.md": "{% if mood == 'proud' %}Boast{% endif %}", "a.md": f"{MOOD}{text}"})
+    library = Library(tmp_path)
+    library.look()
+    made = write_command(library.rendering("a"), library.source("a"), HOSTS["claude"])
+    calm = ", calm" * (", {{" in text)
+    assert made.data.decode() == f"---\ndescription: Tell of the day.\n---\n\n$ARGUMENTS{calm}\n"
+    assert "the optional argument 'mood'" in made.losses
+
+
+def test_a_required_argument_that_decides_something_is_refused(tmp_path: Path) -> None:
+    front = MOOD.replace("default: calm", "required: true")
+    text = front + '{% if mood == "proud" %}Boast: {% endif %}{{ done }}'
+    with pytest.raises(PromptError) as raised:
+        convert(tmp_path, "ours", text, "claude")
+    assert raised.value.line == 10
+    assert "Give 'mood' a default, or export it as a skill" in str(raised.value)
+
+
+def test_arguments_are_matched_by_name(tmp_path: Path) -> None:
+    text = TEMPLATE.replace("Review {{ code }}, and look for {{ focus }}.", "Look for {{ focus }} in {{ code }}.")
+    assert b"Look for $FOCUS in $CODE." in convert(tmp_path, "ours", text, "codex").data
+    assert b"Look for ${input:focus} in ${input:code}." in convert(tmp_path, "ours", text, "vscode").data
+
+
+def test_a_fence_that_a_command_can_not_make_longer_is_said(tmp_path: Path) -> None:
+    made = convert(tmp_path, "ours", TEMPLATE.replace("Review {{ code }}", "{{ code|fence }}"), "claude")
+    assert made.losses[-2] == "longer fences around arguments with a fence in them"
+
+
+def test_a_host_with_one_place_takes_the_required_argument(tmp_path: Path) -> None:
+    made = convert(tmp_path, "ours", TEMPLATE, "gemini")
+    assert b"Review {{args}}, and look for everything." in made.data
+    assert made.losses == ("the default of arguments", "the optional argument 'focus'")
