@@ -41,6 +41,11 @@ def join_lines(text: str) -> str:
     return escape(" ".join(text.split()))
 
 
+def format_count(count: int, noun: str, plural: str = "") -> str:
+    """Write a count and its noun; `plural` where that is not the noun with an s."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
 def marks(kind: str, said: str) -> tuple[str, str]:
     """Two lines to put what others wrote between: the first has what is `said` of it.
 

@@ -184,7 +184,7 @@ class _Building:
     def _no_key(self, line: int) -> None:
         top = self._open[-1] if self._open else None
         if top is not None and isinstance(top.value, YamlMapping) and not top.keys:
-            raise YamlError("a key is no plain text", line)
+            raise YamlError("a key is not plain text", line)
 
     def _add(self, size: _Size, line: int) -> None:
         self._size = _Size(self._size.values + size.values, self._size.characters + size.characters)

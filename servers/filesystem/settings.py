@@ -48,7 +48,7 @@ class Settings(BaseModel):
     allow: list[str] = option([], "glob of what the built-in list of secrets shall not close", "GLOB")
     disable_tool: list[str] = option([], "name of a tool that is not offered", "TOOL")
     max_read: int = Field(100_000, ge=1_000, le=900_000, description="bytes of text that one read may give, as JSON")
-    poll: bool = Field(False, description="look for changes every second, where the system tells of none")
+    poll: bool = Field(False, description="look for changes every second, where the system reports none")
     replace_protected: bool = Field(
         False, description="also change files that are write-protected, or have several hard links, which then part"
     )

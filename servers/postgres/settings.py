@@ -32,7 +32,7 @@ class _Databases(BaseModel):
         False, description="offer the tool and resources of the archived npm server, too; so does mcp-server-postgres"
     )
     watch_triggers: bool = Field(
-        False, description="make triggers that tell of changes, in the databases that may be changed"
+        False, description="make triggers that report changes, in the databases that may be changed"
     )
 
 

@@ -85,7 +85,7 @@ def encode_parameter(value: Any) -> bytes | None:
     try:
         data = _format_parameter(value).encode()
     except ValueError:
-        raise SqlError("bad_parameters", "a parameter is no Unicode, or a number that is far too long") from None
+        raise SqlError("bad_parameters", "a parameter is not Unicode, or a number that is far too long") from None
     if b"\0" in data:
         raise SqlError("bad_parameters", "a parameter has the character U+0000, which no text of PostgreSQL holds")
     return data

@@ -43,7 +43,7 @@ def find_missing(prompt: Prompt, given: Mapping[str, str]) -> tuple[Argument, ..
 def parse_values(prompt: Prompt, given: Mapping[str, str]) -> dict[str, Any]:
     """The value of each argument of the prompt. Raises PromptError, which says all that is wrong."""
     known = {one.name for one in prompt.arguments}
-    unknown = [f"{name[:64]!r} is no argument of it" for name in given if name not in known][:_MOST_SAID]
+    unknown = [f"{name[:64]!r} is not an argument of it" for name in given if name not in known][:_MOST_SAID]
     absent = find_missing(prompt, given)
     found: dict[str, Any] = {}
     wrong = list(unknown)
@@ -80,12 +80,12 @@ def parse_value(argument: Argument, text: str) -> Any:
             return text
         alike = [one for one in argument.enum if one.casefold() == text.strip().casefold()]
         if len(alike) != 1:
-            why = f"{argument.name!r} is none of: {', '.join(map(repr, argument.enum))}"
+            why = f"{argument.name!r} is not one of: {', '.join(map(repr, argument.enum))}"
             raise PromptError("bad_arguments", why)
         return alike[0]
     found = _OF_TYPE[argument.type](text)
     if found is None:
-        reason = f"{argument.name!r} is no {_NAMES.get(argument.type, argument.type)}: {text[:80]!r}"
+        reason = f"{argument.name!r} is not {_NAMES[argument.type]}: {text[:80]!r}"
         raise PromptError("bad_arguments", reason)
     return found
 
@@ -136,9 +136,10 @@ _OF_TYPE = {
 }
 _NAMES = {
     "boolean": "yes or no",
-    "file": "path",
-    "url": "URL of http or https",
-    "list": f"list of at most {_MOST_ITEMS:,} texts (one a line, commas between them, or JSON)",
+    "number": "a number",
+    "file": "a path",
+    "url": "an http or https URL",
+    "list": f"a list of at most {_MOST_ITEMS:,} texts (one a line, commas between them, or JSON)",
 }
 
 

@@ -12,7 +12,7 @@ _MESSAGE = 500
 # Where nothing is said, SQLite's words say it best.
 _BY_NAME: dict[str, tuple[str, str, str]] = {
     # The policy says why it refuses. Where it was not asked, there was a name that Python could not tell it.
-    "SQLITE_AUTH": ("refused", "a name in the database is no UTF-8, so the statement can't be judged", ""),
+    "SQLITE_AUTH": ("refused", "a name in the database is not UTF-8, so the statement can't be judged", ""),
     "SQLITE_BUSY": ("busy", "another process holds a lock on the database", "Try again."),
     "SQLITE_LOCKED": ("busy", "another statement holds a lock on the table", "Try again."),
     "SQLITE_READONLY_ROLLBACK": (
@@ -23,7 +23,7 @@ _BY_NAME: dict[str, tuple[str, str, str]] = {
     ),
     "SQLITE_READONLY": ("read_only", "the database may only be read", ""),
     "SQLITE_CORRUPT": ("corrupt", "the database file is damaged", "The operator can restore a backup."),
-    "SQLITE_NOTADB": ("corrupt", "the file is no SQLite database, or is encrypted", ""),
+    "SQLITE_NOTADB": ("corrupt", "the file is not a SQLite database, or is encrypted", ""),
     "SQLITE_TOOBIG": ("too_large", "a value or the statement is larger than the limit", "Ask for a part of it."),
     "SQLITE_FULL": ("no_space", "the disk is full", ""),
     "SQLITE_NOMEM": ("too_large", "it takes more memory than the limit", "Ask for less, or sort and group less."),
@@ -44,7 +44,7 @@ def from_sqlite(error: Exception) -> SqlError:
         return SqlError("bad_parameters", "an integer has more than 64 bits")
     if isinstance(error, UnicodeDecodeError):
         suggestion = "Give what is selected another name with AS."
-        return SqlError("bad_statement", "a name in the database is no UTF-8, so it can't be told", suggestion)
+        return SqlError("bad_statement", "a name in the database is not UTF-8, so it can't be shown", suggestion)
     if isinstance(error, UnicodeError):
         return SqlError("bad_parameters", "a text holds half of a surrogate pair, which UTF-8 can't carry")
     name = getattr(error, "sqlite_errorname", "")

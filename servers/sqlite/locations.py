@@ -22,7 +22,7 @@ def read_location(given: str) -> str:
     if scheme in ("postgres", "postgresql"):
         raise ValueError("a URL of PostgreSQL is for the PostgreSQL server: mcp-bundle-postgres")
     if scheme not in ("file", "sqlite", "sqlite3"):
-        raise ValueError(f"a URL of {scheme} is no database of SQLite; give the path of a file")
+        raise ValueError(f"a URL of {scheme} is not a SQLite database; give the path of a file")
     place, _, query = text[match.end() :].partition("?")
     if query:
         name = query.partition("=")[0][:40]

@@ -77,7 +77,7 @@ def _decode_base64(data: str, kind: str) -> bytes | str:
     try:
         return raw.decode()
     except UnicodeError:
-        raise SqlError("bad_parameters", "a parameter is no UTF-8, so it can only be stored as a blob") from None
+        raise SqlError("bad_parameters", "a parameter is not UTF-8, so it can only be stored as a blob") from None
 
 
 def _is_plainly_plain(value: Any, max_bytes: int) -> bool:

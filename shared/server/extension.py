@@ -74,7 +74,7 @@ class Extension(Features[State]):
         super().__init__()
         strange = sorted(set(handlers or ()) - {method.handler for method in methods})
         if strange:
-            raise DeclarationError(f"the extension {name!r} handles {strange[0]!r}, which is none of its methods")
+            raise DeclarationError(f"the extension {name!r} handles {strange[0]!r}, which is not one of its methods")
         self.name = name
         self.methods += methods
         self.handlers.update(handlers or {})

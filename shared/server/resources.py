@@ -81,7 +81,7 @@ class RegisteredResource:
             case TextResourceContents() | BlobResourceContents():
                 return value.to_wire()
             case _:
-                raise TypeError(f"{type(value).__name__} is no resource; return text, bytes, or resource contents")
+                raise TypeError(f"{type(value).__name__} is not a resource; return text, bytes, or resource contents")
 
 
 class Resources:

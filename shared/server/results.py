@@ -116,7 +116,7 @@ def content_of(value: Any) -> list[dict[str, Any]]:
         case list() | tuple():
             return [block for item in value for block in content_of(item)]
         case _:
-            raise TypeError(f"{type(value).__name__} is no content; return text, content blocks, or typed data")
+            raise TypeError(f"{type(value).__name__} is not content; return text, content blocks, or typed data")
 
 
 def within_bytes(result: dict[str, Any], limit: int) -> dict[str, Any]:

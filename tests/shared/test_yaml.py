@@ -31,7 +31,7 @@ def test_plain_words_are_those_of_yaml_1_2(text: str, value: Any) -> None:
         ("a: 1\na: 2", 2, "the key 'a' is given twice"),
         ("a: 1\nb: !!int 1", 2, "has a tag"),
         ("a: 1\nb: *x", 2, "names nothing"),
-        ("a: 1\n[b]: 1", 2, "a key is no plain text"),
+        ("a: 1\n[b]: 1", 2, "a key is not plain text"),
         ('a: 1\nb: "\\ud800"', 2, "not YAML|half of a surrogate pair"),
         ("a: 1\n---\nb: 1", 1, "more than one document"),
         ("x" * 101, 1, "more than 100 characters"),

@@ -213,7 +213,7 @@ def _of_catalog(options: Namespace, arguments: Sequence[str], name: str) -> Want
     try:
         "".join((command, *words, *environment.values())).encode()
     except UnicodeEncodeError:
-        raise ValueError("a path that is not UTF-8 can't stand in the file of a client") from None
+        raise ValueError("a path that is not UTF-8 can't be written into the file of a client") from None
     server = Configured(name, command, tuple(words), {**launch_environment(), **environment})
     known = _known_variables(entry.arguments)
     return Wanted(

@@ -64,7 +64,7 @@ def main(argv: Sequence[str]) -> int:
             raise ValueError("give the command that starts the server after `--`, such as -- npx -y some-server")
         if shutil.which(command[0]) is None:
             is_there = Path(command[0]).exists()
-            raise ValueError(f"{command[0]}: {'it is no program' if is_there else 'there is no such program'}")
+            raise ValueError(f"{command[0]}: {'it is not a program' if is_there else 'there is no such program'}")
         way = partial(connect, command, env=dict(map(_variable, how.env)))
         door = Door(Path(command[0]).name, way, limits, shared=how.shared, processes=how.processes)
     except ValueError as error:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from servers.catalog import Entry
 from servers.common.machine import Machine
 from shared.program.installation import shell_line
+from shared.text import format_count
 
 from ..host_entries import BUNDLE
 from ..hosts import jsonc
@@ -115,7 +116,8 @@ def _read(found: Configuration, source: _Source, project: Path, entries: Sequenc
     for name, value in listed.items():
         _add(found, source, name, value, entries)
     count = len(found.launches) - before
-    found.findings.append(fine(where, f"can be read; {count} of its {len(listed)} servers are ours"))
+    ours = f"{count} of {format_count(len(listed), 'server')} {'is' if count == 1 else 'are'} ours"
+    found.findings.append(fine(where, f"can be read; {ours}"))
 
 
 def _fix(client: Client, path: Path) -> str:

@@ -59,7 +59,7 @@ async def examine(examination: Examination) -> list[Finding]:
     findings += [*check_shell(machine, entries), *found.findings]
     for client in examination.clients:
         if not any(launch.client is client for launch in found.launches):
-            what = "none of the servers stands in its configuration"
+            what = "none of the servers is in its configuration"
             fix = f"put one there: {program_name()} install NAME --client {client.name}"
             findings.append(warning(client.title, what, fix))
 
@@ -99,7 +99,7 @@ async def _try_out(examination: Examination, entry: Entry) -> list[Finding]:
             entry.name,
             entry,
             examination.installation.line(again=True),
-            f"see what stands in the way of {command[0]}",
+            f"see what keeps {command[0]} from starting",
         )
         env, home = environment_from(None, examination.machine), Path(examination.machine.home)
         return (await start(tried, Start(command, env, home), examination.seconds)).findings

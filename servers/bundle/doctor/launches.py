@@ -139,13 +139,13 @@ def _look(launch: Launch, argument: Argument, path: Path, creates: bool) -> Iter
     where, correct = launch.where, f"correct the path in {launch.file}"
     if not there.is_absolute():
         fix = f"in {launch.file} write {launch.directory / there}, if that is the one"
-        yield fault(where, f"{path} is no absolute path, and means another place with every client", fix)
+        yield fault(where, f"{path} is not an absolute path, so it means another place with every client", fix)
     elif not there.exists():
         if wanted != "file" or not creates:
             make = "make the directory" if wanted == "directory" else "put the file there"
             yield fault(where, f"the {wanted} {path} does not exist", f"{make}, or {correct}")
         elif not there.parent.is_dir():
-            yield fault(where, f"{path} can't be made: {there.parent} is no directory", f"make it, or {correct}")
+            yield fault(where, f"{path} can't be made: {there.parent} is not a directory", f"make it, or {correct}")
     elif there.is_dir() != (wanted == "directory"):
         yield fault(where, f"{path} is {'a directory' if there.is_dir() else 'a file'} and no {wanted}", correct)
     elif not os.access(there, os.R_OK | (os.X_OK if wanted == "directory" else 0)):
@@ -188,7 +188,7 @@ def check_tokens_file(path: Path, where: str) -> Iterator[Finding]:
 def check_port(host: str, port: str, where: str) -> Iterator[Finding]:
     """Tries to listen there, for a moment. Which program has the port can't be told."""
     if not port.isdecimal() or int(port) > 65535:
-        yield fault(where, f"{port} is no port", "give a number from 0 to 65535")
+        yield fault(where, f"{port} is not a port", "give a number from 0 to 65535")
         return
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]

@@ -27,7 +27,7 @@ from servers.gateway.serve.selection import Joining
 from shared.errors import McpError
 from shared.program.process import Options
 from shared.program.settings.options import read_options
-from shared.text import escape, join_lines
+from shared.text import escape, format_count, join_lines
 
 from ..log_records import take_records
 from ..program_name import program_name
@@ -94,7 +94,7 @@ def _options(served: Served, configuration: Configuration) -> Iterator[Finding]:
 
 def _exposed(where: str, secret: str, path: Path) -> Finding:
     what = f"others on this machine can read a secret: {secret.removeprefix(f'{path}: ')}"
-    fix = "chmod 600 the file that it stands in, and have a new one made if others use this machine"
+    fix = "chmod 600 the file that contains it, and have a new one made if others use this machine"
     return warning(where, what, fix)
 
 
@@ -140,7 +140,7 @@ async def _ask(
         return [fault(where, what, fix)]
     how = "it answers" if foreign.settings.command is None else "it starts"
     name, version = (escape(str(said.info.get(key, "unknown")))[:100] for key in ("name", "version"))
-    what = f"{how}, is {name} {version}, speaks {said.version}, and has {len(tools)} tools"
+    what = f"{how}, is {name} {version}, speaks {said.version}, and has {format_count(len(tools), 'tool')}"
     names = [tool["name"] for tool in tools]
     see = f"{program_name()} pin {foreign.name} --config '{served.path}'"
     return [

@@ -19,6 +19,7 @@ from shared.protocol.session.events import Outgoing
 from shared.protocol.versions import NEWEST, NEWEST_HANDSHAKE
 from shared.protocol.wire.codec import Codec
 from shared.protocol.wire.jsonrpc import Malformed, Message
+from shared.text import format_count
 from shared.transports.child.process import start_process
 from shared.transports.framed import framed
 
@@ -162,12 +163,14 @@ def judge(tried: Tried, talks: Sequence[Talk]) -> Iterator[Finding]:
         yield from judge_version(tried, next(talk for talk in talks if talk.outcome is Outcome.ANSWERED))
     noise = max(talk.noise for talk in talks)
     if noise:
-        lines = "1 line of its stdout is no message" if noise == 1 else f"{noise} lines of its stdout are no messages"
+        lines = (
+            "1 line of its stdout is not a message" if noise == 1 else f"{noise} lines of its stdout are not messages"
+        )
         fix = "have whatever it starts write to stderr: look for print or echo in a wrapper, or in a shell's profile"
         yield fault(tried.where, f"{lines}, where clients break off", fix)
     elif not failed:
         spoken = " and ".join(talk.version for talk in talks)
-        yield fine(tried.where, f"it starts, speaks {spoken}, and has {talks[0].tools} tools")
+        yield fine(tried.where, f"it starts, speaks {spoken}, and has {format_count(talks[0].tools, 'tool')}")
     yield from judge_problems(tried.where, talks[0].problems)
 
 

@@ -103,7 +103,7 @@ def _failed(launch: Launch, talk: Talk, secrets: Sequence[str]) -> Finding:
         return fault(
             where, f"{place} does not let this client in", "start it with --allowed-host or --allowed-origin"
         )
-    what = f"what listens at {place} is no MCP server, or has another path: {reason}"
+    what = f"what listens at {place} is not an MCP server, or has another path: {reason}"
     fix = "the path is /mcp, or /NAME/mcp with serve; is it another program, give the server another --port"
     return fault(where, what, f"{fix}, and correct the URL in {launch.file}")
 

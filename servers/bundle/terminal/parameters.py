@@ -78,7 +78,7 @@ class Parameter(NamedTuple):
                 return choice
         if not self.types and self.choices:
             close = nearest(text, map(as_text, self.choices))
-            raise Misuse(f"{self.name} takes {self.kind}, and not {text!r}" + (f"; {close}?" if close else ""))
+            raise Misuse(f"{self.name} takes {self.kind}, not {text!r}" + (f"; {close}?" if close else ""))
         parsed = _parsed(text)
         if not self.types:
             return text if parsed is _NOTHING else parsed
@@ -89,7 +89,7 @@ class Parameter(NamedTuple):
             return text
         if "boolean" in self.types and text.lower() in _SWITCHES:
             return _SWITCHES[text.lower()]
-        raise Misuse(f"{self.name} takes {self.kind}, and not {text!r}")
+        raise Misuse(f"{self.name} takes {self.kind}, not {text!r}")
 
 
 def as_text(value: Any) -> str:
@@ -141,7 +141,7 @@ def texts_of(words: Sequence[str]) -> dict[str, list[str]]:
     for word in words:
         name, equals, text = word.partition("=")
         if not equals or not name:
-            raise Misuse(f"{word!r} is no argument: they are given as key=value")
+            raise Misuse(f"{word!r} is not an argument: write KEY=VALUE")
         texts.setdefault(name, []).append(text)
     return texts
 

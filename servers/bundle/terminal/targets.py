@@ -63,7 +63,7 @@ def find_target(asked: Asked) -> Target:
         raise Misuse("headers and tokens go with a URL: a server that is started needs none")
     if asked.server == "-":
         if not asked.words:
-            raise Misuse("- stands for a command, which is to be given after `--`")
+            raise Misuse("- means a command: give it after `--`")
         return Target(Path(asked.words[0]).name, asked.words, asked.env)
     client, colon, name = asked.server.partition(":")
     if colon:

@@ -67,7 +67,7 @@ async def _run(command: str, change: Change, talk: Talk) -> None:
     """
     uri = change.uri or ""
     if not is_unicode(uri) or "\0" in uri:
-        talk.say("--exec: not run for a URI that can't stand in a variable")
+        talk.say("--exec: not run for a URI that no variable can hold")
         return
     words = shlex.split(command, posix=False) if os.name == "nt" else ["/bin/sh", "-c", command]
     env = {**os.environ, "WATCH_KIND": change.kind, "WATCH_URI": uri}

@@ -20,7 +20,7 @@ export function loginForm(app, challenge) {
     "form",
     { class: "card login", "aria-labelledby": "login-title" },
     h("h2", { id: "login-title", text: "Log in" }),
-    h("p", { text: "The servers want a token; whoever runs them has it." }),
+    h("p", { text: "The servers want a token; the person who runs them has it." }),
     h("label", { for: "token", text: "Token" }),
     field,
     failed,

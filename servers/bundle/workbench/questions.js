@@ -95,7 +95,7 @@ function visitParts(params, server, { resolve }) {
         text: `Open ${visible(address.host, 200)} in a new tab`,
         on: { click: () => resolve({ action: "accept" }) },
       })
-    : h("p", { class: "error", text: "This is no address of the web (http or https): it is not opened." });
+    : h("p", { class: "error", text: "This is not a web address (http or https): it is not opened." });
   const buttons = toolbar(
     open,
     actionButton("Decline", () => resolve({ action: "decline" })),

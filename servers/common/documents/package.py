@@ -107,7 +107,7 @@ def parse_xml(text: bytes) -> Element:
         if error.code == etree.ErrorTypes.ERR_NO_MEMORY:
             raise MemoryError from None
         deep = "depth" in str(error)
-        reason = "the file is nested too deeply" if deep else "the file is damaged: a part of it is no XML"
+        reason = "the file is nested too deeply" if deep else "the file is damaged: a part of it is not XML"
         raise DocumentError("unreadable", reason) from None
 
 

@@ -25,7 +25,7 @@ def choose_pages(wanted: str | None, total: int) -> list[int]:
         if first > total:
             raise DocumentError("bad_argument", f"there are {total} pages, so no page {first}")
         if not first <= last or not first:
-            reason = f"pages={quoted(part)} is no page and no range of pages"
+            reason = f"pages={quoted(part)} is neither a page nor a range of pages"
             raise DocumentError("bad_argument", reason, 'Write pages as "3", "251-300" or "1,4-6".')
         numbers.update(range(first, min(last, total) + 1))
     return sorted(numbers)

@@ -50,7 +50,7 @@ class DocumentTexts:
         """
         found = ("pdf", "application/pdf") if body.startswith(_PDF) else document_kind(body)
         if found is None:
-            raise DocumentError("unsupported_type", "the file is no document that can be read as text")
+            raise DocumentError("unsupported_type", "the file is not a document that can be read as text")
         require_libraries()
         kind, media_type = found
         try:

@@ -87,7 +87,7 @@ def _parse_mapping(front: str, what: str) -> dict[Any, Any]:
     except YamlError as error:
         raise ValueError(f"{error.reason} (line {error.line})") from None
     if not isinstance(found, dict):
-        raise ValueError(f"{what} is no mapping")
+        raise ValueError(f"{what} is not a mapping")
     return found
 
 
@@ -96,7 +96,7 @@ def _require_kinds(found: dict[Any, Any], kinds: dict[str, type], where: str) ->
         if key not in kinds:
             raise ValueError(f"{where} has {key!r}, which means nothing (there are: {', '.join(kinds)})")
         if not isinstance(value, kinds[key]):
-            raise ValueError(f"{where}: {key} is no {kinds[key].__name__}")
+            raise ValueError(f"{where}: {key} is not a {kinds[key].__name__}")
 
 
 def _parse_parameter(name: Any, written: Any) -> QueryParameter:
@@ -104,7 +104,7 @@ def _parse_parameter(name: Any, written: Any) -> QueryParameter:
     if not isinstance(name, str) or _PARAMETER.fullmatch(name) is None:
         raise ValueError(f"{where} has no name of letters, digits and _ that begins with a letter")
     if not isinstance(written, dict):
-        raise ValueError(f"{where} is no mapping with a type")
+        raise ValueError(f"{where} is not a mapping with a type")
     _require_kinds(written, _OF_PARAMETER, where)
     kind, default = written.get("type"), written.get("default")
     if kind not in TYPES:
@@ -113,7 +113,7 @@ def _parse_parameter(name: Any, written: Any) -> QueryParameter:
     fits = isinstance(default, (int, float) if kind == "number" else TYPES[kind])
     fits &= isinstance(default, bool) == (kind == "boolean")
     if default is not None and not fits:
-        raise ValueError(f"{where}: its default is no {kind}")
+        raise ValueError(f"{where}: its default is not of type {kind}")
     optional = default is not None or written.get("optional", False)
     return QueryParameter(name, kind, written.get("description"), optional, default)
 

@@ -57,7 +57,7 @@ class Source(Protocol):
 class StatementLimits(BaseModel):
     """What one statement may cost, and its answer."""
 
-    timeout: float = Field(30, gt=0, le=3_600, description="seconds until a statement is stopped that is no task")
+    timeout: float = Field(30, gt=0, le=3_600, description="seconds until a statement that is not a task is stopped")
     busy_timeout: float = Field(5, ge=0, le=3_600, description="seconds to wait for the lock of another process")
     max_rows: int = Field(10_000, ge=1, description="rows that one answer may have")
     max_page: int = Field(100_000, ge=2_000, le=900_000, description="bytes of rows that one answer may have")

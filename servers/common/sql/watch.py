@@ -112,7 +112,7 @@ class DatabaseWatch(ABC, Generic[W]):
             return await self._begin(whole.database, self._uris.format_database(whole.database), None)
         named = self._uris.parse(uri)
         if named is None:
-            raise SqlError("not_found", "that is no URI of a database")
+            raise SqlError("not_found", "that is not the URI of a database")
         table = None if named.table is None else await self._find_table(named.database, named.table)
         return await self._begin(named.database, self._uris.format(Target(named.database, table)), table)
 

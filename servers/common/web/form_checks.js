@@ -4,16 +4,16 @@ import { count } from "./dom.js";
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 const MOST_MATCHED = 300;
 const FORMATS = {
-  email: [/^[^\s@]{1,64}@[^\s@]{1,255}$/, "This is no e-mail address."],
-  uri: [/^[a-z][a-z\d+.-]*:\S+$/i, "This is no URI: it begins with a scheme, as in https://…"],
-  date: [/^\d{4}-\d\d-\d\d$/, "This is no date, such as 2026-01-31."],
-  time: [/^\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?$/i, "This is no time, such as 12:30:00."],
+  email: [/^[^\s@]{1,64}@[^\s@]{1,255}$/, "This is not an e-mail address."],
+  uri: [/^[a-z][a-z\d+.-]*:\S+$/i, "This is not a URI: it begins with a scheme, as in https://…"],
+  date: [/^\d{4}-\d\d-\d\d$/, "This is not a date, such as 2026-01-31."],
+  time: [/^\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?$/i, "This is not a time, such as 12:30:00."],
   "date-time": [
     /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?$/i,
-    "This is no date and time, such as 2026-01-31T12:30:00Z.",
+    "This is not a date and time, such as 2026-01-31T12:30:00Z.",
   ],
-  uuid: [/^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/i, "This is no UUID."],
-  ipv4: [/^\d{1,3}(?:\.\d{1,3}){3}$/, "This is no IPv4 address."],
+  uuid: [/^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/i, "This is not a UUID."],
+  ipv4: [/^\d{1,3}(?:\.\d{1,3}){3}$/, "This is not an IPv4 address."],
 };
 
 /** Reads a number as it is typed: `{value}`, or `{problem}` where it can't be sent exactly as it stands. */

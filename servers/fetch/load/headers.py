@@ -54,7 +54,7 @@ def parse_host_header(text: str) -> HostHeader:
     found = HOST.fullmatch(where.strip())
     port = int(found["port"] or 443) if found else 0
     if found is None or not 0 < port < 65_536:
-        raise ValueError("what stands before = is no HOST or HOST:PORT")
+        raise ValueError("the part before = is not HOST or HOST:PORT")
     host = normalize_host(found["host"])
     name, value = name.strip(), value.strip()
     if not NAME.fullmatch(name):

@@ -162,7 +162,7 @@ def _host(text: str) -> str:
     try:
         host = normalize_host(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no host; give it as example.com, without scheme, port and path") from None
+        raise ValueError(f"{text!r} is not a host; give it as example.com, without scheme, port and path") from None
     return str(parse_address(host)) if ":" in host else host
 
 

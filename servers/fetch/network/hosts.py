@@ -56,17 +56,17 @@ def _address_6(text: str) -> str:
     try:
         return str(IPv6Address(text))
     except ValueError:
-        raise ValueError("the host is no address of IPv6") from None
+        raise ValueError("the host is not an IPv6 address") from None
 
 
 def _address_4(labels: list[str]) -> str:
     """The address that one to four numbers make: the last one fills what the others leave."""
     if len(labels) > 4 or not all(map(_NUMBER.fullmatch, labels)):
-        raise ValueError("the host ends in a number, but is no address of IPv4")
+        raise ValueError("the host ends in a number, but is not an IPv4 address")
     try:
         *first, last = map(_number, labels)
     except ValueError:
-        raise ValueError("the host ends in a number, but is no address of IPv4") from None
+        raise ValueError("the host ends in a number, but is not an IPv4 address") from None
     room = 4 - len(first)
     if any(number > 255 for number in first) or last >= 256**room:
         raise ValueError("the host is a number beyond the addresses of IPv4")

@@ -10,6 +10,7 @@ from servers.common.html.writer import write
 from servers.fetch.read.html.links import list_links
 from servers.fetch.read.html.sections import find_section
 from servers.fetch.read.page import Found, Page, Removed, Source, describe
+from shared.text import format_count
 
 _MOST_HEADINGS = 500
 _MOST_CHARACTERS = 5_000_000
@@ -29,7 +30,7 @@ def _read(read: DocumentReader, source: Source) -> Page:
     notes = list(seen.notes)
     if source.format == "links":
         text, left = list_links(parts, source.url, source.url)
-        notes += [f"{left} more links are left out."] if left else []
+        notes += [f"{format_count(left, 'more link')} left out."] if left else []
     elif source.format == "metadata":
         headings = [
             f"{'#' * int(one.tag[1])} {squeeze(one.text_content())}" for part in parts for one in part.iter(*HEADINGS)

@@ -14,6 +14,7 @@ from markdown_it.token import Token
 from servers.fetch.errors import FetchError
 from servers.fetch.read.page import Found, Page, Source, describe
 from servers.fetch.read.text import decode
+from shared.text import format_count
 
 _MOST_LINKS = 1_000
 _LONGEST = 200
@@ -76,7 +77,8 @@ def read_markdown(source: Source) -> Page:
         references = {}
     if source.format == "links":
         written, left = _links(tokens, source.url)
-        return Page(written, "markdown", charset, found, notes=(f"{left} more links are left out.",) if left else ())
+        notes = (f"{format_count(left, 'more link')} left out.",) if left else ()
+        return Page(written, "markdown", charset, found, notes=notes)
     if source.format == "markdown":
         text = before + _with_absolute_links(text[len(before) :], tokens, references, source.url)
     return Page(text, "markdown", charset, found)

@@ -63,7 +63,7 @@ def read_patch(text: str) -> list[FilePatch]:
             at += 2
         elif _HUNK.fullmatch(line):
             if not files:
-                raise _bad(at, "stands before the line of its file, +++ b/PATH")
+                raise _bad(at, "comes before the line of its file, +++ b/PATH")
             end = next((end for end in range(at + 1, len(lines)) if _ends_hunk(lines, end)), len(lines))
             files[-1].edits.append(_edit(lines, at, end))
             at = end

@@ -7,7 +7,7 @@ from anyio import from_thread, to_thread
 from pydantic import Field
 
 from shared import Features
-from shared.text import displayed, quoted
+from shared.text import displayed, format_count, quoted
 
 from ..edit import delete, edit, move, write
 from ..edit.patch import MAX_FILES, read_patch
@@ -141,7 +141,7 @@ async def copy_file(ctx: Ctx, source: str, destination: str) -> str:
     async with ctx.turn():
         copied = await to_thread.run_sync(move.copy, files.beneath, *arguments)
     files.wrote(places[1])
-    counts = f"{_entries(copied.entries)}, {copied.size:,} bytes"
+    counts = f"{format_count(copied.entries, 'entry', 'entries')}, {copied.size:,} bytes"
     return f"Copied {quoted(source)} to {quoted(destination)}: {counts}{_lost(copied.lost)}{_unrecorded(recorder)}"
 
 
@@ -159,7 +159,7 @@ async def delete_file(
     async with ctx.turn():
         count = await to_thread.run_sync(delete.delete, ctx.state.beneath, place, *options)
     ctx.state.wrote(place)
-    return f"Deleted {quoted(path)}: {_entries(count)}{_unrecorded(recorder)}"
+    return f"Deleted {quoted(path)}: {format_count(count, 'entry', 'entries')}{_unrecorded(recorder)}"
 
 
 def _given(
@@ -200,7 +200,3 @@ def _unrecorded(recorder: Recorder) -> str:
 
 def _exists(path: str) -> str:
     return f"{quoted(path)} exists already"
-
-
-def _entries(count: int) -> str:
-    return "1 entry" if count == 1 else f"{count:,} entries"

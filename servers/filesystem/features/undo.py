@@ -7,7 +7,7 @@ from anyio import to_thread
 from pydantic import Field
 
 from shared import Features
-from shared.text import displayed, quoted
+from shared.text import displayed, format_count, quoted
 
 from ..errors import FilesError, explained
 from ..files import Files
@@ -62,7 +62,7 @@ async def undo(
             break
         files.wrote(*undone.places)
         lost = f" [not kept: {displayed(', '.join(undone.lost))}]" if undone.lost else ""
-        lines.append(f"Undid {_named(one)}, by change {undone.number}{lost}")
+        lines.append(f"Change {one.number} undone by change {undone.number} ({_act(one)}){lost}")
     return "\n".join(lines) or "There is no change since then."
 
 
@@ -78,7 +78,7 @@ async def recent_changes(ctx: Ctx, limit: Count = 10) -> str:
     if json_size(text) > budget:
         return f"{text[: fit(text, budget)]}\n[cut: give a smaller limit]"
     if more:
-        return f"{text}\n[{more:,} earlier changes]"
+        return f"{text}\n[{format_count(more, 'earlier change')}]"
     return text or "No changes."
 
 
@@ -93,14 +93,18 @@ def _time(written: str) -> float:
     try:
         time = datetime.fromisoformat(written)
     except ValueError:
-        raise FilesError("bad_undo", "", f"{quoted(written)} is no time", "Write 2026-01-31T12:00:00Z.") from None
+        raise FilesError("bad_undo", "", f"{quoted(written)} is not a time", "Write 2026-01-31T12:00:00Z.") from None
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 def _named(change: Change) -> str:
+    return f"change {change.number} ({_act(change)})"
+
+
+def _act(change: Change) -> str:
     paths = [quoted(path) for path in change.paths[:_PATHS]]
     more = [f"{len(change.paths) - _PATHS:,} more"] if len(change.paths) > _PATHS else []
-    return f"change {change.number} ({change.act}: {', '.join([*paths, *more])})"
+    return f"{change.act}: {', '.join([*paths, *more])}"
 
 
 def _headline(change: Change) -> str:

@@ -98,7 +98,7 @@ def encode(text: str, charset: Charset, written: str) -> bytes:
         return charset.mark + text.encode(charset.name)
     except UnicodeEncodeError as error:
         if charset.name.startswith("utf"):  # JSON can spell half a surrogate pair
-            raise FilesError("bad_edit", written, "the new text holds characters that are no Unicode") from None
+            raise FilesError("bad_edit", written, "the new text has characters that are not Unicode") from None
         reason = f"the file is {charset.name}, which has no {text[error.start : error.end][:10]!r}"
         advice = "Use characters of that charset, or give encoding where the file is in another one."
         raise FilesError("bad_edit", written, reason, advice) from None

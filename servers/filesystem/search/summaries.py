@@ -7,6 +7,8 @@ the server's own words.
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from shared.text import format_count
+
 from .content import ContentFound, FileMatches, LineMatch
 from .files import Found
 from .listing import FileInfo, Listing
@@ -30,10 +32,11 @@ def sized_text(found: Listing) -> str:
     total = sum(entry.size or 0 for entry in files)
     lines: list[str] = []
     for entry in found.entries:
-        size = "" if entry.size is None else f"  {entry.size:,} bytes"
+        size = "" if entry.size is None else f"  {format_count(entry.size, 'byte')}"
         lines.append(f"{_LABELS[entry.kind]} {entry.told}{size}")
     label = "Total" if len(found.entries) == found.total else "On this page"
-    counts = f"{label}: {len(files)} files, {directories} directories, {total:,} bytes"
+    folders = format_count(directories, "directory", "directories")
+    counts = f"{label}: {format_count(len(files), 'file')}, {folders}, {format_count(total, 'byte')}"
     return _lines([*lines, "", counts], _more(found))
 
 
@@ -77,10 +80,11 @@ def content_text(found: ContentFound) -> str:
         more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
         notes += f"\n[charset {charset}: {', '.join(paths[:_NAMED])}{more}]"
     if found["skipped"]:
-        notes += f"\n[{found['skipped']} files passed over: binary or too large]"
+        notes += f"\n[{format_count(found['skipped'], 'file')} passed over: binary or too large]"
     if found["partial"]:
-        notes += f"\n[{found['partial']} documents not searched as a whole; read_text_file says what is left out]"
-    return _lines(lines or [f"No matches found in {found['searched']:,} files"], notes.strip())
+        documents = format_count(found["partial"], "document")
+        notes += f"\n[{documents} not searched as a whole; read_text_file says what is left out]"
+    return _lines(lines or [f"No matches found in {format_count(found['searched'], 'file')}"], notes.strip())
 
 
 def _file_lines(file: FileMatches) -> list[str]:
@@ -122,12 +126,12 @@ def _notes(found: Found | ContentFound) -> str:
     if found["ignored"]:
         notes.append(_ignored(found["ignored"]))
     if found["unreadable"]:
-        notes.append(f"[{found['unreadable']} files or directories could not be read]")
+        notes.append(f"[{format_count(found['unreadable'], 'path')} could not be read]")
     return "\n".join(notes)
 
 
 def _ignored(count: int) -> str:
-    return f"[{count} entries left out by .gitignore; includeIgnored shows them]"
+    return f"[{format_count(count, 'entry', 'entries')} left out by .gitignore; includeIgnored shows them]"
 
 
 def info_text(info: FileInfo) -> str:

@@ -58,11 +58,15 @@ def find_changes(history: History, beneath: RootedFiles, number: int | None, sin
     journal = open_journal(history, beneath)
     if number is not None:
         return [find_change(journal, beneath, number)]
-    changes = [one for one in visible(journal, beneath) if _is_in_effect(one)]
+    visible_changes = visible(journal, beneath)
+    changes = [one for one in visible_changes if _is_in_effect(one)]
     if since is not None:
         return [one for one in changes if one.time >= since]
     if not changes:
-        raise FilesError("not_found", "", "there is no change to undo")
+        undos = (change.number for change in visible_changes if change.act == UNDO and change.undone_by is None)
+        last = next(undos, None)
+        suggestion = "" if last is None else f"To redo what was undone last, undo change {last}."
+        raise FilesError("not_found", "", "there is no change to undo", suggestion)
     return changes[:1]
 
 

@@ -192,7 +192,7 @@ class Journal:
         """The number of the last entry read by then; None where that is not known any more."""
         run, _, number = cursor.partition("-")
         if not number.isdecimal() or len(cursor) > 40:
-            raise FilesError("bad_cursor", "", "this is no cursor", "Leave it out to get one.")
+            raise FilesError("bad_cursor", "", "this is not a cursor", "Leave it out to get one.")
         return int(number) if run == self._run and int(number) <= self._last else None
 
     def _since(self, number: int, selection: Selection, limit: int) -> tuple[list[_Entry], int]:

@@ -173,7 +173,7 @@ async def _whole(part: Part, kind: Kind, context: Context[Any]) -> Told:
         page = await part.ask(context, kind.row, ListParams(cursor=cursor))
         found = page.get(kind.what)
         if not isinstance(found, list):
-            raise InvalidResult(kind.row.name, kind.what, "is no list", dict(page))
+            raise InvalidResult(kind.row.name, kind.what, "is not a list", dict(page))
         for entry in sound(kind.model, found):
             entries.setdefault(entry[kind.key], entry)
         # What says nothing of this, as servers of the handshake era, is neither for long nor for anyone.

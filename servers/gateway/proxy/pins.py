@@ -14,7 +14,7 @@ from shared.client.client import Client
 from shared.client.options import ClientOptions
 from shared.errors import InvalidResult
 from shared.extensions.apps import MIME_TYPE, UI
-from shared.text import escape
+from shared.text import escape, format_count
 
 from ..rules.names import Rules
 from ..rules.pins import Pins
@@ -59,7 +59,7 @@ async def list_tools(client: Client) -> list[dict[str, Any]]:
     tools: list[Any] = await client.plain.list_tools()
     for number, tool in enumerate(tools):
         if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
-            raise InvalidResult("tools/list", f"tools.{number}", "it is no tool with a name", {"tools": tools})
+            raise InvalidResult("tools/list", f"tools.{number}", "it is not a tool with a name", {"tools": tools})
     return tools
 
 
@@ -120,4 +120,4 @@ def _lines(value: Any) -> list[str]:
 def _bounded(lines: Sequence[str]) -> list[str]:
     shown = [line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]} ..." for line in lines[:MAX_LINES]]
     more = len(lines) - len(shown)
-    return [*shown, f"  ... and {more} lines more"] if more > 0 else shown
+    return [*shown, f"  ... and {format_count(more, 'more line')}"] if more > 0 else shown

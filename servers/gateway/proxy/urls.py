@@ -17,7 +17,7 @@ def check_url(url: str) -> str:
         raise ValueError("the URL of a server begins with http://, https://, ws:// or wss://, and names a host")
     if has_user:
         raise ValueError(
-            "whoever sees a URL sees the user name and the password in it: leave out what stands before the @, and "
+            "everyone who sees the URL sees its user name and password: leave out the part before the @, and "
             "have a token or the header Authorization sent"
         )
     return url

@@ -120,7 +120,7 @@ class Foreign:
         if self.settings.command is None:
             self._headers()
         elif cwd is not None and not cwd.is_dir():
-            raise ValueError(f"cwd: {cwd} is no directory")
+            raise ValueError(f"cwd: {cwd} is not a directory")
         else:
             self._environment()
 

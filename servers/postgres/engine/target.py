@@ -99,7 +99,7 @@ def _explain_other(where: str, label: str) -> str:
 
 
 def _malformed(label: str) -> str:
-    return f"the URL of {label} is not well formed; percent-encode what is no letter and no digit in its parts"
+    return f"the URL of {label} is not well formed; percent-encode everything but letters and digits in its parts"
 
 
 def _is_whole(where: str) -> bool:

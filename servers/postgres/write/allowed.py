@@ -73,7 +73,7 @@ _REASONS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("REASSIGN", "SECURITY"), (_RIGHTS, _PSQL)),
     "COPY": ("it reads and writes files, or the connection itself", "Use import_csv, or export."),
     "DO": (
-        "what it would do stands in a text that nobody is asked about",
+        "what it would do is in a text that nobody is asked about",
         "Run the statements themselves, or make a function of them.",
     ),
     "LOCK": ("the statements of a call take the locks that they need", ""),
@@ -98,7 +98,7 @@ def parse_allowed(given: Sequence[str]) -> AllowedDdl:
     """What an operator allows with `--allow-ddl`. Raises ValueError."""
     extensions = {one.partition("=")[2] for one in given if one.startswith("extension=")}
     if odd := [one for one in given if one not in ("policies", "grants") and not one.startswith("extension=")]:
-        raise ValueError(f"{odd[0]!r} is none of policies, grants and extension=NAME")
+        raise ValueError(f"{odd[0]!r} is not one of policies, grants and extension=NAME")
     if "" in extensions:
         raise ValueError("extension= has no name after it")
     return AllowedDdl("policies" in given, "grants" in given, frozenset(extensions))
@@ -118,7 +118,7 @@ def check_change(sql: str, allowed: AllowedDdl = NOTHING_MORE) -> Words:
     elif words[0] in ("GRANT", "REVOKE"):
         _check_grant(words, allowed)
     elif words[0] not in _DATA | _OTHERS:
-        raise _refuse(*_REASONS.get(words[0], ("it is none of those that this tool runs", "")))
+        raise _refuse(*_REASONS.get(words[0], ("it is not one of those that this tool runs", "")))
     _check_lasts(words)
     # The letters of such a name may be escapes, so that nobody sees what it names.
     if any(token.kind == "unicode" for token in statement.tokens):
@@ -141,7 +141,7 @@ def check_table(words: Words) -> None:
     """Raises SqlError `refused` unless the statement makes a table that stays, and nothing else."""
     kind = [word for word in words[1:3] if word != "UNLOGGED"]
     if words[0] != "CREATE" or kind[:1] != ["TABLE"]:
-        raise SqlError("refused", "the statement is no CREATE TABLE", "Use read_query or write_query.")
+        raise SqlError("refused", "the statement is not a CREATE TABLE", "Use read_query or write_query.")
 
 
 def defines(words: Words) -> bool:

@@ -96,9 +96,9 @@ function checkField({ argument, control, error }) {
   if (value === "") {
     wrong = argument.required ? "This is needed." : "";
   } else if (argument.type === "number" && !NUMBER.test(value)) {
-    wrong = "This is no number.";
+    wrong = "This is not a number.";
   } else if (argument.type === "url" && !ADDRESS.test(value)) {
-    wrong = "This is no address of the web.";
+    wrong = "This is not a web address.";
   }
   error.textContent = wrong;
   control.setAttribute("aria-invalid", String(wrong !== ""));

@@ -20,6 +20,7 @@ from servers.prompts.library.lint import estimate_tokens
 from servers.prompts.library.lint import lint as linted
 from servers.prompts.templates.rendering import Text
 from servers.prompts.write.files import find_differing, put, write_skill
+from shared.text import format_count
 
 
 class UsageError(Exception):
@@ -44,11 +45,6 @@ def say(line: str) -> None:
 def report_failure(root: Path, path: str, error: PromptError) -> None:
     """Prints what is wrong, and where."""
     say(str(Problem(str(root / path), error.line, str(error))))
-
-
-def format_count(count: int, noun: str) -> str:
-    """A count and its noun."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 class _Size(NamedTuple):
@@ -87,7 +83,7 @@ def render(root: Path, name: str, written: Sequence[str]) -> int:
     for one in written:
         key, equals, value = one.partition("=")
         if not equals or key in given:
-            raise UsageError(f"{one[:80]!r} is no KEY=VALUE" if not equals else f"{key!r} is given twice")
+            raise UsageError(f"{one[:80]!r} is not KEY=VALUE" if not equals else f"{key!r} is given twice")
         given[key] = value
     try:
         path = library.path(name)
@@ -189,7 +185,7 @@ def open_target(target: Path) -> Folder:
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError:
-        raise UsageError(f"{target} is no directory, and can't be made one") from None
+        raise UsageError(f"{target} is not a directory, and can't be created") from None
     return Folder(target)
 
 

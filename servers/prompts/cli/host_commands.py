@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from servers.prompts.cli.commands import choose_names, format_count, open_library, open_target, report_failure, say
+from servers.prompts.cli.commands import choose_names, open_library, open_target, report_failure, say
 from servers.prompts.errors import PromptError
 from servers.prompts.format.front_matter import MOST_BYTES
 from servers.prompts.library.folder import Folder
 from servers.prompts.templates.host_commands import Command, Host, write_command
 from servers.prompts.write.files import put
+from shared.text import format_count
 
 
 def export_commands(root: Path, names: Sequence[str] | None, target: Path, host: Host, force: bool) -> int:

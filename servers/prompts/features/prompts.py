@@ -170,7 +170,7 @@ def _complete(opened: Opened, name: str, argument: CompletionArgument) -> Comple
     known = {one.name: one for one in opened.libraries.prompt(name).arguments}
     if argument.name not in known:
         suggestion = f"Its arguments: {format_names(known.values())}."
-        raise PromptError("bad_arguments", f"{argument.name[:64]!r} is no argument of it", suggestion)
+        raise PromptError("bad_arguments", f"{argument.name[:64]!r} is not an argument of it", suggestion)
     paths = find_paths(opened.files, argument.value) if known[argument.name].type == "file" else ()
     return complete(known[argument.name], argument.value, paths)
 

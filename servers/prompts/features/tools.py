@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from shared import CallToolResult, Features, PromptMessage, TextContent
 from shared.extensions.apps import show, shows_apps
-from shared.text import escape, join_lines, marks
+from shared.text import escape, format_count, join_lines, marks
 
 from ..arguments import parse_values
 from ..errors import PromptError
@@ -79,7 +79,7 @@ async def search_prompts(
     async with ctx.turn():
         found = await to_thread.run_sync(search, ctx.state.libraries, query, limit)
     before, after = marks("library", "from the files of the library, no instructions:")
-    head = f"{len(found.prompts):,} of {found.total:,} prompts"
+    head = f"{len(found.prompts):,} of {format_count(found.total, 'prompt')}"
     problems = [] if query.strip() else await to_thread.run_sync(_format_problems, ctx.state.libraries, limit)
     return "\n".join([head, before, *map(_format_prompt, found.prompts), *problems, after])
 
@@ -147,7 +147,7 @@ def _format_problems(libraries: Libraries, most: int) -> list[str]:
     found = [f"{root.name}: {problem}" for root, problem in libraries.problems()]
     more = [f"and {len(found) - most:,} more, which prompt:// names"] if len(found) > most else []
     lines = [escape(one)[:_LONGEST_PROBLEM] for one in found[:most]]
-    return ["", f"problems in {len(found):,} file{'s' * (len(found) > 1)}:", *lines, *more] if found else []
+    return ["", f"problems in {format_count(len(found), 'file')}:", *lines, *more] if found else []
 
 
 def _render(libraries: Libraries, name: str, arguments: Sequence[GivenArgument]) -> tuple[Prompt, Sequence[Rendered]]:

@@ -116,7 +116,7 @@ def parse_mapping(text: str, line: int = 1) -> YamlMapping:
     except YamlError as error:
         raise PromptError("bad_prompt", error.reason, line=error.line) from None
     if not isinstance(value, YamlMapping | None):
-        raise PromptError("bad_prompt", "the front matter is no mapping of keys to values", line=line)
+        raise PromptError("bad_prompt", "the front matter is not a mapping of keys to values", line=line)
     return YamlMapping(line) if value is None else value
 
 
@@ -194,24 +194,24 @@ def _check_value(key: Key, value: Any) -> str | None:
                 whole = all(isinstance(one, str) for one in value)
                 return None if whole else "is a list of something else than texts"
             if isinstance(value, float) and not math.isfinite(value):
-                return "is no finite number"
-            return None if isinstance(value, str | int | float) else "is no value of an argument"
+                return "is not a finite number"
+            return None if isinstance(value, str | int | float) else "is not a value of an argument"
         case "texts":
             if not isinstance(value, list) or not value or len(value) > key.most:
-                return f"is no list of 1 to {key.most} texts"
+                return f"is not a list of 1 to {key.most} texts"
             line = Key("text", "", 500)
             wrong = next(filter(None, (_check_text(line, item) for item in value)), None)
             return None if wrong is None else f"has an item that {wrong}"
         case "items":
             whole = isinstance(value, list) and all(isinstance(one, YamlMapping) for one in value)
-            return None if whole and len(value) <= key.most else f"is no list of at most {key.most} mappings"
+            return None if whole and len(value) <= key.most else f"is not a list of at most {key.most} mappings"
     choices = TYPES if key.kind == "type" else _ROLES
-    return None if value in choices else f"is none of: {', '.join(choices)}"
+    return None if value in choices else f"is not one of: {', '.join(choices)}"
 
 
 def _check_text(key: Key, value: Any) -> str | None:
     if not isinstance(value, str):
-        return "is no text; put it in quotes" if isinstance(value, int | float) else "is no text"
+        return "is not a text; put it in quotes" if isinstance(value, int | float) else "is not a text"
     if len(value) > key.most:
         return f"has more than {key.most:,} characters"
     if key.kind == "name" and NAME.fullmatch(value) is None:

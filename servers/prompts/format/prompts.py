@@ -58,9 +58,9 @@ def _parse_argument(found: YamlMapping) -> Argument:
         # A bool is an int in Python, and nowhere else.
         fits = isinstance(default, _OF_TYPE.get(kind, (str,))) and isinstance(default, bool) == (kind == "boolean")
         if not fits:
-            refuse(found, "default", f"{where}: its default is no {'text' if kind not in _OF_TYPE else kind}")
+            refuse(found, "default", f"{where}: its default is not a {'text' if kind not in _OF_TYPE else kind}")
         if kind == "enum" and default not in found["enum"]:
-            refuse(found, "default", f"{where}: its default is none of its values")
+            refuse(found, "default", f"{where}: its default is not one of its values")
     return Argument(
         name=found["name"],
         type=kind,

@@ -133,7 +133,7 @@ def _remark_on_use(prompt: Prompt, front: YamlMapping, names: frozenset[str]) ->
             yield _find_line(front, one), f"the argument {one.name!r} is not used"
     if prompt.syntax == "jinja":
         for name in sorted(names - declared):
-            yield _find_use(prompt, name), f"the template uses {name!r}, which is no argument"
+            yield _find_use(prompt, name), f"the template uses {name!r}, which is not an argument"
 
 
 def _find_line(front: YamlMapping, argument: Argument) -> int:

@@ -124,7 +124,7 @@ class SkillCache:
     def refuse(self, name: str, reason: str) -> None:
         """Says among the problems of its library why the prompt of this name is no skill, where it should be one."""
         with suppress(PromptError):  # it went away
-            self._libraries.library(name).note(name, SKILL, f"it is no skill: {reason}")
+            self._libraries.library(name).note(name, SKILL, f"it is not a skill: {reason}")
 
     def _list_first(self, kept: dict[str, Bundle | None]) -> dict[str, Bundle]:
         names = sorted(filter(NAME.fullmatch, self._libraries.names), key=self._has_no_directory)

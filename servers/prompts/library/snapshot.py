@@ -135,7 +135,7 @@ class _Look:
         if kind is None:
             return
         if not is_unicode(path):
-            self._problem(path, "its path is no UTF-8")
+            self._problem(path, "its path is not UTF-8")
             return
         file = self._file(entry, kind, self._old.files.get(path))
         if file is None:

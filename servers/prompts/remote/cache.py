@@ -24,6 +24,7 @@ from servers.prompts.format.skills import MOST_BYTES
 from servers.prompts.library.folder import MOST_TOTAL, check_path
 from servers.prompts.remote.address import Address
 from servers.prompts.remote.git import Blob, Git
+from shared.text import format_count
 
 _SCRATCH = "fetch-"
 _ABANDONED_SECONDS = 3_600.0
@@ -139,7 +140,7 @@ class Checkout:
                 written[blob.path] = blob.size
         named = sorted(left_out.items())[:_MOST_NAMED]
         if len(left_out) > len(named):
-            named.append(("", f"{len(left_out) - len(named):,} more files are left out"))
+            named.append(("", f"{format_count(len(left_out) - len(named), 'more file')} left out"))
         state = {"commit": commit, "files": written, "left_out": named}
         (tree / "state.json").write_text(json.dumps(state), encoding="ascii")
 
@@ -176,7 +177,7 @@ def _choose(blobs: list[Blob], left_out: dict[str, str]) -> Iterator[Blob]:
         if blob.mode in _NO_FILE:
             left_out[blob.path] = _NO_FILE[blob.mode]
         elif refusal is not None or not blob.path.isprintable():
-            left_out[blob.path] = f"its path {refusal or 'is no plain text'}"
+            left_out[blob.path] = f"its path {refusal or 'is not plain text'}"
         elif _is_too_long(blob.path):
             left_out[blob.path] = "its path is too long"
         elif blob.size > MOST_BYTES:

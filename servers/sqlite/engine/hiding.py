@@ -66,7 +66,7 @@ def parse_hidden(given: str) -> HiddenName:
     """What `--hide` has: TABLE, TABLE.COLUMN or TABLE.COLUMN=EXPRESSION. Raises ValueError."""
     name, _, mask = given.partition("=")
     if not name or (mask and "." not in name):
-        raise ValueError(f"{given!r} is none of TABLE, TABLE.COLUMN and TABLE.COLUMN=EXPRESSION")
+        raise ValueError(f"{given!r} is not one of TABLE, TABLE.COLUMN and TABLE.COLUMN=EXPRESSION")
     return HiddenName(name, mask or None)
 
 
@@ -155,7 +155,7 @@ class HiddenSchema:
 
 def hide(connection: sqlite3.Connection, names: Sequence[HiddenName]) -> HiddenSchema:
     """Makes the views that show the rest of each table. Raises SqlError where a column orders the rows of its table,
-    or a mask is no expression."""
+    or a mask is not an expression."""
     entries = connection.execute("SELECT name, type, sql FROM sqlite_schema WHERE type IN ('table', 'view')")
     listed = [(str(name), str(kind), str(sql)) for name, kind, sql in entries]
     known = {name.lower(): name for name, kind, _ in listed if kind == "table"}
@@ -225,7 +225,7 @@ def _make_view(connection: sqlite3.Connection, table: _Table) -> None:
         connection.execute(f"SELECT * FROM temp.{name} LIMIT 0").fetchall()  # noqa: S608
     except sqlite3.Error as error:
         raise SqlError(
-            "bad_settings", f"what --hide shows of {table.name} is no expression", "", [str(error)]
+            "bad_settings", f"what --hide shows of {table.name} is not an expression", "", [str(error)]
         ) from None
 
 

@@ -28,7 +28,7 @@ def execute(
         with session.policy.only_tables() if only_tables else nullcontext():
             effects = run_all(session, statements, limits.rows, replaced=replaced)
         if only_tables and not session.policy.defines:
-            raise SqlError("refused", "the statement is no CREATE TABLE", "Use read_query or write_query.")
+            raise SqlError("refused", "the statement is not a CREATE TABLE", "Use read_query or write_query.")
         figures = sum_figures(effects)
         if not consent.covers(figures):
             return figures

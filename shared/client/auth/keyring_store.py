@@ -34,7 +34,7 @@ def usable_keyring() -> KeyringBackend | None:
         found = keyring.get_keyring()
     except (*_NO_SUCH, *_UNUSABLE) as error:
         why = escape(str(error))[:200]
-        raise AuthError(f"PYTHON_KEYRING_BACKEND or keyringrc.cfg names what is no keyring here: {why}") from None
+        raise AuthError(f"PYTHON_KEYRING_BACKEND or keyringrc.cfg names no usable keyring: {why}") from None
     # The library's own measure of what is recommended: below are `fail`, `null` and files without encryption.
     return found if found.priority >= 1 else None
 

@@ -188,4 +188,4 @@ def _sendable() -> Iterator[None]:
     try:
         yield
     except UnicodeError:
-        raise AuthError("what is to be sent to the issuer has characters that can't be sent") from None
+        raise AuthError("the request to the issuer has characters that can't be sent") from None

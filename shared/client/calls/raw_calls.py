@@ -76,7 +76,7 @@ class PlainCalls:
             result = await self._request(method, params)
             listed = result.get(what) or []
             if not isinstance(listed, list):
-                raise InvalidResult(method, what, "it is no list", result)
+                raise InvalidResult(method, what, "it is not a list", result)
             items += listed
             if result.get("nextCursor") is None:
                 return items

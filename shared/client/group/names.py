@@ -24,7 +24,7 @@ _SHORTENED = re.compile(r"-[0-9a-f]{10}\Z")
 def check_server_name(name: str) -> str:
     """The name, where a server may have it. Raises ValueError."""
     if not _SERVER_NAME.fullmatch(name):
-        raise ValueError(f"a server's name is 1 to 32 letters, digits and hyphens, and not {name[:100]!r}")
+        raise ValueError(f"a server's name is 1 to 32 letters, digits and hyphens, not {name[:100]!r}")
     return name
 
 

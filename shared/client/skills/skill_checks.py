@@ -94,7 +94,7 @@ def check_head(entry: SkillEntry, manifest: str) -> None:
     except YamlError as error:
         raise SkillRefused(entry.uri, "frontmatter", str(error)) from None
     if not isinstance(found, dict):
-        raise SkillRefused(entry.uri, "frontmatter", "the front matter is no mapping of keys to values")
+        raise SkillRefused(entry.uri, "frontmatter", "the front matter is not a mapping of keys to values")
     listed, missing = entry.frontmatter, object()
     for key in {**listed, **found}:
         if not _same(listed.get(key, missing), found.get(key, missing)):

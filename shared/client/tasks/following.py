@@ -307,11 +307,11 @@ def _questions(state: TaskState) -> dict[str, tuple[str, dict[str, Any]]]:
     asked = state.told.get("inputRequests", {}) if state.status == "input_required" else {}
     fault = partial(InvalidResult, "tasks/get", "inputRequests", result=dict(state.told))
     if not isinstance(asked, dict) or len(asked) > MAX_QUESTIONS:
-        raise fault(fault=f"it is no object of at most {MAX_QUESTIONS} questions")
+        raise fault(fault=f"it is not an object of at most {MAX_QUESTIONS} questions")
     questions = {}
     for key, one in asked.items():
         method, params = (one.get("method"), one.get("params", {})) if isinstance(one, dict) else (None, None)
         if not isinstance(method, str) or not isinstance(params, dict):
-            raise fault(fault="it has what is no question")
+            raise fault(fault="it has something that is not a question")
         questions[key] = (method, params)
     return questions

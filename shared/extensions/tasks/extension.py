@@ -225,7 +225,7 @@ async def _listens(
         return None
     _require_extension(context.peer)
     if len(wanted.task_ids) > running.calls.limits.subscriptions:
-        raise InvalidParams(f"a stream may tell of {running.calls.limits.subscriptions} tasks at most")
+        raise InvalidParams(f"a stream may follow {running.calls.limits.subscriptions} tasks at most")
     found: list[str] = []
     for id_ in dict.fromkeys(wanted.task_ids):
         with suppress(InvalidParams):

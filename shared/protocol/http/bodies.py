@@ -67,7 +67,7 @@ class GzipBody(Body):
                     break
                 piece = self._inflater.unconsumed_tail
         except zlib.error:
-            return refuse(400, "the body is no valid gzip")
+            return refuse(400, "the body is not valid gzip")
         return refuse(400, "the gzipped body goes on after its end") if self._inflater.unused_data else None
 
     def end(self) -> Refusal | None:

@@ -38,7 +38,7 @@ def marking_fault(schema: Mapping[str, Any]) -> str | None:
         elif not is_argument or not place:
             fault = "does not stand on an argument"
         elif node.get("type") not in MARKED_TYPES:
-            fault = "stands on what is no string, integer or boolean"
+            fault = "marks no string, integer or boolean"
         elif mark.lower() in seen:
             fault = "names a header that another argument has"
         if fault is not None:

@@ -281,7 +281,7 @@ def decode(data: bytes | bytearray | memoryview, weight: int = 0) -> Message:
     if not isinstance(value, list):
         return _message(value, weight)
     if not value:
-        return Malformed(failure(None, InvalidRequest("an empty batch is no request")))
+        return Malformed(failure(None, InvalidRequest("an empty batch is not a request")))
     return Batch(tuple(_message(one, weight // len(value)) for one in value))
 
 

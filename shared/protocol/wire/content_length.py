@@ -171,7 +171,7 @@ def _told_at_end(buffer: bytearray, exceeded: int | None) -> Frame:
     is there, the same as is told of it early: that depends on how the stream was cut."""
     if exceeded is not None and buffer.strip():
         return Oversized(exceeded, _id_of(buffer))
-    return Misframed("the stream ended before the bytes that Content-Length tells of", _id_of(buffer))
+    return Misframed("the stream ended before the bytes that Content-Length announces", _id_of(buffer))
 
 
 def _without_line_end(buffer: bytearray, length: int) -> int:

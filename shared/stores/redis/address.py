@@ -24,7 +24,7 @@ _NO_URL = (
     "--store: not the URL of a Redis. In a password, each of / ? # @ [ ] and what is not ASCII has to be "
     "percent-encoded; or put it into a file, with --store-password-file"
 )
-_NO_OPTIONS = "--store: what follows the ? of the URL is no option, or has no such value"
+_NO_OPTIONS = "--store: the part after the ? of the URL is not a known option, or not a value of it"
 # What was found shows nothing of the URL: where a password is not encoded, any part of it may be one.
 _SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
 

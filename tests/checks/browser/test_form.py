@@ -106,11 +106,11 @@ TYPED: list[tuple[Schema, str, Any]] = [
     ({"type": "string", "maxLength": 2}, "abc", "At most 2 characters are allowed, and these are 3."),
     ({"type": "string", "minLength": 2}, "a", "At least 2 characters are needed, and these are 1."),
     ({"type": "string", "pattern": "^[a-z]+$"}, "A", "This does not match the pattern ^[a-z]+$."),
-    ({"type": "string", "format": "email"}, "a", "This is no e-mail address."),
+    ({"type": "string", "format": "email"}, "a", "This is not an e-mail address."),
     ({"type": "string", "format": "email"}, "a@b.c", "a@b.c"),
-    ({"type": "string", "format": "uri"}, "x.org", "This is no URI: it begins with a scheme, as in https://…"),
+    ({"type": "string", "format": "uri"}, "x.org", "This is not a URI: it begins with a scheme, as in https://…"),
     ({"type": "string", "format": "date"}, "2026-01-31", "2026-01-31"),
-    ({"type": "string", "format": "uuid"}, "1", "This is no UUID."),
+    ({"type": "string", "format": "uuid"}, "1", "This is not a UUID."),
     ({}, '{"a": [1]}', {"a": [1]}),
     ({}, '[9007199254740993, "9007199254740993"]', "The number 9007199254740993 can't be sent exactly."),
     ({"type": "array"}, "{}", "An array is needed: […]."),
@@ -415,7 +415,7 @@ async def test_10000_choices_are_typed(show: Show) -> None:
     await box(page, "c").fill("choice 9999")
     assert await value(page) == {"c": "choice 9999"}
     await box(page, "c").fill("choice 10000")
-    assert await problems_of(page) == ["c: This is none of the values it may have."]
+    assert await problems_of(page) == ["c: This is not one of the values it may have."]
 
 
 async def test_what_needs_itself_ends(show: Show) -> None:

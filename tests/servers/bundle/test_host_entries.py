@@ -82,7 +82,10 @@ def test_an_entry_is_called_as_its_server() -> None:
 
 REFUSED = [
     (["--url", "example.org/mcp"], "the URL of a server begins with http://, https://, ws:// or wss://, and names"),
-    (["--url", "https://ann:hush@example.org/mcp"], "whoever sees a URL sees the user name and the password in it"),
+    (
+        ["--url", "https://ann:hush@example.org/mcp"],
+        "everyone who sees the URL sees its user name and password",
+    ),
     (["--url", URL, "--token-file", "nowhere"], "--token-file: nowhere: No such file or directory"),
     (["--url", URL, "--token-variable", "TOKEN"], "Claude Desktop starts what reaches this server: give its token"),
     (["--url", URL, "--allow-write"], "it takes no '--allow-write': arguments need a server that is named"),

@@ -21,8 +21,8 @@ from shared.program.run import check_arguments
     [
         ("--allow-private", "10.0.0.1/8", "'10.0.0.1/8': 10.0.0.1/8 has host bits set"),
         ("--allow-private", "fd00::/8", "'fd00::/8' is not HOST[:PORT] or NET[:PORT]; IPv6 needs brackets"),
-        ("--allow-host", "https://example.com", "'https://example.com' is no host"),
-        ("--deny-host", "*.example.com", "'*.example.com' is no host"),
+        ("--allow-host", "https://example.com", "'https://example.com' is not a host"),
+        ("--deny-host", "*.example.com", "'*.example.com' is not a host"),
         ("--allow-port", "0", "'0': a port is a number from 1 to 65535"),
         ("--ca-file", "/dev/null", "/dev/null holds no certificates in PEM"),
         ("--ca-file", "/nowhere.pem", "/nowhere.pem: No such file or directory"),

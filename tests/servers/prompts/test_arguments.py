@@ -72,7 +72,7 @@ def test_a_value_of_an_enum_is_found_in_another_case() -> None:
     assert parse_value(argument, " low") == "Low"
     assert parse_value(argument, "HIGH") == "HIGH"
     for text in ("High", "medium"):
-        with pytest.raises(PromptError, match="'a' is none of: 'Low', 'high', 'HIGH'"):
+        with pytest.raises(PromptError, match="'a' is not one of: 'Low', 'high', 'HIGH'"):
             parse_value(argument, text)
 
 
@@ -104,7 +104,9 @@ def test_all_that_is_wrong_is_said_at_once_but_of_many_unknown_arguments_only_so
     prompt = Prompt("one", "d", arguments=(Argument("a", "number"), Argument("b", "boolean")))
     with pytest.raises(PromptError) as caught:
         parse_values(prompt, {"a": "x", "b": "y", "d": "z"})
-    expected = "'d' is no argument of it; 'a' is no number: 'x'; 'b' is no yes or no: 'y'. Its arguments: 'a', 'b'."
+    expected = (
+        "'d' is not an argument of it; 'a' is not a number: 'x'; 'b' is not yes or no: 'y'. Its arguments: 'a', 'b'."
+    )
     assert str(caught.value) == expected
     with pytest.raises(PromptError) as caught:
         parse_values(Prompt("one", "d"), {f"x{number}": "" for number in range(10_000)})

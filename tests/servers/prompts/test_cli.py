@@ -46,7 +46,7 @@ def test_lint_of_a_clean_library_ends_with_0_and_its_size(run: Run) -> None:
 
 def test_lint_prints_path_line_and_reason_and_ends_with_1(run: Run, tmp_path: Path) -> None:
     write(tmp_path, {"a.md": front(OURS, body="{{ x }}")})
-    path, reason = f"{tmp_path}/a.md", "the template uses 'x', which is no argument"
+    path, reason = f"{tmp_path}/a.md", "the template uses 'x', which is not an argument"
     code, out = run("lint", tmp_path)
     assert code == 1
     assert f"{path}:5: {reason}\n" in out
@@ -65,13 +65,13 @@ BAD_USAGE = [
     (["lint", "--no", "{}"], "unrecognized arguments: --no"),
     (["render", "{}", "no"], "there is no prompt 'no'"),
     (["render", "{}", "hello"], "needs: 'who'"),
-    (["render", "{}", "hello", "whom=Ann"], "'whom' is no argument of it"),
-    (["render", "{}", "hello", "who"], "'who' is no KEY=VALUE"),
+    (["render", "{}", "hello", "whom=Ann"], "'whom' is not an argument of it"),
+    (["render", "{}", "hello", "who"], "'who' is not KEY=VALUE"),
     (["render", "{}", "hello", "who=a", "who=b"], "'who' is given twice"),
     (["export", "{}", "--to", "{}/out"], "name a prompt, or say --all"),
     (["export", "{}", "no", "--to", "{}/out"], "there is no prompt 'no'"),
     (["export", "{}", "hello"], "required: --to"),
-    (["export", "{}", "hello", "--to", "{}/hello.md"], "is no directory"),
+    (["export", "{}", "hello", "--to", "{}/hello.md"], "is not a directory"),
 ]
 
 
@@ -112,7 +112,7 @@ def test_test_shows_what_differs_from_examples_and_updates_them(run: Run, tmp_pa
 
 FAILING = [
     ({"a.md": HELLO + "{% no %}", "a.golden.yaml": EXAMPLE}, "a.md:6: Encountered unknown tag"),
-    ({"a.md": SIMPLE, "a.golden.yaml": EXAMPLE}, "a.md: 'who' is no argument of it"),
+    ({"a.md": SIMPLE, "a.golden.yaml": EXAMPLE}, "a.md: 'who' is not an argument of it"),
     ({"a.md": HELLO, "a.golden.yaml": "messages: []\n"}, "a.golden.yaml has no arguments"),
     ({"a.md": ""}, "a.md:1: it has no text"),
 ]

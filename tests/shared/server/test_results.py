@@ -62,7 +62,7 @@ def test_content_passes_as_it_is():
     ):
         assert content_of(value) == content
     for value in (5, {"a": 1}, b"bytes", object(), Size(width=1)):
-        with pytest.raises(TypeError, match="is no content"):
+        with pytest.raises(TypeError, match="is not content"):
             content_of(value)
 
 

@@ -32,8 +32,8 @@ def watch_parser() -> TalkParser:
     parser.add_argument(
         "--exec",
         metavar="COMMAND",
-        help="run this for each change, one after the other, by sh (on Windows without a shell); what changed stands "
-        "in the variables WATCH_KIND and WATCH_URI",
+        help="run this for each change, one after the other, by sh (on Windows without a shell); the variables "
+        "WATCH_KIND and WATCH_URI say what changed",
     )
     parser.add_options()
     return parser

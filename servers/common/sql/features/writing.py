@@ -162,7 +162,7 @@ def _make_statements(
     if isinstance(parameters, dict) and isinstance(query, str):
         return [*_share(dialect, source, parts, parameters)]
     if not isinstance(parameters, list) or len(parameters) != len(parts):
-        reason = f"for {len(parts)} statements, parameters is no list of {len(parts)} entries"
+        reason = f"for {len(parts)} statements, parameters is not a list of {len(parts)} entries"
         raise SqlError("bad_parameters", reason, "Give one list or object for each statement; [] where it has none.")
     return [Statement(sql, _bind_one(source, given)) for sql, given in zip(parts, parameters, strict=True)]
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.importing.readings import NULL_MARKS
+from shared.text import format_count
 
 _TYPED = re.compile(
     r"[ $€£]*[+-]?\d[\d.,'’]*(?:[eE][+-]?\d+)?[ %€]*|[+-]?\.\d+"
@@ -136,7 +137,8 @@ def _find_first(rows: Rows, header: bool | int | None, width: int, has_comments:
         ):
             titles += 1
         elif row:
-            above = [f"{comments:,} comments"] * (comments > 0) + [f"{titles:,} lines of title"] * (titles > 0)
+            above = [format_count(comments, "comment")] * (comments > 0)
+            above += [format_count(titles, "line of title", "lines of title")] * (titles > 0)
             return index, [f"{' and '.join(above)} above the table left out"] * bool(above)
     return next(index for index, row in enumerate(rows) if row), []
 

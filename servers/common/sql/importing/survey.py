@@ -19,6 +19,7 @@ from servers.common.sql.importing.readings import Kind
 from servers.common.sql.importing.records import Records
 from servers.common.sql.importing.tables import Table, Written, guess_encoding, open_table, read_table
 from servers.common.sql.jobs import Progress
+from shared.text import format_count
 
 _PREVIEW = 5
 """Rows that a preview shows."""
@@ -176,9 +177,9 @@ def _describe_rows(records: Records, left_out: int) -> list[str]:
         rows = "1 short row was" if records.short == 1 else f"{records.short:,} short rows were"
         words.append(f"{rows} filled with NULL, first {records.first_short}")
     if records.comments:
-        words.append(f"{records.comments:,} comments below the first row left out")
+        words.append(f"{format_count(records.comments, 'comment')} below the first row left out")
     if left_out:
-        words.append(f"{left_out:,} columns at the end left out, which have neither a name nor a value")
+        words.append(f"{format_count(left_out, 'column')} at the end left out, which have neither a name nor a value")
     return words
 
 

@@ -138,7 +138,7 @@ def _find_encoding(start: bytes, given: str | None) -> tuple[str, str]:
         return _without_mark(mark), "by its byte order mark"
     other = next((words for magic, words in _OTHERS.items() if start.startswith(magic)), None)
     if other is not None:
-        raise SqlError("bad_csv", f"the file is no text: it is {other[0]}", other[1])
+        raise SqlError("bad_csv", f"the file is not text: it is {other[0]}", other[1])
     if 0 in start and (wide := wide_codec(start)) is not None:
         return wide, "by its NULs"
     try:

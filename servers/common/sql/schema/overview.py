@@ -15,6 +15,7 @@ from servers.common.sql.schema.diagram import Diagram, draw
 from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.records import Entry, ForeignKey, Index, TableColumn
 from servers.common.sql.texts import fence, format_name
+from shared.text import format_count
 
 _FRAME = 500
 """Bytes of a list besides its tables, and of a summary besides its lists."""
@@ -80,7 +81,7 @@ def list_page(entries: Sequence[Entry], estimates: Mapping[str, int], page: Tabl
 def format_tables(found: TableList) -> str:
     """One table a line."""
     cut = "" if found.cursor is None else f"; cut; go on with cursor {found.cursor}"
-    head = f"{len(found.tables)} of {found.total} tables and views{cut}"
+    head = f"{len(found.tables)} of {format_count(found.total, 'table or view', 'tables and views')}{cut}"
     return "\n".join((head, fence([_format_line(table) for table in found.tables])))
 
 
@@ -93,7 +94,7 @@ def _parse_cursor(cursor: str) -> str:
     try:
         return urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
     except ValueError:
-        raise SqlError("bad_cursor", "this is no cursor of list_tables", "Leave it out to begin.") from None
+        raise SqlError("bad_cursor", "this is not a cursor of list_tables", "Leave it out to begin.") from None
 
 
 class TableSummary(TypedDict):

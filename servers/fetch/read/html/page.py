@@ -22,6 +22,7 @@ from servers.fetch.read.html.metadata import Facts, blocks_of, facts_of, linked_
 from servers.fetch.read.html.sections import find_section
 from servers.fetch.read.page import Format, Page, Removed, Source
 from servers.fetch.read.text import decode
+from shared.text import format_count
 
 _NEEDS_SCRIPTS = "The page seems to need JavaScript to show its text, and scripts are not run here."
 _LATE = "Most text of the page is hidden until a script shows it, and is given here."
@@ -91,7 +92,7 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
         notes += more
     elif format == "links":
         written, left = list_links(parts or [root], base, url)
-        notes += [f"{left} more links are left out."] if left else []
+        notes += [f"{format_count(left, 'more link')} left out."] if left else []
     elif format == "metadata":
         written = metadata(page.facts, url, parts or [root])
     else:

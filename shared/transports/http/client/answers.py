@@ -41,7 +41,7 @@ async def read_answer(codec: Codec, response: Reply, request: Request) -> Messag
     if isinstance(message, Response | Failure | Batch):
         return message
     if 200 <= status < 300:
-        return Malformed(failure(request.id, ParseError("the body of the HTTP response is no answer")))
+        return Malformed(failure(request.id, ParseError("the body of the HTTP response is not an answer")))
     return Failure(request.id, status, f"HTTP {status}: {said}")
 
 

@@ -160,7 +160,7 @@ def _endpoint(url: URL, named: bytes) -> URL:
         endpoint = url.join(URL(named.decode()))
         other_origin = endpoint.origin() != url.origin()
     except ValueError:
-        raise ConnectionError("the server names an endpoint that is no URL") from None
+        raise ConnectionError("the server names an endpoint that is not a URL") from None
     # The path is the server's to choose, the origin is not: our headers, a token among them, go there.
     if other_origin:
         raise ConnectionError("the server names an endpoint of another origin")

@@ -46,7 +46,7 @@ def parse_url(text: str) -> URL:
     """The URL of a server. Raises ValueError for what is none, or none of HTTP; it does not repeat it."""
     url = URL(text if text.isprintable() and " " not in text else "")
     if url.scheme not in ("http", "https") or not url.host or not url.port:
-        raise ValueError("that is no URL of HTTP")
+        raise ValueError("that is not an HTTP URL")
     return url
 
 
@@ -113,7 +113,7 @@ def _proxy_of(url: URL) -> URL | None:
         proxy = URL()
     if proxy.scheme not in ("http", "https") or not proxy.host:
         # The URL of a proxy may hold a password, and is not repeated.
-        raise ConnectionError("the proxy that the environment names can't be used: it is no proxy for HTTP")
+        raise ConnectionError("the proxy that the environment names can't be used: it is not an HTTP proxy")
     return proxy
 
 

@@ -35,7 +35,7 @@ from .connection import WebSocket, quiet
 SUBPROTOCOL = Subprotocol("mcp")
 """What the clients of the official SDKs ask for."""
 _OTHER_VERSION = refuse(426, "the version of WebSocket must be 13", Upgrade="websocket", Sec_WebSocket_Version="13")
-_NO_HANDSHAKE = refuse(400, "these headers are no WebSocket handshake with the subprotocol 'mcp', or none")
+_NO_HANDSHAKE = refuse(400, "these headers do not begin a WebSocket with the subprotocol 'mcp' or none")
 _ELSEWHERE = refuse(501, "this listener has no WebSockets")
 
 

@@ -191,7 +191,7 @@ REFUSED = [
     (["fetch", "--token-variable", "MCP_TOKEN"], "--token-variable goes with --url"),
     (["fetch", "--url", "http://a/mcp", "--token-variable", "a b"], "--token-variable takes the name of a variable"),
     (["fetch", "--name", "my web"], "--name takes letters, digits, - and _"),
-    (["filesystem", "b\udce9"], "a path that is not UTF-8 can't stand in the file of a client"),
+    (["filesystem", "b\udce9"], "a path that is not UTF-8 can't be written into the file of a client"),
     (["nothing"], "there is no server 'nothing' in the catalog"),
 ]
 

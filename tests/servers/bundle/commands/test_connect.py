@@ -112,7 +112,10 @@ REFUSED = [
     (["http://"], "the URL of a server begins with http://"),
     (["http://a:99999/mcp"], "the URL of a server begins with http://"),
     (["http://[::1/mcp"], "the URL of a server begins with http://"),
-    (["http://ann:hush@a/mcp"], "whoever sees a URL sees the user name and the password in it: leave out what"),
+    (
+        ["http://ann:hush@a/mcp"],
+        "everyone who sees the URL sees its user name and password: leave out the part",
+    ),
     (["http://a/mcp", "--token-file", "/nowhere"], "--token-file: /nowhere: No such file or directory"),
     (["http://a/mcp", "--header", "hush"], "--header takes NAME=VALUE"),
     (["http://a/mcp", "--header", "a b=hush"], "not the name of an HTTP header that can be set: 'a b'"),

@@ -76,7 +76,7 @@ def test_a_keyring_that_is_misnamed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("keyring.core._keyring_backend", None)
     for words in (["accounts"], ["login", "http://127.0.0.1:1/mcp"], ["logout", "--all"]):
         assert run(*words) == 2
-        assert "names what is no keyring here: No module named 'no'" in capsys.readouterr().err
+        assert "names no usable keyring: No module named 'no'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("expires", ["1e300", "1e999", "NaN", "-1e300", "1" + "0" * 400])

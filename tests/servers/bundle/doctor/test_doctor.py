@@ -55,7 +55,7 @@ async def test_an_entry_for_several_servers_is_ours(home: Home) -> None:
     machine, here = home.machine, this_installation()
     found = await examine(Examination(machine, here, home.path, CATALOG.servers, clients=[client_named("cursor")]))
     assert [one for one in found if one.severity is not Severity.OK] == []
-    assert f"Cursor, {home.path}/.cursor/mcp.json: can be read; 1 of its 1 servers are ours" in map(joined, found)
+    assert f"Cursor, {home.path}/.cursor/mcp.json: can be read; 1 of 1 server is ours" in map(joined, found)
     assert "Cursor, 'bundle': it starts, speaks 2025-11-25 and 2026-07-28, and has 19 tools" in map(joined, found)
     # Who asks for one server by its name is told of that one.
     assert not any("bundle" in one.where for one in await home._replace(installation=here).look("sqlite"))
@@ -129,7 +129,7 @@ FOUND: dict[str, tuple[dict[str, Any], str, str]] = {
     "a database that does not exist": (started("sqlite", "--db", "shop={home}/shop.db:ro"),
         "the file {home}/shop.db does not exist", "put the file there, or correct the path"),
     "a path that is not absolute": (started("filesystem", "notes"),
-        "notes is no absolute path, and means another place with every client", f"write {NOTES}"),
+        "notes is not an absolute path, so it means another place with every client", f"write {NOTES}"),
     "a file in place of a directory": (
         started("filesystem", "{home}/open"), "{home}/open is a file and no directory", "",
     ),
@@ -391,7 +391,7 @@ async def test_a_url_at_which_another_program_listens(home: Home, site: int) -> 
     url = f"http://127.0.0.1:{site}/mcp"
     home.cursor("filesystem", url=url, headers={"Authorization": f"Bearer {TOKEN}"})
     found = await home.only()
-    assert f"what listens at {url} is no MCP server, or has another path" in found.what
+    assert f"what listens at {url} is not an MCP server, or has another path" in found.what
     assert "unknown: ***" in found.what
     assert "give the server another --port" in found.fix
     assert TOKEN not in repr(found)
@@ -453,7 +453,7 @@ async def test_noise_on_stdout(home: Home) -> None:
     command = home.program(f'#!/bin/sh\necho Welcome\nexec {sys.executable} -m servers.filesystem "$@"\n')
     home.cursor("files", command=command, args=[f"{home.path}/notes"], env={"PYTHONPATH": str(ROOT)})
     found = await home.only()
-    assert found.what == "1 line of its stdout is no message, where clients break off"
+    assert found.what == "1 line of its stdout is not a message, where clients break off"
     assert "write to stderr" in found.fix
 
 
@@ -550,7 +550,7 @@ def test_all_well_is_exit_code_0(shell: Home, capsys: pytest.CaptureFixture[str]
     assert main(["doctor", "everything", "--client", "vscode", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [one["what"] for one in found if one["severity"] != "ok"] == [
-        "none of the servers stands in its configuration"
+        "none of the servers is in its configuration"
     ]
     assert found[-1]["where"] == "everything"
     assert found[-1]["what"].startswith("it starts, speaks 2025-11-25 and 2026-07-28, and has ")

@@ -33,7 +33,7 @@ ANSWERS = (
     ("- homepage\n  uri [https://example.com]: ", ""),
     ("- birthday\n  date [2000-01-01]: ", ""),
     ("- fingers\n  integer from 0 to 20 [10]: ", "nine"),
-    ("  fingers takes integer, and not 'nine'\n  integer from 0 to 20 [10]: ", "9"),
+    ("  fingers takes integer, not 'nine'\n  integer from 0 to 20 [10]: ", "9"),
     ("- height: in metres\n  number from 0.3 to 3 [1.7]: ", ""),
     ("- newsletter\n  yes or no [no]: ", "yes"),
     ("- colours\n  1  red\n  2  green\n  3  blue\n  numbers, with commas between them: ", "1, blue"),

@@ -196,7 +196,7 @@ class Database:
     async def _parse(self, sql: str, what: str) -> Mapping[str, str]:
         form = _FORM.fullmatch(sql)
         if form is None or not form[what]:
-            raise SqlError("refused", "the statement is not allowed: it is none of those")
+            raise SqlError("refused", "the statement is not allowed: it is not one of those")
         return form.groupdict()
 
 

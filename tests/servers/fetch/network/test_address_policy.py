@@ -114,7 +114,7 @@ def test_an_entry_that_can_t_be_read_is_named() -> None:
 def test_only_a_host_is_a_host() -> None:
     hosts = ["", "*.example.com", "https://example.com", "example.com:80", "10.0.0.0/8", "[::1"]
     for rules in [Rules(**{option: [host]}) for option in ("allow_host", "deny_host") for host in hosts]:
-        with pytest.raises(ValueError, match="is no host"):
+        with pytest.raises(ValueError, match="is not a host"):
             Policy(rules)
 
 

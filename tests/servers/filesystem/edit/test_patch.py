@@ -125,7 +125,7 @@ def test_empty_lines_without_their_blank_and_wrong_counts_are_read() -> None:
         ("--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", "line 1 of the patch deletes a file: use delete_file"),
         ("--- a/f\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n", "line 2 of the patch names another file than the line before"),
         ("diff --git a/f b/g\nrename from f\nrename to g\n", "line 2 of the patch renames a file: use move_file"),
-        ("@@ -1 +1 @@\n-a\n+b\n", "line 1 of the patch stands before the line of its file, +++ b/PATH"),
+        ("@@ -1 +1 @@\n-a\n+b\n", "line 1 of the patch comes before the line of its file, +++ b/PATH"),
         (
             HEADER + "@@ -1,0 +2 @@\n+b\n",
             "line 3 of the patch has no line by which its place is known: give lines around",

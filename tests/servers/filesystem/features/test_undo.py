@@ -28,7 +28,7 @@ async def test_the_last_change_is_taken_back_and_made_again_by_the_number_of_the
         shown = await peer.text("recent_changes")
         assert f"(edit: {file})" in shown
         assert "-one\n+three\n two" in shown
-        assert re.fullmatch(rf"Undid change \d+ \(edit: {file}\), by change \d+", await peer.text("undo"))
+        assert re.fullmatch(rf"Change \d+ undone by change \d+ \(edit: {file}\)", await peer.text("undo"))
         assert file.read_text() == "one\ntwo\n"
         undo, edit = await numbers(peer)
         assert f"undone by {undo}]" in await peer.text("recent_changes")
@@ -46,7 +46,11 @@ async def test_undo_goes_back_step_by_step_and_not_to_and_fro(tmp_path: Path) ->
         assert (tmp_path / "a").read_text() == "1"
         await peer.text("undo")
         assert not (tmp_path / "a").exists()
-        assert (await peer.error("undo")) == "not_found: there is no change to undo"
+        redo, *_ = await numbers(peer)
+        error = await peer.error("undo")
+        assert error == f"not_found: there is no change to undo. To redo what was undone last, undo change {redo}."
+        await peer.text("undo", change=redo)
+        assert (tmp_path / "a").read_text() == "1"
 
 
 async def test_all_changes_since_a_time_are_taken_back(tmp_path: Path) -> None:
@@ -60,7 +64,7 @@ async def test_all_changes_since_a_time_are_taken_back(tmp_path: Path) -> None:
         assert len(lines) == 3
         assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "d"]
         assert await peer.text("undo", since="2999-01-01T00:00:00Z") == "There is no change since then."
-        assert (await peer.error("undo", since="yesterday")).startswith("bad_undo: yesterday is no time. ")
+        assert (await peer.error("undo", since="yesterday")).startswith("bad_undo: yesterday is not a time. ")
         assert (await peer.error("undo", since="2020-01-01", change=1)).startswith("bad_undo: give change or since")
 
 

@@ -95,7 +95,7 @@ async def test_documents_are_searched_where_that_is_asked_for(server: Server, tm
         assert "Ann | 3" not in await peer.text("search_content", **asked)
         found = await peer.text("search_content", **asked, documents=True)
         assert (
-            found == "a.pdf:7: two\nb.xlsx:5: | Ann | 3 |\nc:15: line 7 ü\n[1 files passed over: binary or too large]"
+            found == "a.pdf:7: two\nb.xlsx:5: | Ann | 3 |\nc:15: line 7 ü\n[1 file passed over: binary or too large]"
         )
 
 
@@ -104,7 +104,7 @@ async def test_a_search_says_that_parts_of_documents_are_left_out(server: Server
     async with server as peer:
         found = await peer.text("search_content", path=str(tmp_path), pattern="hidden", documents=True)
     note = "[1 documents not searched as a whole; read_text_file says what is left out]"
-    assert found.splitlines() == ["No matches found in 5 files", "[1 files passed over: binary or too large]", note]
+    assert found.splitlines() == ["No matches found in 5 files", "[1 file passed over: binary or too large]", note]
 
 
 async def test_without_the_libraries_the_extra_is_named(

@@ -97,7 +97,7 @@ async def test_a_cursor_of_another_run_is_an_overflow_and_what_is_none_is_refuse
     async with journal_of(files) as journal:
         assert (await journal.read("0123abcd-5", everything, 10, 0)).overflow
         for cursor in ("", "x", "a-b", "a-" + "1" * 100, "a-²"):
-            with pytest.raises(FilesError, match="this is no cursor"):
+            with pytest.raises(FilesError, match="this is not a cursor"):
                 await journal.read(cursor, everything, 10, 0)
 
 

@@ -98,11 +98,11 @@ BAD = [
     ("command: ''", "servers.other.command: List should have at least 1 item"),
     ('command: "run \'a"', "servers.other.command: No closing quotation"),
     ("url: example.org", "servers.other.url: the URL of a server begins with http://"),
-    (f"url: 'https://me:{SECRET}@example.org'", "servers.other.url: whoever sees a URL sees the user name"),
+    (f"url: 'https://me:{SECRET}@example.org'", "servers.other.url: everyone who sees the URL sees the user name"),
     ("command: run, token: t", "servers.other: token goes with a url"),
     ("url: 'https://example.org', env: {}", "servers.other: env goes with a command"),
     ("url: 'https://example.org', cwd: x", "servers.other: cwd goes with a command"),
-    ("command: run, cwd: none", "none is no directory"),
+    ("command: run, cwd: none", "none is not a directory"),
     ("url: 'https://example.org', token: t, token-file: t", "servers.other: token and token-file say the same"),
     ("url: 'https://example.org', token: t, headers: {Authorization: x}", "token and Authorization say the same"),
     ("url: 'https://example.org', token-file: none", "No such file"),
@@ -136,7 +136,7 @@ def test_what_is_wrong_is_told_in_one_line_without_a_secret(tmp_path: Path) -> N
 
 
 NAMES = [
-    ("a_b", "a server's name is 1 to 32 letters, digits and hyphens, and not 'a_b'"),
+    ("a_b", "a server's name is 1 to 32 letters, digits and hyphens, not 'a_b'"),
     ("a/b", "a server's name is 1 to 32 letters, digits and hyphens"),
     ("joined", "this is the name of all of them together"),
     ("fetch", "this is the name of a server in the catalog"),

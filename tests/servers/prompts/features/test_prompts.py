@@ -94,9 +94,9 @@ async def test_messages_keep_their_roles_and_files(tmp_path: Path, era: str) -> 
 WRONG: list[tuple[str, dict[str, str], str]] = [
     ("none", {}, "unknown prompt: none"),
     ("a", {}, "missing_arguments: the prompt 'a' needs: 'code', 'count'"),
-    ("a", {"code": "x", "count": "two"}, "bad_arguments: 'count' is no number: 'two'"),
-    ("a", {"count": "1", "style": "wide"}, "bad_arguments: 'style' is none of: 'short', 'long'"),
-    ("a", {"cod": "x"}, "bad_arguments: 'cod' is no argument of it. Its arguments: 'code', 'count', 'style'."),
+    ("a", {"code": "x", "count": "two"}, "bad_arguments: 'count' is not a number: 'two'"),
+    ("a", {"count": "1", "style": "wide"}, "bad_arguments: 'style' is not one of: 'short', 'long'"),
+    ("a", {"cod": "x"}, "bad_arguments: 'cod' is not an argument of it. Its arguments: 'code', 'count', 'style'."),
     ("broken", {}, "bad_prompt: it has no text"),
     ("template", {}, "bad_template: 'nothing' is undefined"),
     ("lost", {}, "not_found: there is no file 'gone.png', or it can't be read"),
@@ -178,7 +178,7 @@ async def test_every_type_can_be_asked_for(tmp_path: Path, era: str) -> None:
 
 BADLY: list[tuple[Json | None, str]] = [
     (None, "missing_arguments: the prompt 'a' needs: 'count'; the user did not give them"),
-    ({"count": "many"}, "bad_arguments: 'count' is no number: 'many'"),
+    ({"count": "many"}, "bad_arguments: 'count' is not a number: 'many'"),
     ({"count": ""}, "missing_arguments: the prompt 'a' needs: 'count'"),
     ({"code": "not asked for"}, "missing_arguments: the prompt 'a' needs: 'count'"),
 ]

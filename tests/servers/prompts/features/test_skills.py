@@ -101,8 +101,10 @@ async def test_what_can_be_no_skill_is_left_out_and_said(tmp_path: Path) -> None
             answer = await peer.request("skills/get", uri=f"skill://{name}/SKILL.md")
             assert answer["error"]["code"] == -32602
         said = await problems(peer)
-    assert said["endless/SKILL.md"].startswith("it is no skill: the front matter has a value that can't be written")
-    assert said["nameless/SKILL.md"].startswith("it is no skill: ")
+    assert said["endless/SKILL.md"].startswith(
+        "it is not a skill: the front matter has a value that can't be written"
+    )
+    assert said["nameless/SKILL.md"].startswith("it is not a skill: ")
 
 
 async def test_a_skill_goes_without_what_is_too_much_and_says_so(tmp_path: Path) -> None:

@@ -88,8 +88,12 @@ WRONG: list[tuple[str, object, str]] = [
     ("no", {}, "not_found: there is no prompt 'no'"),
     ("greet", {}, "missing_arguments: the prompt 'greet' needs: 'names'"),
     ("greet", {"names": None}, "missing_arguments: the prompt 'greet' needs: 'names'"),
-    ("greet", {"names": "a", "nome": 1}, "bad_arguments: 'nome' is no argument of it. Its arguments: 'names',"),
-    ("greet", {"names": "a", "loud": 7}, "bad_arguments: 'loud' is no yes or no: '7'"),
+    (
+        "greet",
+        {"names": "a", "nome": 1},
+        "bad_arguments: 'nome' is not an argument of it. Its arguments: 'names',",
+    ),
+    ("greet", {"names": "a", "loud": 7}, "bad_arguments: 'loud' is not yes or no: '7'"),
     ("greet", [{"name": "names", "value": "a"}] * 2, "bad_arguments: an argument is given twice"),
     ("greet", [{"nome": "names", "value": "a"}], "arguments.0.name: Field required; arguments.0: unknown"),
 ]
@@ -141,7 +145,7 @@ async def test_a_draft_is_saved_for_review_and_nothing_that_is_wrong(tmp_path: P
         assert created.startswith("Created '_drafts/b.md':")
         assert await peer.text("delete_prompt", name="b", draft=True) == "Deleted '_drafts/b.md'"
         error = await peer.error("save_prompt", name="b", text=front(OURS, body="{{ x }}"))
-    assert error == "bad_prompt: line 5: the template uses 'x', which is no argument. Nothing was written."
+    assert error == "bad_prompt: line 5: the template uses 'x', which is not an argument. Nothing was written."
     assert [one for one in tmp_path.rglob("*") if one.is_file()] == []
 
 

@@ -186,8 +186,8 @@ def test_names_that_no_client_could_send_are_reported(tmp_path: Path) -> None:
         f" space.md: {reason}",
         f"{'n' * 129}.md: {reason}",
         f"two\\nlines.md: {reason}",
-        "\\udcfe/a.md: its path is no UTF-8",
-        "\\udcff.md: its path is no UTF-8",
+        "\\udcfe/a.md: its path is not UTF-8",
+        "\\udcff.md: its path is not UTF-8",
     ]
     found.look()
     assert found.names == ["named"]

@@ -53,8 +53,8 @@ def test_arguments_that_are_unused_or_undeclared_are_found_with_their_lines(tmp_
     }
     assert said(tmp_path, files) == [
         "a.md:5: the argument 'one' is not used",
-        "a.md:9: the template uses 'two', which is no argument",
-        "c.md:4: the template uses 'one', which is no argument",
+        "a.md:9: the template uses 'two', which is not an argument",
+        "c.md:4: the template uses 'one', which is not an argument",
     ]
 
 

@@ -106,7 +106,7 @@ def test_what_is_refused_says_why_and_what_to_do(tmp_path: Path, libraries: Libr
     assert save("link", OTHER) == "not_written: 'link.md' is not a file, but a link or something else"
     assert save("git-b", OTHER, if_match=etag) == "not_written: 'b.md' is write-protected"
     assert save("x/y", OTHER) == "bad_prompt: the name 'x/y' can't be a new prompt. Use a-z 0-9 and -."
-    unknown = "the template uses 'x', which is no argument"
+    unknown = "the template uses 'x', which is not an argument"
     assert unknown in save("new", front(OURS, body="{{ x }}"))
     named = "the front matter has the name 'other', and it is saved as 'new'"
     assert save("new", front("name: other")) == f"bad_prompt: {named}"
@@ -144,7 +144,7 @@ def test_a_file_that_comes_at_the_last_moment_is_not_replaced(
 
 WRONG = [
     ("Say it.", "line 1: there is no description"),
-    (front(OURS, body="{{ x }}"), "line 5: the template uses 'x', which is no argument"),
+    (front(OURS, body="{{ x }}"), "line 5: the template uses 'x', which is not an argument"),
     (front(OURS, body="{% no %}"), "line 5: Encountered unknown tag"),
     (front(body="{{ x }}"), "line 4: {{ is served as it is written"),
     (front("arguments:", "  - name: x"), "'x' has no description; line 4: the argument 'x' is not used"),

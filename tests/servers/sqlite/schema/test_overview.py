@@ -157,7 +157,7 @@ async def test_tables_whose_names_are_no_utf8_are_listed_and_hide_no_other(tmp_p
     ]
     assert "indexes:\n  CREATE INDEX g ON good (b)\n" in described
     # Whoever selects such a column is told why that is refused.
-    assert error.startswith(("bad_statement: a name in the database is no UTF-8", "refused: a name in the"))
+    assert error.startswith(("bad_statement: a name in the database is not UTF-8", "refused: a name in the"))
     assert "not authorized" not in judged
 
 

@@ -110,5 +110,5 @@ def test_a_keyring_that_is_misnamed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keyring.core, "_keyring_backend", None)
     for name in ("no.Such", "json.Such", "Such", "json.JSONDecoder"):
         monkeypatch.setenv("PYTHON_KEYRING_BACKEND", name)
-        with pytest.raises(AuthError, match=r"PYTHON_KEYRING_BACKEND .* names what is no keyring here: "):
+        with pytest.raises(AuthError, match=r"PYTHON_KEYRING_BACKEND .* names no usable keyring: "):
             usable_keyring()

@@ -120,11 +120,11 @@ def test_what_is_no_gzip_is_refused():
         "method": b"\x1f\x8b\x07" + PACKED[3:],
     }
     said = {name: gathered([data]) for name, data in broken.items()}
-    assert said == dict.fromkeys(broken, (400, "the body is no valid gzip"))
+    assert said == dict.fromkeys(broken, (400, "the body is not valid gzip"))
 
 
 def test_a_byte_that_is_another_never_gives_another_body():
-    told = ("the body is no valid gzip", "the gzipped body ends too early", "the gzipped body goes on after its end")
+    told = ("the body is not valid gzip", "the gzipped body ends too early", "the gzipped body goes on after its end")
     fine = (DATA, *((400, words) for words in told))  # the time, the system, and hints of the head are no data
     changed = [PACKED[:at] + bytes([PACKED[at] ^ 0xFF]) + PACKED[at + 1 :] for at in range(len(PACKED))]
     assert [at for at, data in enumerate(changed) if gathered([data]) not in fine] == []

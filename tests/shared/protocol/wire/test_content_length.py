@@ -188,7 +188,7 @@ def test_of_what_is_dropped_the_ends_alone_are_stored():
 
 def test_a_stream_may_end_anywhere():
     within = [Misframed("the stream ended within a header")]
-    before = "the stream ended before the bytes that Content-Length tells of"
+    before = "the stream ended before the bytes that Content-Length announces"
     left: dict[bytes, list[Frame]] = {
         b"": [],
         b"\r\n": [],

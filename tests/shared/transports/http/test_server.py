@@ -147,7 +147,7 @@ REFUSED_BODIES = [
     (gzip.compress(bytes(1_001), mtime=0), "gzip", 413, "the body may have 1,000 bytes at most"),
     (gzip.compress(b"{}", mtime=0)[:-1], "gzip", 400, "the gzipped body ends too early"),
     (2 * gzip.compress(b"{}", mtime=0), "gzip", 400, "the gzipped body goes on after its end"),
-    (b"{}", "gzip", 400, "the body is no valid gzip"),
+    (b"{}", "gzip", 400, "the body is not valid gzip"),
     (b"{}", "br", 415, "a body may be compressed by gzip, and by nothing else"),
     (b"{}", "gzip, gzip", 415, "a body may be compressed by gzip, and by nothing else"),
 ]
