@@ -7,14 +7,20 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from servers.common.documents.texts import may_be_document
 from servers.common.files.rooted_files import RootedFiles
+from shared.program.files.entries import Place
 from shared.text import quoted
 
 from ..errors import FilesError, explained
+from .binary import read_bytes
 from .charsets import UTF8
+from .documents import is_called_document
 from .pages import TextRead, json_size, read_text
 from .parts import WHOLE
 
+_SIGN = 16
+"""Bytes that show whether a file is a document."""
 _SPARE = 400
 """Bytes for what stands beside the text of one file: its last line, its heading."""
 
@@ -77,9 +83,16 @@ def many_text(
         path = paths[at]
         try:
             place = beneath.roots.place(path)
+            _require_no_document(beneath, place)
             read = read_text(beneath, place, max(budget // (len(paths) - done) - _SPARE, 1), WHOLE, check)
             texts[at], etags[path] = f"{mark} {quoted(path)}:\n{text_of(read)}", read.etag
         except FilesError as error:
             texts[at] = f"{mark} {quoted(path)}: Error - {explained(advised(error))}"
         budget -= json_size(texts[at])
     return Many("\n".join(texts), etags)
+
+
+def _require_no_document(beneath: RootedFiles, place: Place) -> None:
+    """Raise FilesError for a document, of which only the bytes could be read here."""
+    if is_called_document(place.written) and may_be_document(read_bytes(beneath, place, _SIGN, 0).data):
+        raise FilesError("not_text", place.written, "is a document", "Use read_text_file, which reads its text.")

@@ -18,6 +18,7 @@ from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import told
 from servers.filesystem.read.charsets import UTF8
+from servers.filesystem.read.documents import is_called_document
 from servers.filesystem.search.files import Control, Scope, Walk
 from servers.filesystem.search.lines import NO_HITS, Hit, ReadDocument, Reader
 from servers.filesystem.search.matcher import Query, compiled
@@ -65,7 +66,8 @@ class ContentFound(TypedDict):
 
     `stopped` is None, or why there may be more: limit, size, budget, time or cancelled; `cursor` goes on from there.
     `searched` counts files; `skipped` those that are binary or too large; `partial` documents of which parts were
-    left out; `ignored` what was left out for a .gitignore; `unreadable` files and directories that could not be read.
+    left out; `documents` those by their names whose text was not asked for; `ignored` what was left out for a
+    .gitignore; `unreadable` files and directories that could not be read.
     """
 
     files: list[FileMatches]
@@ -74,6 +76,7 @@ class ContentFound(TypedDict):
     searched: int
     skipped: int
     partial: int
+    documents: int
     ignored: int
     unreadable: int
 
@@ -103,7 +106,7 @@ class _Run:
         self._budget = ByteBudget(page.max_bytes)
         self._control = control
         self._files: list[FileMatches] = []
-        self._searched = self._skipped = self._unreadable = self._partial = 0
+        self._searched = self._skipped = self._unreadable = self._partial = self._documents = 0
         self._stopped: str | None = None
 
     def told_of_file(self, beneath: RootedFiles, place: Place, after: Position | None) -> ContentFound:
@@ -135,6 +138,7 @@ class _Run:
             searched=self._searched,
             skipped=self._skipped,
             partial=self._partial,
+            documents=self._documents,
             ignored=0,
             unreadable=self._unreadable,
         )
@@ -154,6 +158,7 @@ class _Run:
         self, handle: Handle, path: Names, uri: Callable[[Names], str], after: Position | None
     ) -> Position | None:
         """Search one file, after the line that was told last; where it stops there again, that line."""
+        self._documents += self._wanted.read_document is None and is_called_document(path[-1])
         searched = self._reader.hits(handle)
         if searched is None:
             self._stopped = self._control.ended()

@@ -84,6 +84,8 @@ def content_text(found: ContentFound) -> str:
     if found["partial"]:
         documents = format_count(found["partial"], "document")
         notes += f"\n[{documents} not searched as a whole; read_text_file says what is left out]"
+    if found["documents"]:
+        notes += f"\n[{format_count(found['documents'], 'document')} not read; documents=true searches their text]"
     return _lines(lines or [f"No matches found in {format_count(found['searched'], 'file')}"], notes.strip())
 
 

@@ -92,7 +92,9 @@ async def test_what_is_no_document_stays_what_it_is(server: Server, tmp_path: Pa
 async def test_documents_are_searched_where_that_is_asked_for(server: Server, tmp_path: Path):
     async with server as peer:
         asked = {"path": str(tmp_path), "pattern": "two|Ann|line 7 ü"}
-        assert "Ann | 3" not in await peer.text("search_content", **asked)
+        text = await peer.text("search_content", **asked)
+        assert "Ann | 3" not in text
+        assert text.endswith("\n[3 documents not read; documents=true searches their text]")
         found = await peer.text("search_content", **asked, documents=True)
         assert (
             found == "a.pdf:7: two\nb.xlsx:5: | Ann | 3 |\nc:15: line 7 ü\n[1 file passed over: binary or too large]"
@@ -103,7 +105,7 @@ async def test_a_search_says_that_parts_of_documents_are_left_out(server: Server
     (tmp_path / "e.docx").write_bytes(word(paragraph(run("seen") + run("hidden", "<w:vanish/>"))))
     async with server as peer:
         found = await peer.text("search_content", path=str(tmp_path), pattern="hidden", documents=True)
-    note = "[1 documents not searched as a whole; read_text_file says what is left out]"
+    note = "[1 document not searched as a whole; read_text_file says what is left out]"
     assert found.splitlines() == ["No matches found in 5 files", "[1 file passed over: binary or too large]", note]
 
 
@@ -117,3 +119,12 @@ async def test_without_the_libraries_the_extra_is_named(
             refused = await peer.request("tools/call", name=tool, arguments=arguments)
             assert "not_installed: " in str(refused)
             assert "Install the extra 'documents'." in str(refused)
+
+
+async def test_several_files_with_a_document_name_the_tool_that_reads_it(server: Server, tmp_path: Path):
+    async with server as peer:
+        paths = [str(tmp_path / name) for name in ("a.pdf", "b.xlsx", "e.pdf")]
+        lines = (await peer.text("read_multiple_files", paths=paths)).splitlines()
+    for line in lines[:2]:
+        assert line.endswith(" is a document. Use read_text_file, which reads its text.")
+    assert "Error" not in lines[2]
