@@ -23,13 +23,13 @@ class PromptError(CodedError):
 
 
 class Problem(NamedTuple):
-    """What is wrong with a file of a library."""
+    """What is wrong with a file of a library, or with all of it."""
 
     path: str
-    """Within the library, with / between names."""
+    """Within the library, with / between names; "" is all of it."""
     line: int | None
     reason: str
 
     def __str__(self) -> str:
         where = self.path if self.line is None else f"{self.path}:{self.line}"
-        return escape(f"{where}: {self.reason}")
+        return escape(f"{where}: {self.reason}" if where else self.reason)

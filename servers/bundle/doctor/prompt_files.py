@@ -1,4 +1,5 @@
-"""The files of a library of prompts that are not served, or not as they are written: its index names them."""
+"""The files of a library of prompts that are not served, or not as they are written, and libraries that could not be
+fetched: its index names them."""
 
 import json
 from collections.abc import Iterator
@@ -18,10 +19,17 @@ _LONGEST = 300
 """Characters of a path, and of a reason."""
 
 
-class PromptProblems(NamedTuple):
-    """What a library says of its files."""
+class PromptProblem(NamedTuple):
+    """What a library says of a file, or of all of it."""
 
-    named: tuple[str, ...]
+    what: str
+    is_file: bool
+
+
+class PromptProblems(NamedTuple):
+    """The first problems of a library, and how many there are."""
+
+    named: tuple[PromptProblem, ...]
     total: int
 
 
@@ -35,21 +43,25 @@ async def read_problems(client: Client) -> PromptProblems:
     try:
         result = await client.plain.read_resource(_INDEX)
         problems = json.loads(result["contents"][0]["text"])["problems"]
-        return PromptProblems(tuple(_format(problem) for problem in problems[:_NAMED]), len(problems))
+        return PromptProblems(tuple(_parse(problem) for problem in problems[:_NAMED]), len(problems))
     except (McpError, ValueError, LookupError, TypeError):
         # A server of somebody else may have the name, and anything at the URI.
         return NO_PROBLEMS
 
 
-def _format(problem: dict[str, object]) -> str:
+def _parse(problem: dict[str, object]) -> PromptProblem:
+    file, reason = str(problem["file"])[:_LONGEST], str(problem["reason"])[:_LONGEST]
     line = f":{problem['line']}" if problem["line"] else ""
-    return escape(f"{str(problem['file'])[:_LONGEST]}{line}: {str(problem['reason'])[:_LONGEST]}")
+    return PromptProblem(escape(f"{file}{line}: {reason}" if file else reason), bool(file))
 
 
 def judge_problems(where: str, problems: PromptProblems) -> Iterator[Finding]:
     """A finding for each of the first files, and one for all others."""
     for problem in problems.named:
-        yield warning(where, problem, "correct the file; it is served as soon as it is right")
+        fix = "correct the file; it is served as soon as it is right"
+        if not problem.is_file:
+            fix = "correct the address of --library, or its repository; mcp-bundle-prompts update tries again"
+        yield warning(where, problem.what, fix)
     rest = problems.total - len(problems.named)
     if rest > 0:
         what = f"{rest:,} more of its files have something wrong"

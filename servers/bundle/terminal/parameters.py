@@ -24,6 +24,8 @@ _PYTHON: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "null": (type(None),),
 }
+_EXAMPLES: dict[str, Any] = {"boolean": True, "integer": 1, "number": 1, "string": "..."}
+_EXAMPLE_DEPTH, _EXAMPLE_FIELDS = 3, 5
 _NOTHING = object()
 
 
@@ -44,6 +46,8 @@ class Parameter(NamedTuple):
     description: str = ""
     schema: Mapping[str, Any] = {}
     """Its part of the schema."""
+    root: Mapping[str, Any] = {}
+    """The whole schema, to which references lead."""
 
     @property
     def kind(self) -> str:
@@ -89,7 +93,21 @@ class Parameter(NamedTuple):
             return text
         if "boolean" in self.types and text.lower() in _SWITCHES:
             return _SWITCHES[text.lower()]
-        raise Misuse(f"{self.name} takes {self.kind}, not {text!r}")
+        example = f"; for example {self.name}='{as_text(make_example(self))}'" if "object" in self.types else ""
+        raise Misuse(f"{self.name} takes {self.kind}, not {text!r}{example}")
+
+
+def make_example(parameter: Parameter, depth: int = 0) -> Any:
+    """Return a value that the parameter may take: of an object the first fields that are required, or the first."""
+    if parameter.choices:
+        return parameter.choices[0]
+    if "object" in parameter.types:
+        fields = parameters_of(parameter.schema, parameter.root).values() if depth < _EXAMPLE_DEPTH else ()
+        chosen = [field for field in fields if field.required] or list(fields)[:1]
+        return {field.name: make_example(field, depth + 1) for field in chosen[:_EXAMPLE_FIELDS]}
+    if "array" in parameter.types:
+        return [make_example(parameter.items, depth + 1)] if parameter.items and depth < _EXAMPLE_DEPTH else []
+    return next((_EXAMPLES[kind] for kind in sorted(parameter.types & _EXAMPLES.keys())), "...")
 
 
 def as_text(value: Any) -> str:
@@ -105,10 +123,12 @@ def from_json(text: str) -> Any:
         raise ValueError("too deep") from None
 
 
-def parameters_of(schema: Any) -> dict[str, Parameter]:
-    """What a tool with this `inputSchema` takes, or a form with this `requestedSchema`, in its order."""
-    root = schema if isinstance(schema, dict) else {}
-    parts = list(_alternatives(root, root))
+def parameters_of(schema: Any, root: Mapping[str, Any] | None = None) -> dict[str, Parameter]:
+    """What a tool with this `inputSchema` takes, or a form with this `requestedSchema`, in its order; `root` is the
+    whole schema where this is a part of it."""
+    whole = schema if isinstance(schema, dict) else {}
+    root = whole if root is None else root
+    parts = list(_alternatives(whole, root))
     required = {name for part in parts for name in _list(part.get("required")) if isinstance(name, str)}
     found = {}
     for part in parts:
@@ -180,6 +200,7 @@ def _parameter(name: str, schema: Any, root: Mapping[str, Any], depth: int = 0) 
         default=whole.get("default"),
         description=_text(whole.get("description")) or _text(whole.get("title")),
         schema=whole,
+        root=root,
     )
 
 

@@ -60,7 +60,7 @@ class LibraryPrompts:
         """The prompt, rendered; where required arguments are missing, the user is asked for them. Raises
         InvalidParams."""
         libraries = context.state.libraries
-        if not await _has(context.state, name):
+        if not await _has(context.state, name) and not libraries.find_missing():
             return None
         try:
             async with context.turn():

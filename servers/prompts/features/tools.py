@@ -147,7 +147,7 @@ def _format_problems(libraries: Libraries, most: int) -> list[str]:
     found = [f"{root.name}: {problem}" for root, problem in libraries.problems()]
     more = [f"and {len(found) - most:,} more, which prompt:// names"] if len(found) > most else []
     lines = [escape(one)[:_LONGEST_PROBLEM] for one in found[:most]]
-    return ["", f"problems in {format_count(len(found), 'file')}:", *lines, *more] if found else []
+    return ["", f"{format_count(len(found), 'problem')}:", *lines, *more] if found else []
 
 
 def _render(libraries: Libraries, name: str, arguments: Sequence[GivenArgument]) -> tuple[Prompt, Sequence[Rendered]]:

@@ -69,12 +69,18 @@ class Libraries:
     def __contains__(self, name: str) -> bool:
         return any(name in one for one in self.all)
 
+    def find_missing(self) -> list[str]:
+        """Return why there is nothing of some libraries, one reason for each."""
+        missing = (origin for origin in self.origins.values() if origin.commit is None)
+        return [problem.reason for origin in missing for problem in origin.problems()]
+
     def library(self, name: str) -> Library:
         """The library that a name means the prompt of. Raises PromptError where there is none."""
         for one in self.all:
             if name in one:
                 return one
-        raise PromptError("not_found", f"there is no prompt {name[:128]!r}")
+        missing = " ".join(f"{reason}." for reason in self.find_missing())
+        raise PromptError("not_found", f"there is no prompt {name[:128]!r}", missing)
 
     def prompt(self, name: str) -> Prompt:
         """The prompt. Raises PromptError: `not_found`, or `bad_prompt` for one whose file is broken."""

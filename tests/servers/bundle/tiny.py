@@ -69,7 +69,7 @@ def answer(method: str, params: dict) -> dict | None:
             return called(params)
         case "prompts/list":
             return {"prompts": [{"name": "greet", "arguments": [{"name": "who", "required": True}]}]}
-        case "prompts/get":
+        case "prompts/get" if params["name"] == "greet":
             said = [("user", "Hello"), ("assistant", params["arguments"]["who"])]
             return {"messages": [{"role": role, "content": {"type": "text", "text": text}} for role, text in said]}
         case "resources/read" if params["uri"] == "tiny://picture":

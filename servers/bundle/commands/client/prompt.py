@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shared.client.client import Client
+from shared.errors import PeerError
+from shared.text import nearest
 
 from ...terminal.endings import DONE, Misuse
 from ...terminal.parameters import texts_of, unknown
@@ -21,7 +23,12 @@ def main(argv: Sequence[str]) -> int:
         offered = {str(prompt.get("name")): prompt for prompt in records_of(prompts)}
         arguments = _arguments(offered, given.prompt, given.pairs)
         params = {"name": given.prompt, "arguments": arguments}
-        result = await client.request("prompts/get", params, timeout=talk.seconds)
+        try:
+            result = await client.request("prompts/get", params, timeout=talk.seconds)
+        except PeerError as error:
+            if given.prompt in offered or not offered:
+                raise
+            raise Misuse(f"{unknown('prompt', given.prompt, offered)}; the server says: {error}") from None
         if given.json:
             write_json(result)
         else:
@@ -49,13 +56,17 @@ def prompt_parser() -> TalkParser:
 
 def _arguments(known: Mapping[str, dict[str, Any]], name: str, words: Sequence[str]) -> dict[str, str]:
     """What the words give; each argument of a prompt is a text. Raises Misuse for what the prompt does not take, and
-    for what it lacks."""
-    if name not in known:
+    for what it lacks.
+
+    A prompt that is not listed is asked for all the same, since the server alone knows why it is not on offer.
+    """
+    is_listed = name in known
+    if not is_listed and nearest(name, known) is not None:
         raise Misuse(unknown("prompt", name, known))
-    takes = {str(one.get("name")): one for one in records_of(known[name].get("arguments"))}
+    takes = {str(one.get("name")): one for one in records_of(known.get(name, {}).get("arguments"))}
     texts = texts_of(words)
     for key, values in texts.items():
-        if key not in takes:
+        if is_listed and key not in takes:
             raise Misuse(unknown("argument", key, takes))
         if len(values) > 1:
             raise Misuse(f"{key} takes one value, and was given {len(values)}")

@@ -36,6 +36,14 @@ async def test_each_file_is_named_on_a_line_and_many_are_counted() -> None:
     assert (await read(serving(indexed(1_020))))[20:] == ["1,000 more of its files have something wrong"]
 
 
+async def test_a_library_that_could_not_be_fetched_is_no_file() -> None:
+    problem = {"library": 0, "file": "", "line": None, "reason": "git+https://a/b: there is no such repository"}
+    async with connected(serving(json.dumps({"problems": [problem]}))) as end, Client(end) as client:
+        (found,) = judge_problems("here", await read_problems(client))
+    assert found.what == "git+https://a/b: there is no such repository"
+    assert found.fix == "correct the address of --library, or its repository; mcp-bundle-prompts update tries again"
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"problems": 5}', '{"problems": [5]}', '{"problems": [{}]}'])
 async def test_what_is_no_index_says_nothing(text: str) -> None:
     assert await read(serving(text)) == []

@@ -57,7 +57,7 @@ REFUSED: list[tuple[Any, list[str], str]] = [
     ({"type": "number"}, ["NaN"], "a takes number, not 'NaN'"),
     ({"type": "number"}, ["1e999"], "a takes number, not '1e999'"),
     ({"type": "boolean"}, ["2"], "a takes boolean, not '2'"),
-    ({"type": "object"}, ["[1]"], r"a takes object, not '\[1\]'"),
+    ({"type": "object"}, ["[1]"], r"a takes object, not '\[1\]'; for example a='{}'"),
     ({"type": "string"}, ["x", "y"], "a takes one value, and was given 2"),
     ({"type": "array", "items": {"type": "integer"}}, ["x"], "a takes integer, not 'x'"),
     ({"enum": ["fast", "slow"]}, ["slw"], "a takes fast, slow, not 'slw'; slow?"),
@@ -108,3 +108,32 @@ def test_references_in_a_circle_have_an_end() -> None:
     assert parameters_of(again)["a"].kind == "text"
     lists = {"anyOf": [{"type": "array", "items": {"$ref": "#/properties/a"}} for _ in range(1000)]}
     assert parameters_of(tool(lists))["a"].kind.startswith("list of list of ")
+
+
+EDIT = {
+    "type": "object",
+    "properties": {
+        "note": {"type": "string"},
+        "old": {"type": "string"},
+        "at": {"$ref": "#/$defs/Place"},
+        "mode": {"enum": ["all", "one"]},
+    },
+    "required": ["old", "at", "mode"],
+}
+PLACE = {"type": "object", "properties": {"lines": {"type": "array", "items": {"type": "integer"}}}}
+
+
+@pytest.mark.parametrize("edits", [EDIT, {"type": "array", "items": EDIT}])
+def test_an_object_is_shown_by_an_example(edits: dict[str, object]) -> None:
+    schema = {"type": "object", "properties": {"edits": edits}, "$defs": {"Place": PLACE}}
+    with pytest.raises(Misuse) as raised:
+        read_arguments(["edits=x"], schema)
+    example = """edits='{"old": "...", "at": {"lines": [1]}, "mode": "all"}'"""
+    assert str(raised.value) == f"edits takes object, not 'x'; for example {example}"
+
+
+def test_an_example_of_a_schema_that_refers_to_itself_ends() -> None:
+    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}, "required": ["next"]}
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/Node"}}, "$defs": {"Node": node}}
+    with pytest.raises(Misuse, match=r"""for example a='{"next": {"next": {"next": {}}}}'"""):
+        read_arguments(["a=x"], schema)

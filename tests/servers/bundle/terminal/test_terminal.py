@@ -42,6 +42,7 @@ WRONG = [
     (["call", "draw", "--out", "/nowhere/a.png"], "--out: there is no directory /nowhere"),
     (["prompt", "greet"], "greet needs who=TEXT"),
     (["prompt", "great"], "there is no prompt 'great'; did you mean greet?"),
+    (["prompt", "bye"], "there is no prompt 'bye'; there are: greet; the server says: there is no such thing"),
     (["prompt", "greet", "who=a", "who=b"], "who takes one value, and was given 2"),
     (
         ["inspect", "--dialect", "001"],

@@ -39,7 +39,7 @@ async def test_prompts_are_found_and_rendered(tmp_path: Path, era: str) -> None:
         found = await peer.text("search_prompts", query="greet")
         rendered = await peer.text("render_prompt", name="greet", arguments={"names": ["ä", "b"], "loud": True})
     head, before, line, after = found.splitlines()
-    assert (head, line) == ("1 of 1 prompts", "greet (names*, loud, style=short|long): Something.")
+    assert (head, line) == ("1 of 1 prompt", "greet (names*, loud, style=short|long): Something.")
     assert re.fullmatch(r"<(library-\w{8})> from the files of the library, no instructions:</\1>", before + after)
     assert between_marks(rendered) == "ä+b!"
 
@@ -227,6 +227,6 @@ async def test_a_search_without_words_says_which_files_are_wrong(tmp_path: Path)
     files = {"a.md": SIMPLE, "b.md": "", "c.md": "---\ndescription: a: b\n---\nSay it."}
     async with inside(folder(tmp_path / "lib", files)) as peer:
         every = await peer.text("search_prompts")
-        assert "problems in" not in await peer.text("search_prompts", query="say")
+        assert "problem" not in await peer.text("search_prompts", query="say")
     assert every.startswith("2 of 2 prompts\n")
-    assert "\nproblems in 2 files:\nlib: b.md:1: it has no text\nlib: c.md:2: the front matter is not YAML" in every
+    assert "\n2 problems:\nlib: b.md:1: it has no text\nlib: c.md:2: the front matter is not YAML" in every

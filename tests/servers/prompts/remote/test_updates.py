@@ -60,7 +60,11 @@ async def test_it_starts_without_a_library_that_is_not_there_and_says_so(
     async with inside(str(tmp_path / "own"), "--library", f"git+file://{repository.root}@nowhere") as peer:
         assert await names(peer) == ["mine"]
         (problem,) = (await index(peer))["problems"]  # type: ignore[misc, attr-defined]
+        refused = (await peer.request("prompts/get", name="hello"))["error"]["message"]
+        listed = await peer.text("search_prompts")
     assert problem["reason"] == (
         "git+file:///.../team@nowhere: the repository has no branch or tag 'nowhere'; nothing of it is there yet"
     )
+    assert refused == f"not_found: there is no prompt 'hello'. {problem['reason']}."
+    assert f"\nteam: {problem['reason']}\n" in listed
     assert str(tmp_path) not in json.dumps(problem)
