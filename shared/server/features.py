@@ -11,8 +11,9 @@ The decorators give the function back unchanged, so it can be called in a test w
 can't be served raises DeclarationError at once, so when its module is imported.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from inspect import signature
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from inspect import signature, unwrap
 from typing import Any, Generic, TypeAlias, TypeVar, Unpack, overload
 
 from ..errors import DeclarationError
@@ -58,7 +59,8 @@ class Features(Generic[State]):
 
         def declare(function: F) -> F:
             self.require_changeable()
-            self.tools.add(RegisteredTool(function, checked))
+            with _locating(function):
+                self.tools.add(RegisteredTool(function, checked))
             return function
 
         return declare if function is None else declare(_check_function(function, "@tool(name=...)"))
@@ -72,7 +74,8 @@ class Features(Generic[State]):
 
         def declare(function: F) -> F:
             self.require_changeable()
-            self.resources.add(RegisteredResource(uri, function, checked))
+            with _locating(function):
+                self.resources.add(RegisteredResource(uri, function, checked))
             return function
 
         return declare
@@ -95,7 +98,8 @@ class Features(Generic[State]):
 
         def declare(function: F) -> F:
             self.require_changeable()
-            self.prompts.add(RegisteredPrompt(function, name, title))
+            with _locating(function):
+                self.prompts.add(RegisteredPrompt(function, name, title))
             return function
 
         return declare if function is None else declare(_check_function(function, "@prompt(name=...)"))
@@ -149,6 +153,18 @@ class Features(Generic[State]):
 
     def require_changeable(self) -> None:
         """Raises DeclarationError where nothing may be declared any more; here it always may."""
+
+
+@contextmanager
+def _locating(function: Any) -> Iterator[None]:
+    """Put the author's file and line before what is wrong with a function that is declared."""
+    try:
+        yield
+    except DeclarationError as error:
+        code = getattr(unwrap(function), "__code__", None)
+        if code is None:
+            raise
+        raise DeclarationError(f"{code.co_filename}:{code.co_firstlineno}: {error}") from error.__cause__
 
 
 def _check_options(kind: Callable[..., Options], options: Mapping[str, Any], what: str) -> Options:

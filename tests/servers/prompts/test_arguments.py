@@ -62,7 +62,7 @@ def test_a_text_becomes_a_value_of_the_type() -> None:
 
 def test_a_text_that_is_no_value_of_the_type_is_refused() -> None:
     for kind, text in BAD:
-        with pytest.raises(PromptError, match=r"^'a' is no ") as caught:
+        with pytest.raises(PromptError, match=r"^'a' is not ") as caught:
             parse_value(Argument("a", kind), text)
         assert (caught.value.code, len(str(caught.value)) < 300) == ("bad_arguments", True), text
 

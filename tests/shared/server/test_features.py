@@ -195,3 +195,12 @@ async def test_changes_that_nobody_can_hear_are_said_once(caplog: pytest.LogCapt
         run.changes.resource("made://b")
     assert caplog.text.count("nobody can hear that made://a changed: the server has no `on_subscribe`") == 1
     assert "made://b" not in caplog.text
+
+
+def test_what_is_wrong_is_said_with_the_file_and_line_of_the_function() -> None:
+    def count(word: str):  # type: ignore[no-untyped-def]
+        """Count."""
+
+    line = count.__code__.co_firstlineno
+    with pytest.raises(DeclarationError, match=rf"test_features\.py:{line}: tool 'count' has no return type"):
+        made().tool(count)

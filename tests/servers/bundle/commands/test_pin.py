@@ -146,4 +146,4 @@ def test_long_changes_are_cut_and_say_so() -> None:
     lines = differences({"name": "a"}, {"name": "a", "description": "\n".join(["x" * 500] * 100)})
     assert len(lines) == MAX_LINES + 1
     assert max(map(len, lines)) == MAX_LINE + len(" ...")
-    assert lines[-1] == "  ... and 41 lines more"
+    assert lines[-1] == "  ... and 41 more lines"

@@ -36,7 +36,7 @@ def test_what_stands_in_the_catalog_for_a_command_and_at_a_url() -> None:
 
 REFUSED = [
     (Asked("files"), "there is no server 'files' in the catalog; there are: filesystem, "),
-    (Asked("-"), "- stands for a command"),
+    (Asked("-"), "- means a command"),
     (Asked("ftp://example.com"), "the URL of a server begins with"),
     (Asked("http://example.com", ("--x",)), "is started elsewhere"),
     (Asked("http://me:x@example.com", headers={"Authorization": "b"}), "the URL has a user name already"),

@@ -177,7 +177,7 @@ def test_a_new_text_that_the_charset_can_not_hold_is_refused():
     assert refusal("a\0b".encode("utf-16"))
     for text, charset, reason in (
         ("café 中", Charset("cp1252"), "the file is cp1252, which has no '中'"),
-        ("\ud800", UTF8, "no Unicode"),
+        ("\ud800", UTF8, "not Unicode"),
     ):
         with pytest.raises(FilesError, match=reason) as caught:
             encode(text, charset, "file")
