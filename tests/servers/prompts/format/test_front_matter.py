@@ -84,7 +84,7 @@ REFUSED = {
     "an enum without values": (front("arguments: [{name: a, type: enum}]"), "an enum, and nothing else"),
     "values without an enum": (front("arguments: [{name: a, type: file, enum: [x]}]"), "an enum, and nothing else"),
     "a value twice": (front("arguments: [{name: a, enum: [x, x]}]"), "enum has a value twice"),
-    "a default of no value": (front("arguments: [{name: a, enum: [x], default: y}]"), "none of its values"),
+    "a default of no value": (front("arguments: [{name: a, enum: [x], default: y}]"), "not one of its values"),
     "a default of another type": (front("arguments: [{name: a, type: number, default: true}]"), "is not a number"),
     "an infinite default": (front("arguments: [{name: a, type: number, default: 1e999}]"), "no finite number"),
     "required with a default": (front("arguments: [{name: a, required: true, default: b}]"), "can't have both"),
