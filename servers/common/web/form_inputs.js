@@ -77,7 +77,7 @@ export class ChoiceField extends FormField {
   }
 
   problem() {
-    return this.control.value !== "" && this.take() === undefined ? "This is not one of the values it may have." : null;
+    return this.control.value !== "" && this.take() === undefined ? "This is not one of its values." : null;
   }
 }
 

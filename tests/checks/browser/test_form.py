@@ -415,7 +415,7 @@ async def test_10000_choices_are_typed(show: Show) -> None:
     await box(page, "c").fill("choice 9999")
     assert await value(page) == {"c": "choice 9999"}
     await box(page, "c").fill("choice 10000")
-    assert await problems_of(page) == ["c: This is not one of the values it may have."]
+    assert await problems_of(page) == ["c: This is not one of its values."]
 
 
 async def test_what_needs_itself_ends(show: Show) -> None:

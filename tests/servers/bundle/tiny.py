@@ -44,6 +44,8 @@ def called(params: dict) -> dict | None:
             return {"content": [PICTURE, {"type": "text", "text": "two"}, {**PICTURE, "data": "!"}, PICTURE]}
         case "measure":
             return {"content": [], "structuredContent": {"width": 80}}
+        case "export":
+            return {"content": [{"type": "resource_link", "uri": "tiny://text", "name": "text"}]}
         case "pid":
             return {"content": [{"type": "text", "text": str(os.getpid())}]}
         case "vanish":

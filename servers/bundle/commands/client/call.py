@@ -15,12 +15,12 @@ from shared.errors import InvalidParams, MethodNotFound, PeerError
 from shared.program.messages import exit_with_error
 
 from ...terminal.endings import DONE, REFUSED, Misuse
-from ...terminal.parameters import from_json, parameters_of, read_arguments, unknown
+from ...terminal.parameters import as_text, from_json, parameters_of, read_arguments, unknown
 from ...terminal.parser import TalkParser
 from ...terminal.progress import Bar, Status
 from ...terminal.questions import asking
 from ...terminal.session import Talk
-from ...terminal.showing import Piece, check_out, pieces_of, records_of, save, show, write_json
+from ...terminal.showing import Piece, check_out, pieces_of, pieces_of_contents, records_of, save, show, write_json
 
 
 def main(argv: Sequence[str]) -> int:
@@ -69,7 +69,8 @@ def main(argv: Sequence[str]) -> int:
             result = await client.request(
                 "tools/call", params, timeout=talk.seconds, on_progress=bar.report, on_task=status.take
             )
-        return _show(result, given, talk)
+        linked = await _read_links(client, result, given, talk)
+        return _show(result, given, talk, linked)
 
     return talk.run(work, asking(talk, bar.pause))
 
@@ -84,7 +85,8 @@ def call_parser() -> TalkParser:
     parser.add_argument("pairs", nargs="*", default=[], metavar="KEY=VALUE", help=text)
     text = "all arguments as one JSON object, sent as it is; - reads it from standard input"
     parser.add_argument("--arguments", dest="whole", metavar="JSON", help=text)
-    parser.add_argument("--out", type=Path, metavar="FILE", help="save the images and other binary parts there")
+    text = "save there the images and other binary parts, and what the answer links to"
+    parser.add_argument("--out", type=Path, metavar="FILE", help=text)
     text = "print the id of the task that the server at a URL makes of the call, and do not wait for its end"
     parser.add_argument("--detach", action="store_true", help=text)
     text = "in place of TOOL: wait for the end of a task, and show what it gives"
@@ -136,10 +138,28 @@ def _naming_tools(name: str, tools: Mapping[str, Any]) -> Iterator[None]:
         raise Misuse(unknown("tool", name, tools)) from None
 
 
-def _show(result: dict[str, Any], given: Namespace, talk: Talk) -> int:
+async def _read_links(client: Client, result: dict[str, Any], given: Namespace, talk: Talk) -> list[Piece]:
+    """Return what the result links to, where `--out` saves it; a server that ends with the command takes it along."""
+    links = [block for block in records_of(result.get("content")) if block.get("type") == "resource_link"]
+    if given.out is None:
+        if links and "://" not in given.server:
+            talk.say("the links lead to this server while it runs; --out FILE saves what they lead to")
+        return []
+    linked: list[Piece] = []
+    for link in links:
+        try:
+            answer = await client.request("resources/read", {"uri": link.get("uri")}, timeout=talk.seconds)
+        except PeerError as error:
+            talk.say(f"{as_text(link.get('uri'))}: {error}")
+            continue
+        linked += pieces_of_contents(answer.get("contents"))
+    return linked
+
+
+def _show(result: dict[str, Any], given: Namespace, talk: Talk, linked: Sequence[Piece] = ()) -> int:
     has_failed = result.get("isError") is True
     pieces = pieces_of(result.get("content"))
-    binary = [piece for piece in pieces if piece.data is not None]
+    binary = [*(piece for piece in pieces if piece.data is not None), *linked]
     if given.out is not None and binary:
         save(binary, given.out, talk.say)
         pieces = [piece for piece in pieces if piece.data is None]

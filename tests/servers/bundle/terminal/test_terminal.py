@@ -134,6 +134,17 @@ def test_a_picture_goes_into_a_pipe_as_it_is(capfdbinary: pytest.CaptureFixture[
     assert capfdbinary.readouterr().out == PNG
 
 
+def test_what_an_answer_links_to_is_saved_before_the_server_ends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ended("call", "export") == 0
+    shown = capsys.readouterr()
+    assert shown.out == "tiny://text\n"
+    assert "the links lead to this server while it runs; --out FILE saves what they lead to" in shown.err
+    assert ended("call", "export", "--out", str(tmp_path / "a.txt")) == 0
+    assert (tmp_path / "a.txt").read_bytes() == "plain \x1b[2J\u202e text".encode()
+
+
 def test_messages_of_a_prompt_say_whose_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("prompt", "greet", "who=Ann") == 0
     assert capsys.readouterr().out == "user:\nHello\nassistant:\nAnn\n"

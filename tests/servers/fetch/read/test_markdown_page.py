@@ -106,7 +106,7 @@ def test_links_within_the_page_are_left_out_and_brackets_are_escaped() -> None:
 
 def test_links_that_are_too_many_are_counted() -> None:
     page = read_markdown(source("markdown", "".join(f"[{number}](/{number})\n" for number in range(1_002)), "links"))
-    assert page.notes == ("2 more links are left out.",)
+    assert page.notes == ("2 more links left out.",)
 
 
 def test_metadata_has_an_outline() -> None:

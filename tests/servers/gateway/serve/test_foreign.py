@@ -98,7 +98,7 @@ BAD = [
     ("command: ''", "servers.other.command: List should have at least 1 item"),
     ('command: "run \'a"', "servers.other.command: No closing quotation"),
     ("url: example.org", "servers.other.url: the URL of a server begins with http://"),
-    (f"url: 'https://me:{SECRET}@example.org'", "servers.other.url: everyone who sees the URL sees the user name"),
+    (f"url: 'https://me:{SECRET}@example.org'", "servers.other.url: everyone who sees the URL sees its user name"),
     ("command: run, token: t", "servers.other: token goes with a url"),
     ("url: 'https://example.org', env: {}", "servers.other: env goes with a command"),
     ("url: 'https://example.org', cwd: x", "servers.other: cwd goes with a command"),

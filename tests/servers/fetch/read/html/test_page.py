@@ -113,7 +113,7 @@ def test_links_are_listed_once_by_their_first_words():
 def test_links_have_a_limit_and_say_so():
     page = read("".join(f"<a href=/{number}>x</a>" for number in range(1_003)), "links")
     assert len(page.text.splitlines()) == 1_000
-    assert page.notes[-1] == "3 more links are left out."
+    assert page.notes[-1] == "3 more links left out."
 
 
 def test_html_is_clean_and_its_links_absolute():
