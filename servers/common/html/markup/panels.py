@@ -49,7 +49,7 @@ def open_panels(root: HtmlElement, is_hidden: Predicate, stays_hidden: Predicate
     waiting = outermost(root, is_hidden)
     while waiting:
         hidden.update(dict.fromkeys(waiting))
-        repeated = repeated_panels(hidden)
+        repeated = repeated_panels(waiting, hidden)
         shown = [
             panel
             for panel in waiting

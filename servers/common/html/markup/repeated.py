@@ -10,13 +10,13 @@ from itertools import islice
 
 from lxml.html import HtmlElement
 
-from servers.common.html.tree import BLOCKS, is_alone, length, names_in
+from servers.common.html.tree import BLOCKS, has_text, is_alone, length, names_in
 
 _AROUND = names_in("nav header footer dialog menu select form label button a")
 """Elements whose hidden parts are menus, messages and choices."""
 _AROUND_ROLES = names_in("navigation banner contentinfo dialog alertdialog menu menubar listbox search")
 _SHORTEST = 60
-"""Characters of a panel: less is a tooltip or a message."""
+"""Characters that panels have on average: less are tooltips or messages."""
 _LONGEST_LABEL = 200
 _LINKED = 0.5
 _MOST_LABELS = 20
@@ -25,11 +25,11 @@ _NOWHERE = ("#", "javascript:")
 Shape = tuple[Hashable, ...]
 
 
-def repeated_panels(hidden: Collection[HtmlElement]) -> set[HtmlElement]:
-    """Return the panels among hidden elements, none of which is within another."""
+def repeated_panels(candidates: Iterable[HtmlElement], hidden: Collection[HtmlElement]) -> set[HtmlElement]:
+    """Return the panels among candidates: hidden elements, none of which is within another."""
     accordions: dict[Shape, list[HtmlElement]] = {}
     tabs: dict[HtmlElement, list[HtmlElement]] = {}
-    for panel in hidden:
+    for panel in candidates:
         if not _may_open(panel):
             continue
         for key in _places(panel, hidden):
@@ -37,13 +37,12 @@ def repeated_panels(hidden: Collection[HtmlElement]) -> set[HtmlElement]:
         tabs.setdefault(panel.getparent(), []).append(panel)
     groups = [panels for panels in accordions.values() if len(panels) > 1]
     groups += [panels for around, panels in tabs.items() if _has_labels(around, panels, hidden)]
-    return {panel for panels in groups if _differ(panels) for panel in panels}
+    return {panel for panels in groups if _are_panels(panels) for panel in panels}
 
 
 def _may_open(panel: HtmlElement) -> bool:
     """Return whether an element is a block of text outside of menus, dialogs and forms."""
-    size = length(panel) if panel.tag in BLOCKS and panel.getparent() is not None else 0
-    if size < _SHORTEST or sum(length(link) for link in panel.iter("a")) >= _LINKED * size:
+    if panel.tag not in BLOCKS or panel.getparent() is None or not has_text(panel):
         return False
     around = (panel, *panel.iterancestors())
     return not any(one.tag in _AROUND or one.get("role") in _AROUND_ROLES for one in around)
@@ -87,6 +86,9 @@ def _shape(element: HtmlElement) -> Shape:
     return element.tag, element.get("class")
 
 
-def _differ(panels: list[HtmlElement]) -> bool:
-    """Return whether all texts differ; copies of a template have the same."""
-    return len({panel.text_content().strip() for panel in panels}) == len(panels)
+def _are_panels(blocks: list[HtmlElement]) -> bool:
+    """Return whether blocks have texts of some length, few links, and few copies, as those of a template are."""
+    size = sum(map(length, blocks))
+    linked = sum(length(link) for block in blocks for link in block.iter("a"))
+    texts = {block.text_content().strip() for block in blocks}
+    return size >= _SHORTEST * len(blocks) and linked < _LINKED * size and 2 * len(texts) > len(blocks)

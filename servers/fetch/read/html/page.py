@@ -133,10 +133,11 @@ def _words(page: Seen, parts: list[HtmlElement] | None, *, plain: bool) -> tuple
 
 
 def _described(page: Seen, written: str, *, plain: bool) -> str:
-    """Return the longest description in the page's metadata, if it is longer than the written text."""
+    """Return the longest description in the page's metadata, if it is as long as a text and longer than what is
+    written: a shorter one advertises the page, and is in the format `metadata`."""
     text = max((page.facts.found.description, *page.said.descriptions), key=len)
     paragraphs = [squeeze(line) for line in text.splitlines() if line.strip()]
-    if sum(map(len, paragraphs)) <= len(written):
+    if sum(map(len, paragraphs)) < max(_LITTLE, len(written)):
         return ""
     return "\n\n".join(one if plain else escape(one) for one in paragraphs)
 

@@ -27,6 +27,12 @@ def test_hidden_blocks_that_each_follow_a_short_line_are_an_accordion(item: str)
     assert (page.text.count(WORDS), page.text.count("Question"), page.removed.elements) == (2, 2, 0)
 
 
+def test_a_short_answer_among_long_ones_is_shown() -> None:
+    answers = (f"{WORDS}. " * 2, "No.", f"Yes. {WORDS}. " * 2)
+    items = "".join(f"<h3>Question</h3><div class=a {HIDDEN}>{text}</div>" for text in answers)
+    assert markdown(items).count("Question\n\nNo.") == 1
+
+
 def test_a_sheet_may_hide_an_accordion() -> None:
     items = "".join(f"<div class=i><b>Question</b>{answer(number, '')}</div>" for number in (1, 2))
     assert markdown(items, "<style>.a{display:none}</style>").count(WORDS) == 2

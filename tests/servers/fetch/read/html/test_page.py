@@ -258,7 +258,7 @@ def test_a_page_that_a_browser_would_leave_after_a_while_says_where_to():
 
 
 def test_a_page_that_shows_no_text_gives_its_description() -> None:
-    description = "How the quick brown fox came to jump over the lazy dog."
+    description = ("How the quick brown fox came to jump over the lazy dog. " * 8).strip()
     article = f'{{"@type": "Article", "articleBody": "{description}\\nAnd what the *dog* said."}}'
     head = f'<meta name=description content="{description}"><script type="application/ld+json">{article}</script>'
     page = read_html(f"<html><head>{head}</head><body><div id=root></div>", URL, "markdown", None)
@@ -273,5 +273,6 @@ def test_a_page_that_shows_its_text_does_not_add_its_description() -> None:
 
 
 def test_a_page_without_any_text_says_so() -> None:
-    page = read_html("<html><body><div></div></body></html>", URL, "markdown", None)
-    assert (page.text, page.notes) == ("", ("The page shows no text.",))
+    for head in ("", "<meta name=description content='Foxes at the best price.'>"):
+        page = read_html(f"<html><head>{head}</head><body><div></div></body></html>", URL, "markdown", None)
+        assert (page.text, page.notes) == ("", ("The page shows no text.",))
