@@ -17,6 +17,8 @@ _CLAUSES = 20
 _ITEMS = 10
 _MEMBERS = 100
 """Items of an array and members of an object that are tried again where too many are wrong."""
+_PART = 3
+"""Characters of a name that are enough to mean another one by."""
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")  # of models and typed dicts; of dataclasses
 
 
@@ -24,8 +26,9 @@ def describe(error: ValidationError, schema: Schema) -> str:
     """What is wrong, one clause per argument, without the values themselves; `schema` is what they had to fit, whose
     root is an object."""
     errors = error.errors(include_url=False, include_input=False, include_context=False)
+    missing = [one["loc"] for one in errors if one["type"] == "missing"]
     # The members of a union may have the same to say.
-    clauses = list(dict.fromkeys(_clause(one["type"], one["loc"], one["msg"], schema) for one in errors))
+    clauses = list(dict.fromkeys(_clause(one["type"], one["loc"], one["msg"], schema, missing) for one in errors))
     more = [f"and {len(clauses) - _CLAUSES:,} more"] if len(clauses) > _CLAUSES else []
     return "; ".join(clauses[:_CLAUSES] + more)
 
@@ -41,16 +44,25 @@ def shortened(arguments: Any, known: Collection[str]) -> Any:
     return {name: shortened(arguments[name], ()) for name in names}
 
 
-def _clause(kind: str, location: Sequence[int | str], message: str, schema: Schema) -> str:
+def _clause(
+    kind: str,
+    location: Sequence[int | str],
+    message: str,
+    schema: Schema,
+    missing: Sequence[Sequence[int | str]],
+) -> str:
     unknown = kind in _UNKNOWN
     path, found = _follow(location[:-1] if unknown else location, schema)
     if unknown:
-        message = _unknown(str(location[-1]), [name for one in found for name in one.get("properties", ())])
+        known = [name for one in found for name in one.get("properties", ())]
+        message = _unknown(str(location[-1]), known, [str(one[-1]) for one in missing if one[:-1] == location[:-1]])
     return f"{'.'.join(path)}: {message}" if path else message
 
 
-def _unknown(name: str, known: Sequence[str]) -> str:
-    close = nearest(name, known)
+def _unknown(name: str, known: Sequence[str], missing: Sequence[str]) -> str:
+    # What is missing is meant by a part of its name: `table_name` by `name`, which is nearer to others.
+    meant = (one for one in missing if len(name) >= _PART and (name in one or one in name))
+    close = next(meant, None) or nearest(name, known)
     if close is not None:
         return f"unknown argument {name!r}, did you mean {close!r}?"
     there_are = f"there are: {', '.join(known)}" if known else "it takes none"

@@ -115,6 +115,15 @@ def test_an_unknown_name_is_told_with_the_names_of_its_own_object():
     assert [row for row in UNKNOWN if not told(**row[0]).startswith(row[1])] == []
 
 
+def test_what_is_missing_is_meant_by_a_part_of_its_name():
+    async def describe(table_name: str, sample: int = 0) -> str:
+        """Describe."""
+        return table_name
+
+    with pytest.raises(InvalidArguments, match="unknown argument 'name', did you mean 'table_name'"):
+        Function(describe, "tool", Context).bind({"name": "a"})
+
+
 def test_the_members_of_a_union_tell_of_the_argument_and_not_of_their_types():
     assert told(query=5) == "query: Input should be a valid string; query: Input should be a valid array"
     assert told(query=["a", 5]) == "query: Input should be a valid string; query.1: Input should be a valid string"
