@@ -1,0 +1,69 @@
+"""A scripted user of one server: its calls, and what they cost."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.raw import Raw, call, request
+
+
+class Refused(Exception):
+    """A call failed; its text is what the model reads."""
+
+
+class Session:
+    """One client of a server, which counts its calls and the bytes of their results."""
+
+    def __init__(self, process: Raw) -> None:
+        self._process = process
+        self._number = 0
+        self.calls = 0
+        self.size = 0
+
+    def definitions(self) -> int:
+        """The bytes of `tools/list`."""
+        return _size(self._ask("tools/list")["result"])
+
+    def call(self, tool: str, **arguments: Any) -> str:
+        """The text of the result. Raises Refused."""
+        self.calls += 1
+        self._number += 1
+        self._process.send(call(self._number, tool, **arguments))
+        answer = self._process.answer(self._number)
+        if "error" in answer:
+            text = str(answer["error"]["message"])
+            self.size += len(text.encode())
+            raise Refused(text)
+        result = answer["result"]
+        self.size += _size(result["content"])
+        text = "\n".join(block.get("text") or block.get("uri", f"[{block['type']}]") for block in result["content"])
+        if result.get("isError"):
+            raise Refused(text)
+        return text
+
+    def read_resource(self, uri: str) -> str:
+        """The text of a resource, which counts as a call. Raises Refused."""
+        self.calls += 1
+        answer = self._ask("resources/read", uri=uri)
+        if "error" in answer:
+            raise Refused(str(answer["error"]["message"]))
+        self.size += _size(answer["result"])
+        return "".join(one["text"] for one in answer["result"]["contents"])
+
+    def _ask(self, method: str, **params: Any) -> dict[str, Any]:
+        self._number += 1
+        self._process.send(request(self._number, method, params))
+        answer: dict[str, Any] = self._process.answer(self._number)
+        return answer
+
+
+@contextmanager
+def opened(command: list[str]) -> Iterator[Session]:
+    """A session with the server that `command` starts."""
+    with Raw(command) as process:
+        yield Session(process.open())
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())

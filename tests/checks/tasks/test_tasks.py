@@ -1,0 +1,22 @@
+"""With our servers every task ends well, and every mistake is mended by one further call."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.checks.tasks.suite import areas, mistakes
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_every_task_is_verified(number: int, tmp_path: Path) -> None:
+    with areas() as every:
+        costs = every[number].measure(tmp_path, ours=True).costs
+    assert [name for name, cost in costs.items() if not cost.verified] == []
+
+
+def test_every_error_leads_to_the_right_call(tmp_path: Path) -> None:
+    found = mistakes(tmp_path)
+    assert len(found) == 30
+    assert {name: why for name, why in found.items() if why} == {}
