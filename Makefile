@@ -3,7 +3,7 @@ PYTHON ?= python3
 # How many processes run the tests: "auto" is one for each core.
 WORKERS ?= auto
 BIN := .venv/bin
-CODE := shared servers tests docker docs examples
+CODE := shared servers tests docker docs examples hatch_build.py
 # What an author runs after each change; with AREA, all of what mirrors one folder of the source.
 QUICK := $(if $(AREA),tests/$(AREA),--ignore=tests/checks -m "not slow")
 # Without bytecode, each of the thousands of servers that tests start would be compiled anew.

@@ -12,6 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from shared.program.settings.command_line import Spelling, spellings
 from shared.yaml import YamlError, read_yaml
 
+PACKAGE = __package__
+"""What these servers are a package of: `servers` in a checkout, `mcp_server_bundle.servers` in an installed wheel."""
+
 _SERVERS = Path(__file__).resolve().parent
 CATALOG = next(path for path in (_SERVERS / "catalog.yaml", _SERVERS.parent / "catalog.yaml") if path.exists())
 """The bundle's own catalog: in `servers` in an installed wheel, in the directory above it in a checkout."""
@@ -161,11 +164,12 @@ def load_catalog(path: Path = CATALOG) -> Catalog:
             raise ValueError(f"{path}: two servers are called {name!r}")
     # The bundle's own is a directory deeper in a wheel than in a checkout; what it names is not.
     directory = _SERVERS.parent if path == CATALOG else path.absolute().parent
+    above = PACKAGE.removesuffix("servers") if path == CATALOG else ""
     servers = []
     for entry in catalog.servers:
         named = {"icon": entry.icon, "documentation": entry.documentation}
         placed = {key: str(directory / name) for key, name in named.items() if name and "://" not in name}
-        servers.append(entry.model_copy(update=placed))
+        servers.append(entry.model_copy(update={**placed, "module": above + entry.module}))
     return Catalog(servers=servers)
 
 

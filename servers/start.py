@@ -8,6 +8,8 @@ module itself imports the standard library only.
 import gc
 import sys
 from importlib import import_module
+from importlib.machinery import PathFinder
+from pathlib import Path
 from threading import Lock
 from types import ModuleType
 from typing import Any, NoReturn
@@ -27,7 +29,8 @@ def start(package: str, *, epilog: str = "") -> NoReturn:
 
 
 def put_off() -> None:
-    """Puts off modules that a server on stdio may never need; what is loaded already stays.
+    """Puts off modules that a server on stdio may never need; what is loaded already stays. Ends the program where
+    `shared` is not ours.
 
     For its first validator pydantic seeks plugins in the metadata of every installed package. That is 7 % of the
     instructions of a start, and 2.3 MiB, since it loads `importlib.metadata` with `email` and `zipfile`; and a plugin
@@ -37,6 +40,7 @@ def put_off() -> None:
     OpenSSL takes 4 MiB, whoever loads it, and 4 %. asyncio and anyio do for encrypted connections, of which a server
     on stdio has none; `hashlib`, which pydantic loads for its secrets, has it for some kinds of hash.
     """
+    _refuse_foreign()
     _stand_in("pydantic.plugin._loader", get_plugins=tuple)
     for name in ("asyncio.sslproto", "hashlib", "hmac", "secrets"):
         _stand_in(name)
@@ -44,6 +48,18 @@ def put_off() -> None:
     import_module("anyio.streams.tls")  # names that class as a type, which is all it wants of it
     del vars(ssl)["SSLContext"]
     vars(import_module("asyncio"))["sslproto"] = sys.modules["asyncio.sslproto"]  # as importing it would have done
+
+
+def _refuse_foreign() -> None:
+    """Ends the program with one line on stderr where Python finds another `shared` before ours. In a wheel none of
+    our packages has that name."""
+    spec = PathFinder.find_spec("shared") if __package__ == "servers" else None
+    place = spec and next(iter(spec.submodule_search_locations or ()), spec.origin)
+    ours = Path(__file__).resolve().parents[1] / "shared"
+    if place and not ours.samefile(place):
+        reason = f"Python finds {place} before {ours}, and both are called `shared`"
+        fix = "start it in another directory, and without that one in PYTHONPATH, or install the bundle as a wheel"
+        sys.exit(f"{sys.argv[0]}: {reason}: {fix}")
 
 
 def _stand_in(name: str, **known: Any) -> ModuleType:

@@ -190,7 +190,19 @@ def test_nobody_looks_for_garbage_while_a_program_loads() -> None:
     assert _loaded_by(f"{looked}\n{ask}")
 
 
-STANDARD = "import _thread, gc, importlib, threading, typing"
+@pytest.mark.parametrize("module", ["servers", "servers.prompts", "servers.gateway"])
+def test_another_package_that_has_the_name_of_ours_is_named_in_one_line(module: str, tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "__init__.py").write_text("raise SystemExit('it was imported')")
+    env = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    command = [sys.executable, "-m", module, "--version"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert f": Python finds {tmp_path / 'shared'} before {ROOT / 'shared'}, and both are called `shared`: " in line
+
+
+STANDARD = "import _thread, gc, importlib, importlib.machinery, pathlib, threading, typing"
 
 
 def test_importing_loads_nothing_else_and_changes_nothing() -> None:

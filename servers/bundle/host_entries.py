@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from servers.catalog import Catalog, Entry
+from servers.catalog import PACKAGE, Catalog, Entry
 from servers.gateway.proxy.remote import read_token
 from servers.gateway.proxy.urls import check_url
 from servers.gateway.serve.configuration import read_configuration
@@ -27,7 +27,7 @@ BUNDLE = Entry(
     summary="The program of the bundle, which can be another server, or several at once.",
     description="The program of the bundle, as a client has it in an entry for `connect` or `run --join`.",
     category="web",
-    module="servers",
+    module=PACKAGE,
     script="mcp-server-bundle",
     extra="all",
     transports=["stdio"],
@@ -36,7 +36,7 @@ BUNDLE = Entry(
 JOINED = "bundle"
 """The name of an entry for several servers, unless another is given."""
 
-_HERE = {"servers.filesystem": "MCP_FILESYSTEM_ROOTS"}
+_HERE = {f"{PACKAGE}.filesystem": "MCP_FILESYSTEM_ROOTS"}
 """Servers that take the directory they are started in, by their module, and the variable that names another."""
 
 

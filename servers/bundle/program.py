@@ -50,7 +50,6 @@ _ELSEWHERE = {
 }
 """Commands whose module has another name than they: the module and its function."""
 
-
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What a disk says that takes no more."""
 
@@ -138,7 +137,7 @@ def _run(name: str, words: Sequence[str]) -> int:
         code: int = getattr(import_module(f".commands.{module}", __package__), function)(words)
     except ModuleNotFoundError as error:
         library = (error.name or "").partition(".")[0]
-        if library in ("servers", "shared"):
+        if library in ("servers", "shared", "mcp_server_bundle"):
             raise
         if name == "doctor":
             # It is there to say what is missing.

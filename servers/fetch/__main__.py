@@ -5,7 +5,7 @@ from servers.start import start
 
 def main() -> None:
     """Runs the server; exits with its code."""
-    start("servers.fetch")
+    start(__package__)
 
 
 if __name__ == "__main__":

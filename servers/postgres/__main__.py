@@ -6,7 +6,7 @@ from servers.start import start
 def main() -> None:
     """Runs the server; exits with its code."""
     try:
-        start("servers.postgres")
+        start(__package__)
     except ModuleNotFoundError as error:
         # It can't read its settings without, since URLs are libpq's.
         if error.name not in ("psycopg", "psycopg_binary"):

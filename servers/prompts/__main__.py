@@ -20,7 +20,7 @@ def main() -> None:
         from servers.prompts.cli.parser import run
 
         sys.exit(run(arguments))
-    start("servers.prompts", epilog=HELP)
+    start(__package__, epilog=HELP)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from servers.start import start
 def main() -> None:
     """Runs the server; exits with its code."""
     try:
-        start("servers.sqlite")
+        start(__package__)
     except ModuleNotFoundError as error:
         # Its connections are made of those of aiosqlite, so it can't be loaded without.
         if error.name != "aiosqlite":

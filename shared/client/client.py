@@ -1,6 +1,6 @@
 """`Client`: what a program calls to use an MCP server, in either era.
 
-    async with connect_stdio(["python", "-m", "servers.filesystem", "."]) as client:
+    async with connect_stdio(["mcp-bundle-filesystem", "."]) as client:
         tools = await client.list_tools()
         result = await client.call_tool("read_text_file", {"path": "README.md"})
 

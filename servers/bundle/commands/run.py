@@ -20,7 +20,7 @@ SERVERS = Path(__file__).resolve().parents[2]
 def main(argv: Sequence[str]) -> int:
     """Runs the server, which ends the program with its own exit code."""
     if argv[:1] and argv[0].startswith("-") and "--join" in argv:
-        program = import_module(f"{SERVERS.name}.gateway.program")
+        program = import_module("...gateway.program", __package__)
         code: int = program.run_gateway(f"{program_name()} run", argv, is_command=True)
         return code
     names = sorted(path.parent.name for path in SERVERS.glob("*/__main__.py"))
@@ -30,5 +30,5 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("name", metavar="NAME", choices=names, help=f"{', '.join(names)}; NAME --help says more")
     name = parser.parse_args(argv[:1]).name
     sys.argv = [f"mcp-bundle-{name}", *argv[1:]]
-    import_module(f"{SERVERS.name}.{name}.__main__").main()
+    import_module(f"...{name}.__main__", __package__).main()
     return 0

@@ -19,7 +19,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from servers import catalog as catalogs
 from servers.catalog import Argument, Catalog, Entry
+from shared import version
 
 from .servers import Package, choose_arguments, fills_command, is_path, title
 
@@ -35,6 +37,7 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # a ZIP file knows no earlier time
 OURS = "mcp-server-bundle"
 """The package whose servers stand on `shared`, which comes with it. All others ask for it as they do for the rest."""
+_SERVERS, _SHARED = (Path(str(module.__file__)).resolve().parent for module in (catalogs, version))
 
 
 def bundle_name(entry: Entry) -> str:
@@ -164,7 +167,7 @@ def sources_of(entry: Entry, package: Package, catalog: Catalog) -> dict[str, by
         if _has_neighbours(entry, catalog):
             roots += [(place.parent, path) for path in _imported(place.joinpath(*inner[:-1]), entry, roots)]
         if package.name == OURS:
-            roots += [(_place("shared").parent, path) for path in _files(_place("shared"))]
+            roots += [(_SHARED.parent, path) for path in _files(_SHARED) if _SERVERS not in path.parents]
         found = {path.relative_to(root).as_posix(): path.read_bytes() for root, path in roots}
     except OSError as error:
         raise ValueError(f"{error.filename}: {error.strerror}") from None

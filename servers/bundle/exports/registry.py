@@ -13,7 +13,7 @@ A registry lists a package only under a name which the package claims: its READM
 import re
 from typing import Any
 
-from servers.catalog import Argument, Entry
+from servers.catalog import PACKAGE, Argument, Entry
 
 from .servers import Package, is_path
 
@@ -22,7 +22,7 @@ NAMESPACE = "internal.mcp-server-bundle"
 publishes gives the namespace that is his, such as `io.github.USER`."""
 
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
-COMMANDS = "servers.__main__:main"
+COMMANDS = f"{PACKAGE}.__main__:main"
 """The program that takes `run NAME`."""
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)+")

@@ -41,7 +41,7 @@ class DocumentTexts:
     """One worker, which is started with the first document."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
-        self._pool = Pool(Program("servers.common.documents.worker", "document"), 1, limits)
+        self._pool = Pool(Program(f"{__package__}.worker", "document"), 1, limits)
 
     async def read(self, body: bytes, pages: str | None = None) -> DocumentText:
         """Return the text, of the `pages` of a PDF or a presentation, or of the sheet of that name.

@@ -14,7 +14,7 @@ from servers.fetch.read.kinds import as_source, check, kind_of
 from servers.fetch.read.page import Form, Format, Loaded, Page, describe
 from servers.fetch.read.page_answers import page_of
 
-PAGES = Program("servers.fetch.read.worker", "page")
+PAGES = Program(f"{__package__}.worker", "page")
 
 
 class Reader:

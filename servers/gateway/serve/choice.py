@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from servers.catalog import Catalog, Entry
+from servers.catalog import PACKAGE, Catalog, Entry
 from shared import Implementation, Server
 from shared.auth.policy import Rules
 from shared.program.process import Options, set_limits
@@ -26,15 +26,15 @@ from .foreign_server import foreign_server
 from .selection import Joining
 
 DEFAULTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "servers.filesystem": ("the current directory, read-only", {"roots": ["."]}),
-    "servers.sqlite": ("a small shop to try, which ends with the server", {"demo": True}),
-    "servers.fetch": ("the public web", {}),
-    "servers.prompts": ("the starter library", {}),
+    f"{PACKAGE}.filesystem": ("the current directory, read-only", {"roots": ["."]}),
+    f"{PACKAGE}.sqlite": ("a small shop to try, which ends with the server", {"demo": True}),
+    f"{PACKAGE}.fetch": ("the public web", {}),
+    f"{PACKAGE}.prompts": ("the starter library", {}),
 }
 """Without a configuration: what each server serves, by its module, in words and as settings."""
 
 
-_USEFUL = "; ".join(f"{module.removeprefix('servers.')}: {words}" for module, (words, _) in DEFAULTS.items())
+_USEFUL = "; ".join(f"{module.rpartition('.')[2]}: {words}" for module, (words, _) in DEFAULTS.items())
 EPILOG = (
     f"Without --config: {_USEFUL}. Each option can also be set by the environment variable in brackets, and so can "
     "those of the servers, as their own --help says."

@@ -55,7 +55,7 @@ def _run(options: Namespace) -> int:
 def _build_parser() -> ArgumentParser:
     called = Path(sys.argv[0]).stem
     parser = LineParser(
-        prog=called if called == "mcp-bundle-prompts" else "python -m servers.prompts",
+        prog=called if called == "mcp-bundle-prompts" else f"python -m {__package__.removesuffix('.cli')}",
         description="Exit code: 0 where all is well, 1 where something is found or fails, 2 for bad usage.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

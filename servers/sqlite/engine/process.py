@@ -39,9 +39,9 @@ _IDLE_SECONDS = 45.0
 _BROKEN = (TimeoutError, anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError)
 _START = """
 import sys
-sys.path[:] = sys.argv[1:]
-from servers.sqlite.engine.worker import main
-main()
+sys.path[:] = sys.argv[2:]
+from importlib import import_module
+import_module(sys.argv[1]).main()
 """
 
 _places: RunVar[anyio.Semaphore] = RunVar("servers.sqlite.processes")
@@ -72,7 +72,7 @@ class WorkerProcess:
         await self.end()
         async with self._killed_unless_whole():
             with anyio.fail_after(_STARTING):
-                process = self._process = await start_worker(_START)
+                process = self._process = await start_worker(_START, f"{__package__}.worker")
                 assert process.stdout is not None
                 self._answers = BufferedByteReceiveStream(process.stdout)
                 await self._send(self._opening)

@@ -1,6 +1,11 @@
-"""The wheel: what it holds, and what it is like to install it from the file, with uv and uvx."""
+"""The wheel: what it holds, and what it is like to install it from the file, with uv and uvx.
+
+With uv it is installed beside a distribution with packages called `shared` and `servers`, as a checkout calls ours,
+and run in a directory and with a PYTHONPATH that have both as well: whatever imports one of them ends.
+"""
 
 import json
+import re
 import sys
 import tarfile
 import zipfile
@@ -11,8 +16,9 @@ import anyio
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from hatch_build import NAME, move
 from servers.bundle.commands.export import main as export
-from servers.catalog import CATALOG, Entry, load_catalog
+from servers.catalog import Entry, load_catalog
 from shared.client.connect import connect_http
 from tests.checks.bundle.programs import run
 from tests.checks.interop.pages import served
@@ -25,6 +31,13 @@ pytestmark = pytest.mark.timeout(1_500)
 ROOT = Path(__file__).resolve().parents[3]
 ENTRIES = load_catalog().servers
 WITH_EXTRA = [entry for entry in ENTRIES if entry.extra is not None]
+
+TOPS = {"shared", "servers", NAME}
+HOSTILE = {
+    f"{name}/{file}.py": "raise SystemExit(__name__)"
+    for name in ("shared", "servers")
+    for file in ("__init__", "__main__")
+}
 
 each_with_extra = pytest.mark.parametrize("entry", WITH_EXTRA, ids=lambda entry: entry.name)
 
@@ -43,16 +56,45 @@ def installed(wheel: Path, installers: Path, tmp_path_factory: pytest.TempPathFa
     folder = tmp_path_factory.mktemp("environment")
     run([sys.executable, "-m", "venv", "--without-pip", str(folder)], folder)
     uv = [str(installers / "uv"), "pip", "install", "--quiet", "--python", str(folder / "bin" / "python")]
-    run([*uv, f"{wheel}[all]"], folder)
+    run([*uv, f"{wheel}[all]", str(make_hostile(folder))], folder)
     return folder / "bin"
 
 
-def test_it_holds_the_packages_with_their_data_and_the_catalog(wheel: Path) -> None:
-    ours = [path for top in ("servers", "shared") for path in (ROOT / top).rglob("*") if path.is_file()]
-    wanted = {path.relative_to(ROOT).as_posix() for path in ours if "__pycache__" not in path.parts}
-    held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    assert held == wanted | {"servers/catalog.yaml"}
-    assert zipfile.ZipFile(wheel).read("servers/catalog.yaml") == CATALOG.read_bytes()
+def make_hostile(folder: Path) -> Path:
+    """A wheel with packages of the names that ours have in a checkout."""
+    info = "hostile-1.0.dist-info"
+    files = {
+        **HOSTILE,
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: hostile\nVersion: 1.0\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: ours\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    files[f"{info}/RECORD"] = "".join(f"{name},,\n" for name in [*files, f"{info}/RECORD"])
+    with zipfile.ZipFile(folder / "hostile-1.0-py3-none-any.whl", "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return folder / "hostile-1.0-py3-none-any.whl"
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> tuple[Path, dict[str, str]]:
+    """A directory with packages of those names, and an environment whose PYTHONPATH has them."""
+    folder = tmp_path / "hostile"
+    for name, text in HOSTILE.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder, {**BARE, "PYTHONPATH": str(folder)}
+
+
+def site(installed: Path) -> Path:
+    return next(installed.parent.glob("lib/python*/site-packages"))
+
+
+def test_it_holds_one_package_with_its_data_and_the_catalog(wheel: Path, tmp_path: Path) -> None:
+    move(ROOT, tmp_path / NAME)
+    wanted = {path.relative_to(tmp_path).as_posix(): path for path in tmp_path.rglob("*") if path.is_file()}
+    with zipfile.ZipFile(wheel) as held:
+        assert {name for name in held.namelist() if ".dist-info/" not in name} == wanted.keys()
+        assert [name for name, path in wanted.items() if held.read(name) != path.read_bytes()] == []
 
 
 def test_the_source_distribution_builds_the_same_wheel(built: Path, wheel: Path, installers: Path) -> None:
@@ -70,12 +112,43 @@ def test_the_source_distribution_holds_no_installed_packages(built: Path) -> Non
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-def test_with_uv_each_program_says_its_version(entry: Entry, installed: Path, tmp_path: Path) -> None:
-    assert run([str(installed / str(entry.script)), "--version"], tmp_path) == f"{entry.name} {entry.version}\n"
+def test_with_uv_each_program_says_its_version(
+    entry: Entry, installed: Path, hostile: tuple[Path, dict[str, str]]
+) -> None:
+    said = f"{entry.name} {entry.version}\n"
+    assert run([str(installed / str(entry.script)), "--version"], *hostile) == said
+    assert run([str(installed / "python"), "-m", f"{NAME}.{entry.module}", "--version"], *hostile) == said
 
 
-async def test_with_uv_a_server_answers(installed: Path, tmp_path: Path) -> None:
-    async with Wire([str(installed / "mcp-bundle-prompts")], cwd=tmp_path, env=BARE) as server:
+def test_with_uv_the_bundle_starts_each_server_as_install_has_it_started(
+    installed: Path, hostile: tuple[Path, dict[str, str]]
+) -> None:
+    doctor = [str(installed / "python"), "-m", f"{NAME}.servers", "doctor"]
+    assert run(doctor, *hostile).endswith("\n0 faults, 0 warnings\n")
+
+
+def test_either_can_be_taken_out_and_leaves_the_other_whole(
+    installed: Path, wheel: Path, installers: Path, tmp_path: Path
+) -> None:
+    def files() -> set[Path]:
+        return {path for top in TOPS for path in (site(installed) / top).rglob("*.py")}
+
+    uv = [str(installers / "uv"), "pip", "--quiet"]
+    at = ["--python", str(installed / "python")]
+    both = files()
+    run([*uv, "uninstall", *at, "hostile"], tmp_path)
+    ours = files()
+    assert ours == {path for path in both if path.is_relative_to(site(installed) / NAME)}
+    run([*uv, "install", *at, str(make_hostile(tmp_path))], tmp_path)
+    run([*uv, "uninstall", *at, "mcp-server-bundle"], tmp_path)
+    assert files() == both - ours
+    run([*uv, "install", *at, "--no-deps", str(wheel)], tmp_path)
+    assert files() == both
+
+
+async def test_with_uv_a_server_answers(installed: Path, hostile: tuple[Path, dict[str, str]]) -> None:
+    folder, env = hostile
+    async with Wire([str(installed / "mcp-bundle-prompts")], cwd=folder, env=env) as server:
         assert (await server.initialize())["serverInfo"]["name"] == "prompts"
         answer = await server.request("prompts/list")
     assert len(answer["result"]["prompts"]) == len(load_catalog().entry("prompts").prompts)
@@ -87,13 +160,25 @@ def test_with_uv_the_exports_are_those_of_the_checkout(installed: Path, tmp_path
     ours = [path for path in (tmp_path / "checkout").rglob("*") if path.is_file()]
     assert len(ours) == 3 * len(ENTRIES)
     for path in ours:
-        assert (tmp_path / "wheel" / path.relative_to(tmp_path / "checkout")).read_bytes() == path.read_bytes()
+        other = tmp_path / "wheel" / path.relative_to(tmp_path / "checkout")
+        if path.suffix != ".mcpb":
+            assert other.read_bytes() == path.read_bytes()
+            continue
+        with zipfile.ZipFile(path) as bundle, zipfile.ZipFile(other) as bundle_of_wheel:
+            moved = {moved_name(name) for name in bundle.namelist()}
+            assert set(bundle_of_wheel.namelist()) == moved
+            assert bundle_of_wheel.read("manifest.json") == bundle.read("manifest.json")
+
+
+def moved_name(name: str) -> str:
+    """What a wheel calls a file of the checkout."""
+    return re.sub(r"^shared/", f"{NAME}/", re.sub(r"^servers/", f"{NAME}/servers/", name))
 
 
 # What loads the libraries of the extra, and a part of its answer.
 WORK: dict[str, tuple[str, dict[str, Any], str]] = {
     "filesystem": ("search_content", {"path": ".", "pattern": "w.rds"}, "some words"),
-    "sqlite": ("read_query", {"query": "SELECT 6 * 7 AS answer"}, "42"),
+    "sqlite": ("read_query", {"query": "SELECT replace('4?', '?', '2') AS answer"}, "42"),  # in a process of its own
     "postgres": ("read_query", {"query": "SELECT 6 * 7 AS answer"}, "42"),
     "fetch": ("fetch", {"url": "{site}/story"}, "A story"),
     "prompts": ("render_prompt", {"name": "commit-message", "arguments": {"diff": "+ a line"}}, "+ a line"),
@@ -102,15 +187,16 @@ WORK: dict[str, tuple[str, dict[str, Any], str]] = {
 
 @each_with_extra
 async def test_with_uvx_and_its_own_extra_a_server_does_its_work(
-    entry: Entry, wheel: Path, installers: Path, tmp_path: Path
+    entry: Entry, wheel: Path, installers: Path, hostile: tuple[Path, dict[str, str]]
 ) -> None:
-    (tmp_path / "notes.txt").write_text("some words")
+    folder, env = hostile
+    (folder / "notes.txt").write_text("some words")
     command = [str(installers / "uvx"), "--from", f"{wheel}[{entry.extra}]", str(entry.script)]
-    run([*command, "--version"], tmp_path)  # installs it
+    run([*command, "--version"], folder, env)  # installs it
     tool, given, wanted = WORK[entry.name]
     with served() as site:
         given = json.loads(json.dumps(given).replace("{site}", site))
-        async with Wire([*command, *arguments(entry, tmp_path)], cwd=tmp_path, env=BARE) as server:
+        async with Wire([*command, *arguments(entry, folder)], cwd=folder, env=env) as server:
             await server.initialize()
             answer = await server.request("tools/call", {"name": tool, "arguments": given}, timeout=60)
     assert wanted in answer["result"]["content"][0]["text"]

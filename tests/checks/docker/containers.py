@@ -27,7 +27,7 @@ WITHIN = """
 import importlib.util, pathlib, shutil, sys
 assert not [name for name in ("cc", "gcc") if shutil.which(name)]
 assert not [name for name in ("pip", "ensurepip", "setuptools") if importlib.util.find_spec(name)]
-import shared.program.run
+import mcp_server_bundle.program.run
 for module in list(sys.modules.values()):
     if "site-packages" in str(getattr(module, "__cached__", "")):
         said = int.from_bytes(pathlib.Path(module.__cached__).read_bytes()[8:12], "little")

@@ -1,0 +1,72 @@
+"""Moves `shared` and `servers` under one name, `mcp_server_bundle`, where a wheel is built.
+
+A checkout has both at its top. In site-packages other projects have folders of these names too, and whichever was
+installed last would overwrite the other. So `shared` becomes the package itself and `servers` stands in it:
+
+    from shared.client import connect     from mcp_server_bundle.client import connect
+    from servers.catalog import Entry     from mcp_server_bundle.servers.catalog import Entry
+
+Lines are changed where they stand and no other text is, so a traceback has the lines of the checkout. An editable
+installation is the checkout, with its names.
+"""
+
+import ast
+import shutil
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from hatchling.builders.config import BuilderConfig
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+NAME = "mcp_server_bundle"
+MOVED = {"shared": NAME, "servers": f"{NAME}.servers"}
+"""What a wheel calls each package."""
+
+
+class WheelHook(BuildHookInterface[BuilderConfig]):
+    """The custom build hook that pyproject.toml names for wheels."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Has the moved files included. `version` is "standard" or "editable"."""
+        if version == "editable":
+            return
+        self._moved = Path(mkdtemp())
+        move(Path(self.root), self._moved / NAME)
+        build_data["force_include"][str(self._moved / NAME)] = NAME
+        scripts = self.metadata.core.scripts
+        scripts.update({name: f"{NAME}.{function}" for name, function in scripts.items()})
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Removes the moved files."""
+        if version != "editable":
+            shutil.rmtree(self._moved)
+
+
+def move(root: Path, target: Path) -> None:
+    """Copies both packages and the catalog of the checkout `root` to the folder `target`, with their new names."""
+    caches = shutil.ignore_patterns("__pycache__", ".*")
+    shutil.copytree(root / "shared", target, ignore=caches)
+    shutil.copytree(root / "servers", target / "servers", ignore=caches)
+    shutil.copy(root / "catalog.yaml", target / "servers")
+    for path in target.rglob("*.py"):
+        path.write_bytes(rename(path.read_text(encoding="utf-8")).encode())
+
+
+def rename(source: str) -> str:
+    """A Python source with the new names in its imports.
+
+    Raises ValueError for `import shared.text`: it binds the name `shared`, which the rest of the source would use.
+    """
+    lines = source.split("\n")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import) and any(_top(alias.name) in MOVED for alias in node.names):
+            raise ValueError(f"line {node.lineno}: write `from ... import` instead of `{ast.unparse(node)}`")
+        if isinstance(node, ast.ImportFrom) and not node.level and (top := _top(node.module or "")) in MOVED:
+            here = node.lineno - 1
+            lines[here] = lines[here].replace(f"from {top}", f"from {MOVED[top]}", 1)
+    return "\n".join(lines)
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0]
