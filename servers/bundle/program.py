@@ -22,6 +22,7 @@ COMMANDS = {
     "uninstall": "take a server out of the configuration of a client, without a trace",
     "doctor": "find what keeps the servers from running, and say how to fix it",
     "serve": "serve several servers in one process, on one port",
+    "dev": "serve FILE.py with the workbench, and anew after each change",
     "open": "see and use the servers in the browser, in the workbench",
     "login": "log in to a server at a URL, with the browser",
     "logout": "forget a login",

@@ -1,0 +1,44 @@
+"""Says which line of an author's code keeps the event loop, and with it all clients, waiting."""
+
+import asyncio
+import logging
+import sys
+import traceback
+from pathlib import Path
+from threading import Event, Thread, get_ident
+
+log = logging.getLogger("servers.dev")
+
+BLOCKED_SECONDS = 0.1
+_PAUSE_SECONDS = 0.05
+
+
+def watch_loop(folder: Path) -> None:
+    """Has a thread log each time that code in `folder` keeps the running event loop for over 100 ms, with its stack.
+    The thread ends with the loop."""
+    loop, thread = asyncio.get_running_loop(), get_ident()
+    Thread(target=_watch, args=[loop, thread, folder], daemon=True).start()
+
+
+def _watch(loop: asyncio.AbstractEventLoop, thread: int, folder: Path) -> None:
+    pause = Event()
+    while not pause.wait(_PAUSE_SECONDS):
+        turned = Event()
+        try:
+            loop.call_soon_threadsafe(turned.set)
+        except RuntimeError:  # the loop is closed
+            return
+        if not turned.wait(BLOCKED_SECONDS):
+            _report(thread, folder)
+            turned.wait()
+
+
+def _report(thread: int, folder: Path) -> None:
+    frame = sys._current_frames().get(thread)  # noqa: SLF001 - documented, and there is no other way
+    stack = traceback.extract_stack(frame) if frame is not None else []
+    theirs = [index for index, line in enumerate(stack) if Path(line.filename).is_relative_to(folder)]
+    if not theirs:  # a slow machine, or a loop that waits
+        return
+    reason = "a tool as `def` runs in a thread, and `await anyio.to_thread.run_sync(...)` runs a function in one"
+    shown = "".join(traceback.format_list(stack[theirs[0] :]))
+    log.warning("the event loop is blocked for over 100 ms, and every client waits; %s:\n%s", reason, shown)

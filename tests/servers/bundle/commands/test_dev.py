@@ -1,0 +1,94 @@
+"""`dev`: a server in one file, served anew after each change."""
+
+import os
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from servers.bundle.commands.dev import load_server, main
+from shared.client.connect import connect_http
+from shared.errors import PeerError
+from tests.ports import free_port
+from tests.raw import Raw
+
+SOURCE = '''
+import time
+
+from shared import Context, Implementation, Server
+
+app = Server[None](Implementation(name="dice", version="1.0.0"))
+
+
+@app.tool
+async def roll(ctx: Context[None]) -> int:
+    """Roll a die."""
+    time.sleep(0.5)
+    return 4
+
+
+@app.tool
+async def drop(ctx: Context[None]) -> int:
+    """Drop a die."""
+    raise KeyError("the die")
+'''
+
+
+@pytest.fixture
+def dice(tmp_path: Path) -> Path:
+    file = tmp_path / "dice.py"
+    file.write_text(SOURCE)
+    return file
+
+
+def read_until(process: Raw, wanted: str) -> str:
+    """The first line on stderr that has `wanted`."""
+    assert process.process.stderr is not None
+    return next(line for line in map(bytes.decode, process.process.stderr) if wanted in line)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+async def test_what_an_author_does_wrong_is_shown_and_what_they_save_is_served(dice: Path) -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "servers", "dev", str(dice), "--no-browser", "--port", str(port)]
+    with Raw(command, env=dict(os.environ)) as process:
+        read_until(process, "the workbench is at")
+        async with connect_http(f"http://127.0.0.1:{port}/dice/mcp") as client:
+            assert (await client.call_tool("roll")).structured_content == 4
+            assert await anyio.to_thread.run_sync(read_until, process, "the event loop is blocked")
+            assert "in roll" in await anyio.to_thread.run_sync(read_until, process, "dice.py")
+            with pytest.raises(PeerError, match="internal error"):
+                await client.call_tool("drop")
+            assert await anyio.to_thread.run_sync(read_until, process, "KeyError: 'the die'")
+        dice.write_text("a mistake")
+        assert await anyio.to_thread.run_sync(read_until, process, "SyntaxError")
+        dice.write_text(SOURCE.replace("return 4", "return 5"))
+        await anyio.to_thread.run_sync(read_until, process, "the workbench is at")
+        async with connect_http(f"http://127.0.0.1:{port}/dice/mcp") as client:
+            assert (await client.call_tool("roll")).structured_content == 5
+        process.process.terminate()
+        assert process.wait() == 0
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([str(tmp_path / "no.py")])
+    assert capsys.readouterr().err.endswith(f" dev: there is no file {tmp_path / 'no.py'}\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "reason"),
+    [
+        ("none_here", "", "^none_here.py has 0 servers: declare one, as in `app = Server"),
+        ("json", "", "^Python has a module called 'json' already: give the file another name$"),
+    ],
+)
+def test_a_file_without_a_server_is_refused(
+    name: str, source: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / f"{name}.py").write_text(source)
+    with pytest.raises(ValueError, match=reason):
+        load_server(tmp_path / f"{name}.py")

@@ -1,0 +1,49 @@
+"""Who keeps the event loop is named, and nobody else."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event, get_ident
+
+import pytest
+
+from servers.bundle.loop_watch import _report, watch_loop
+
+
+class Heard(logging.Handler):
+    """Keeps the texts of a log, and sets `first` with the first of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.first = Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+        self.first.set()
+
+
+@pytest.fixture
+def heard() -> Iterator[Heard]:
+    heard = Heard()
+    logging.getLogger("servers.dev").addHandler(heard)
+    yield heard
+    logging.getLogger("servers.dev").removeHandler(heard)
+
+
+def test_code_of_the_folder_that_blocks_is_shown_with_its_stack(heard: Heard) -> None:
+    async def block() -> bool:
+        watch_loop(Path(__file__).parent)
+        return heard.first.wait(60)
+
+    assert asyncio.run(block())
+    assert "the event loop is blocked for over 100 ms" in heard.texts[0]
+    assert "in block\n" in heard.texts[0]
+
+
+def test_code_of_other_folders_is_not_shown(heard: Heard, tmp_path: Path) -> None:
+    _report(get_ident(), tmp_path)
+    assert heard.texts == []
+    _report(get_ident(), Path(__file__).parent)
+    assert len(heard.texts) == 1
