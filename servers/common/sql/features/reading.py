@@ -38,7 +38,7 @@ _SCHEMA: JsonDict = {
         "columns": {"type": "array", "items": {"type": "string"}},
         "rows": {"type": "array", "items": {"type": "array"}},
         "truncated": {"type": "boolean"},
-        "next_cursor": {"type": ["string", "null"]},
+        "next_cursor": {"anyOf": [{"type": "string"}, {"type": "null"}]},
     },
     "required": ["columns", "rows", "truncated", "next_cursor"],
 }
