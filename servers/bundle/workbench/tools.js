@@ -100,7 +100,7 @@ function toolView(app, server, tool) {
     { class: "tool", "data-tool": tool.name },
     toolbar(
       h("h3", { text: title }),
-      h("code", { class: "muted", text: visible(tool.name, 200) }),
+      title === tool.name ? null : h("code", { class: "muted", text: visible(tool.name, 200) }),
       ...toolBadges(tool),
     ),
     ...description(visible(tool.description ?? "", 5_000)),
