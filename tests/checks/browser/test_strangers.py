@@ -153,6 +153,9 @@ async def test_nobody_finds_the_token(new_page: NewPage, problems: list[str], tm
         before = await page.evaluate("history.length")
         await page.get_by_role("button", name="Log in").click()
         await expect(page.get_by_role("link", name="sqlite").first).to_be_visible()
+        # Each card sends requests to its server, which would fail once the servers have ended.
+        for card in await page.locator(".server-card").all():
+            await expect(card.get_by_role("listitem").first).to_be_visible()
         assert await page.evaluate("history.length") == before
         kept = await page.evaluate(KEPT)
         said = opened.close()

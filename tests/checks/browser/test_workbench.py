@@ -273,7 +273,7 @@ async def test_on_a_phone_the_list_comes_first(new_page: NewPage, workbench: Wor
     await page.goto(workbench.at("s/sqlite/tools"))
     tools = page.get_by_role("navigation", name="Tools")
     await expect(page.locator("article.tool")).to_be_hidden()
-    await tools.get_by_role("link", name="Read query").click()
+    await tools.get_by_role("link", name="read_query").click()
     await expect(page.locator("article.tool")).to_be_visible()
     await expect(tools).to_be_hidden()
     await page.get_by_role("button", name="Back to the list").click()
