@@ -32,6 +32,10 @@ TOOLS = [
 PICTURE = {"type": "image", "mimeType": "image/png", "data": "iVBORwo="}
 
 
+def linked(name: str) -> dict:
+    return {"type": "resource_link", "uri": f"tiny://{name}", "name": name}
+
+
 def called(params: dict) -> dict | None:
     match params["name"]:
         case "locked":  # It is not listed, and says why.
@@ -45,7 +49,11 @@ def called(params: dict) -> dict | None:
         case "measure":
             return {"content": [], "structuredContent": {"width": 80}}
         case "export":
-            return {"content": [{"type": "resource_link", "uri": "tiny://text", "name": "text"}]}
+            return {"content": [linked("text")]}
+        case "export_all":
+            return {"content": [{"type": "text", "text": "done"}, *map(linked, ("text", "text", "none", "vanish"))]}
+        case "export_many":
+            return {"content": [linked(str(number)) for number in range(101)]}
         case "pid":
             return {"content": [{"type": "text", "text": str(os.getpid())}]}
         case "vanish":
@@ -78,6 +86,8 @@ def answer(method: str, params: dict) -> dict | None:
             return {"contents": [{"uri": params["uri"], "mimeType": "image/png", "blob": PICTURE["data"]}]}
         case "resources/read" if params["uri"] == "tiny://text":
             return {"contents": [{"uri": params["uri"], "text": "plain \x1b[2J\u202e text"}]}
+        case "resources/read" if params["uri"] == "tiny://vanish":
+            sys.exit(3)
     return None
 
 

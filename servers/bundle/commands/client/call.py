@@ -11,8 +11,9 @@ from typing import Any
 import anyio
 
 from shared.client.client import Client
-from shared.errors import InvalidParams, MethodNotFound, PeerError
+from shared.errors import InvalidParams, McpError, MethodNotFound, PeerError
 from shared.program.messages import exit_with_error
+from shared.text import format_count
 
 from ...terminal.endings import DONE, REFUSED, Misuse
 from ...terminal.parameters import as_text, from_json, parameters_of, read_arguments, unknown
@@ -21,6 +22,9 @@ from ...terminal.progress import Bar, Status
 from ...terminal.questions import asking
 from ...terminal.session import Talk
 from ...terminal.showing import Piece, check_out, pieces_of, pieces_of_contents, records_of, save, show, write_json
+
+_MOST_LINKS = 100
+"""Links of one answer that are read."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -46,10 +50,11 @@ def main(argv: Sequence[str]) -> int:
             with bar:
                 try:
                     taken = client.take_up({"taskId": given.task}, timeout=talk.seconds)
-                    return _show(await taken.plain_result(status.take), given, talk)
+                    result = await taken.plain_result(status.take)
                 except anyio.get_cancelled_exc_class():
                     talk.say("the task goes on")
                     raise
+            return await _give(client, result, given, talk)
         tools = await _tools(client, talk)
         arguments = {**(whole or {}), **_arguments(given, tools, is_whole=whole is not None)}
         if given.detach:
@@ -57,7 +62,7 @@ def main(argv: Sequence[str]) -> int:
                 started = await client.start_tool(given.tool, arguments, timeout=talk.seconds)
             if started.id is None:
                 talk.say("the server made no task of it, and has answered")
-                return _show(await started.plain_result(), given, talk)
+                return await _give(client, await started.plain_result(), given, talk)
             if given.json:
                 write_json(started.saved())
             else:
@@ -69,8 +74,7 @@ def main(argv: Sequence[str]) -> int:
             result = await client.request(
                 "tools/call", params, timeout=talk.seconds, on_progress=bar.report, on_task=status.take
             )
-        linked = await _read_links(client, result, given, talk)
-        return _show(result, given, talk, linked)
+        return await _give(client, result, given, talk)
 
     return talk.run(work, asking(talk, bar.pause))
 
@@ -138,33 +142,45 @@ def _naming_tools(name: str, tools: Mapping[str, Any]) -> Iterator[None]:
         raise Misuse(unknown("tool", name, tools)) from None
 
 
-async def _read_links(client: Client, result: dict[str, Any], given: Namespace, talk: Talk) -> list[Piece]:
-    """Return what the result links to, where `--out` saves it; a server that ends with the command takes it along."""
+async def _give(client: Client, result: dict[str, Any], given: Namespace, talk: Talk) -> int:
+    """Show a result, and save its parts that `--out` saves; return the exit code. Raises Misuse where they can't be
+    saved, once the rest is shown: the call is made, and its answer would not come again."""
     links = [block for block in records_of(result.get("content")) if block.get("type") == "resource_link"]
     if given.out is None:
         if links and "://" not in given.server:
             talk.say("the links lead to this server while it runs; --out FILE saves what they lead to")
-        return []
+        return _show(result, pieces_of(result.get("content")), given)
+    linked = await _read_links(client, links, talk)
+    pieces = pieces_of(result.get("content"))
+    saved = [*(piece for piece in pieces if piece.data is not None), *linked]
+    try:
+        if saved:
+            save(saved, given.out, talk.say)
+        elif not links:
+            talk.say("nothing to save: the answer is text")
+    finally:
+        ending = _show(result, [piece for piece in pieces if piece.data is None], given)
+    return ending
+
+
+async def _read_links(client: Client, links: Sequence[dict[str, Any]], talk: Talk) -> list[Piece]:
+    """Return what the links lead to; a server that ends with the command takes it along. Say which can't be read."""
     linked: list[Piece] = []
-    for link in links:
+    uris = list(dict.fromkeys(as_text(link.get("uri")) for link in links))
+    for uri in uris[:_MOST_LINKS]:
         try:
-            answer = await client.request("resources/read", {"uri": link.get("uri")}, timeout=talk.seconds)
-        except PeerError as error:
-            talk.say(f"{as_text(link.get('uri'))}: {error}")
-            continue
-        linked += pieces_of_contents(answer.get("contents"))
+            answer = await client.request("resources/read", {"uri": uri}, timeout=talk.seconds)
+        except (OSError, McpError) as error:
+            talk.say(f"{uri}: {str(error) or 'no answer in time'}")
+        else:
+            linked += pieces_of_contents(answer.get("contents"))
+    if len(uris) > _MOST_LINKS:
+        talk.say(f"{format_count(len(uris) - _MOST_LINKS, 'more link')} not saved: of one answer {_MOST_LINKS} are")
     return linked
 
 
-def _show(result: dict[str, Any], given: Namespace, talk: Talk, linked: Sequence[Piece] = ()) -> int:
+def _show(result: dict[str, Any], pieces: Sequence[Piece], given: Namespace) -> int:
     has_failed = result.get("isError") is True
-    pieces = pieces_of(result.get("content"))
-    binary = [*(piece for piece in pieces if piece.data is not None), *linked]
-    if given.out is not None and binary:
-        save(binary, given.out, talk.say)
-        pieces = [piece for piece in pieces if piece.data is None]
-    elif given.out is not None:
-        talk.say("nothing to save: the answer is text")
     if given.json:
         write_json(result)
     elif not result.get("content") and result.get("structuredContent") is not None:

@@ -145,6 +145,30 @@ def test_what_an_answer_links_to_is_saved_before_the_server_ends(
     assert (tmp_path / "a.txt").read_bytes() == "plain \x1b[2J\u202e text".encode()
 
 
+def test_an_answer_is_shown_though_a_link_of_it_can_not_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ended("call", "export_all", "--out", str(tmp_path / "a.txt")) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith("done\n")
+    assert "tiny://none: there is no such thing" in shown.err
+    assert "tiny://vanish: " in shown.err
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_an_answer_is_shown_though_it_can_not_be_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a-2.png").mkdir()
+    assert ended("call", "draw", "--out", str(tmp_path / "a.png")) == 2
+    shown = capsys.readouterr()
+    assert shown.out.startswith("two\n")
+    assert f"--out: {tmp_path / 'a-2.png'}: " in shown.err
+
+
+def test_links_that_are_too_many_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("call", "export_many", "--out", str(tmp_path / "a.txt")) == 0
+    assert "1 more link not saved: of one answer 100 are" in capsys.readouterr().err
+
+
 def test_messages_of_a_prompt_say_whose_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("prompt", "greet", "who=Ann") == 0
     assert capsys.readouterr().out == "user:\nHello\nassistant:\nAnn\n"
