@@ -291,8 +291,12 @@ class _Trial(NamedTuple):
         required = {argument.name: argument.name for argument in self.arguments if argument.required}
         fenced, actual = self._render_both({name: f"```\n{value}\n```" for name, value in names.items()})
         losses = ["longer fences around arguments with a fence in them"] if fenced != actual else []
-        expected, actual = self._render_both(required)
-        losses += ["what it says where optional arguments are left out"] if expected != actual else []
+        # All of them, and each alone: a default may be another argument.
+        optional = names.keys() - required.keys()
+        left_out = [required, *({key: names[key] for key in names if key != name} for name in optional)]
+        pairs = map(self._render_both, left_out)
+        differ = any(expected != actual for expected, actual in pairs)
+        losses += ["what it says where optional arguments are left out"] if differ else []
         return tuple(losses)
 
     def _match_names(self) -> dict[str, str]:

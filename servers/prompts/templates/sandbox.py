@@ -72,7 +72,7 @@ _TESTS = "defined undefined none string number boolean true false in eq ne lt le
 _SPECIAL = {"loop", "range"}
 _MOST_BITS = 256
 _WRITING = {"default", "fence", "trim", JOINED}
-"""Filters that write what they are given, at least where it is not empty."""
+"""Filters that write what they are given, at least where it is not empty; `fence` does more with its language."""
 
 
 class Use(NamedTuple):
@@ -206,6 +206,10 @@ def _find_uses(node: nodes.Node, how: Literal["written", "tested", "judged"]) ->
             yield from _find_uses(node.test, "tested")
             for child in node.iter_child_nodes(exclude=("test",)):
                 yield from _find_uses(child, how)
+        case nodes.Filter(name="fence", node=nodes.Expr() as value) if how == "written":
+            yield from _find_uses(value, how)
+            for argument in node.iter_child_nodes(exclude=("node",)):
+                yield from _find_uses(argument, "judged")
         case _:
             keeps = (
                 (how == "written" and isinstance(node, nodes.List))

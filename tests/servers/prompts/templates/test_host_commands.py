@@ -201,6 +201,19 @@ def test_a_fence_that_a_command_can_not_make_longer_is_said(tmp_path: Path) -> N
     assert made.losses[-2] == "longer fences around arguments with a fence in them"
 
 
+def test_an_argument_that_is_the_default_of_another_is_lost_with_a_word(tmp_path: Path) -> None:
+    text = TEMPLATE.replace("{{ focus }}.", "{{ focus|default(other) }}.")
+    text = text.replace("    default: everything\n", "  - name: other\n")
+    made = convert(tmp_path, "ours", text, "claude")
+    assert made.losses == ("what it says where optional arguments are left out",)
+
+
+def test_the_language_of_a_fence_keeps_its_default(tmp_path: Path) -> None:
+    made = convert(tmp_path, "ours", TEMPLATE.replace("Review {{ code }}", "{{ code|fence(focus) }}"), "claude")
+    assert b"```everything\n$ARGUMENTS\n```" in made.data
+    assert "the optional argument 'focus'" in made.losses
+
+
 def test_a_host_with_one_place_takes_the_required_argument(tmp_path: Path) -> None:
     made = convert(tmp_path, "ours", TEMPLATE, "gemini")
     assert b"Review {{args}}, and look for everything." in made.data
