@@ -8,7 +8,7 @@ it is an exponent.
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, takewhile
 
 from lxml.etree import Element
 from lxml.html import HtmlElement
@@ -23,6 +23,7 @@ _LABEL = re.compile(
 _BRACKETS = "[]()\u00a0 "
 _MEANT = re.compile(r"foot-?note|noteref|sdfootnote|endnote|reference", re.IGNORECASE)
 _BACK = re.compile(r"[\s\u21a9\ufe0e\ufe0f\u2191\u2912\u2934\u2303^\u21a5\u21b5\u2b06\u23ce()\[\].,;:]*")
+_TEXINFO = re.compile(r"\(\d{1,4}\)")
 _LEADING = re.compile(r"[\s^\u2191]*")
 _HOLDERS = BLOCKS - {*HEADINGS, "body", "main", "article", "table", "tbody", "tr", "td", "th", "ul", "ol", "dl"}
 """What a note may be."""
@@ -86,8 +87,8 @@ def _mark_linked(root: HtmlElement, links: list[HtmlElement]) -> None:
 def _note_at(target: HtmlElement, marks: set[str]) -> HtmlElement | None:
     """The block that an anchor names, or that it stands in; `marks` are the addresses to which notes lead back."""
     block = next((one for one in (target, *target.iterancestors()) if one.tag in BLOCKS), None)
-    if block is not None and block.tag in HEADINGS and _label(block).isdigit():
-        # Texinfo has the mark in a heading of its own.
+    if block is not None and block.tag in HEADINGS and _TEXINFO.fullmatch(squeeze(block.text_content())):
+        # It has the mark in a heading of its own, in brackets, which the number of a chapter does not have.
         is_note = any(link.get("href") in marks for link in block.iter("a"))
         block = _with_what_follows(block) if is_note else None
     if block is None or block.tag not in _HOLDERS or not 0 < length(block) <= _LONGEST:
@@ -95,12 +96,14 @@ def _note_at(target: HtmlElement, marks: set[str]) -> HtmlElement | None:
     return block
 
 
-def _with_what_follows(heading: HtmlElement) -> HtmlElement:
-    """Make one block of a heading that is a mark alone and the text up to the next heading."""
+def _with_what_follows(heading: HtmlElement) -> HtmlElement | None:
+    """Make one block of a heading that is a mark alone and the text up to the next heading; None for a long text."""
+    blocks = [heading, *takewhile(lambda one: one.tag not in HEADINGS, heading.itersiblings())]
+    if sum(map(length, blocks)) > _LONGEST:
+        return None
     note = Element("div")
     heading.addprevious(note)
-    while (following := note.getnext()) is not None and (following is heading or following.tag not in HEADINGS):
-        note.append(following)
+    note.extend(blocks)
     heading.tag = "p"
     return note
 

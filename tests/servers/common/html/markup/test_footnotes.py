@@ -28,6 +28,18 @@ def test_a_heading_that_leads_to_no_mark_stays_one():
     assert markdown("<p><a href=#n>2</a></p><h2><a id=n href=#top>2</a></h2><p>x</p>") == "2\n\n## 2\n\nx"
 
 
+def test_chapters_with_numbers_alone_are_no_notes():
+    contents = "<p><a id=t1 href=#c1>1</a> <a id=t2 href=#c2>2</a></p>"
+    chapters = "<h2><a id=c1 href=#t1>1</a></h2><p>One.</p><h2><a id=c2 href=#t2>2</a></h2><p>Two.</p>"
+    assert markdown(contents + chapters) == "1 2\n\n## 1\n\nOne.\n\n## 2\n\nTwo."
+
+
+def test_a_heading_before_a_long_text_stays_one():
+    mark = "<p>It fell.<a id=DOCF2 href=#FOOT2><sup>2</sup></a></p>"
+    long = "<h5><a id=FOOT2 href=#DOCF2>(2)</a></h5><p>" + "It fell. " * 1_000
+    assert "\n\n##### (2)\n\nIt fell." in markdown(mark + long)
+
+
 def test_a_note_may_have_paragraphs_and_several_marks():
     marks = "<p>a<sup><a href=#n id=r1>1</a></sup> b<sup><a href=#n id=r2>1</a></sup></p>"
     note = "<ol><li id=n><p>One.</p><p>Two. <a href=#r1>↩</a> <a href=#r2>↩</a></p></ol>"
