@@ -18,7 +18,7 @@ _ITEMS = 10
 _MEMBERS = 100
 """Items of an array and members of an object that are tried again where too many are wrong."""
 _PART = 3
-"""Characters of a name that are enough to mean another one by."""
+"""Characters that a name shares with another at least, to be taken for it."""
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")  # of models and typed dicts; of dataclasses
 
 
@@ -61,7 +61,7 @@ def _clause(
 
 def _unknown(name: str, known: Sequence[str], missing: Sequence[str]) -> str:
     # What is missing is meant by a part of its name: `table_name` by `name`, which is nearer to others.
-    meant = (one for one in missing if len(name) >= _PART and (name in one or one in name))
+    meant = (one for one in missing if min(len(name), len(one)) >= _PART and (name in one or one in name))
     close = next(meant, None) or nearest(name, known)
     if close is not None:
         return f"unknown argument {name!r}, did you mean {close!r}?"

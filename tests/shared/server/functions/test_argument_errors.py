@@ -124,6 +124,15 @@ def test_what_is_missing_is_meant_by_a_part_of_its_name():
         Function(describe, "tool", Context).bind({"name": "a"})
 
 
+def test_a_short_name_is_not_meant_by_a_word_that_has_its_letters():
+    async def resize(id: str, widths: int = 0) -> str:
+        """Resize."""
+        return id
+
+    with pytest.raises(InvalidArguments, match="unknown argument 'width', did you mean 'widths'"):
+        Function(resize, "tool", Context).bind({"width": 5})
+
+
 def test_the_members_of_a_union_tell_of_the_argument_and_not_of_their_types():
     assert told(query=5) == "query: Input should be a valid string; query: Input should be a valid array"
     assert told(query=["a", 5]) == "query: Input should be a valid string; query.1: Input should be a valid string"
