@@ -19,7 +19,7 @@ _CAPABILITIES = {
     "mcp/prompts/list": "prompts",
     "mcp/completion/complete": "completions",
 }
-"""What a server can do that names the method."""
+"""The capability of a server that names the method."""
 
 
 def _introduction(params: Fields) -> Fields:
@@ -27,12 +27,12 @@ def _introduction(params: Fields) -> Fields:
 
 
 def _description(_params: Fields, result: Any) -> Fields:
-    named = result.get("methods")
+    listed = result.get("methods")
     # Every server has these lists (5.2).
-    methods = {*_LISTS, *(named if isinstance(named, list) else ())}
-    can: Fields = {capability: {} for method, capability in _CAPABILITIES.items() if method in methods}
+    methods = {*_LISTS, *(listed if isinstance(listed, list) else ())}
+    capabilities: Fields = {capability: {} for method, capability in _CAPABILITIES.items() if method in methods}
     info = {"name": str(result.get("name", "unknown")), "version": str(result.get("version", "unknown"))}
-    return description(info, can, result.get("instructions"))
+    return description(info, capabilities, result.get("instructions"))
 
 
 def _no_params(_params: Fields) -> Fields:
@@ -86,7 +86,7 @@ def _contents(params: Fields, result: Any) -> Fields:
 
 
 class Client000(ClientDialect):
-    """What one connection of a client speaks."""
+    """The dialect of one connection of a client."""
 
     name, prefix = "000", "mcp/"
     forms: Mapping[str, Form] = {

@@ -18,9 +18,10 @@ def _introduction(_params: Fields) -> Fields:
 
 def _description(_params: Fields, result: Any) -> Fields:
     info = result.get("serverInfo")
-    known = info if isinstance(info, dict) else {"name": "unknown", "version": str(result.get("version", "unknown"))}
+    if not isinstance(info, dict):
+        info = {"name": "unknown", "version": str(result.get("version", "unknown"))}
     lists: Fields = {name: {} for name in ("tools", "prompts") if isinstance(result.get(name), list)}
-    return description(known, {**lists, "resources": {}}, result.get("instructions"))
+    return description(info, {**lists, "resources": {}}, result.get("instructions"))
 
 
 def _tools(_params: Fields, result: Any) -> Fields:
@@ -79,7 +80,7 @@ def _messages(_params: Fields, result: Any) -> Fields:
 
 
 class Client002(ClientDialect):
-    """What one connection of a client speaks."""
+    """The dialect of one connection of a client."""
 
     name, notifies = "002", False
     forms: Mapping[str, Form] = {

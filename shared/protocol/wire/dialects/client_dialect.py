@@ -1,4 +1,4 @@
-"""`ClientDialect`: what a client needs to speak a dialect, which is the mirror of what a server does.
+"""`ClientDialect`: a dialect as a client speaks it, the mirror of what a server does.
 
 The client itself makes requests of the newest version, without a handshake. Each is written as the request of the
 dialect that does the same, and the answer is read as a result of the specification.
@@ -29,7 +29,7 @@ MAX_SENT = 10_000
 """Requests whose answers are awaited; the oldest are forgotten, as some are given up without a word."""
 _ENVELOPE = {PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO}
 _UNFIT = (AttributeError, LookupError, TypeError, ValueError)
-"""What a result of an unknown form ends in."""
+"""Errors that reading a result of an unknown form raises."""
 
 Fields = dict[str, Any]
 
@@ -46,16 +46,16 @@ class Form:
 
 
 class ClientDialect:
-    """What one connection of a client speaks."""
+    """The dialect of one connection of a client."""
 
     name: str
     """The number of the document that describes it."""
     prefix = ""
-    """What every method begins with."""
+    """The beginning of every method."""
     forms: Mapping[str, Form]
     """By the method of the specification. A method without a form has the params and the result that it has there."""
     notifies = True
-    """Whether servers are told anything that is no request."""
+    """Whether notifications are sent to servers."""
 
     def __init__(self) -> None:
         self._sent: dict[RequestId, Request] = {}
@@ -63,13 +63,13 @@ class ClientDialect:
     def read(self, value: Fields) -> Sequence[Message]:
         """The message of the specification that `value` of a server is. Never raises for its content."""
         method, id_ = value.get("method"), value.get("id")
+        if not isinstance(id_, str) and type(id_) is not int:
+            id_ = None
         if isinstance(method, str):
             params = value.get("params")
-            standard, given = method.removeprefix(self.prefix), params if isinstance(params, dict) else {}
-            if isinstance(id_, str) or type(id_) is int:
-                return [Request(id_, standard, given)]
-            return [Notification(standard, given)]
-        request = self._sent.pop(id_, None) if isinstance(id_, str | int) else None
+            standard, fields = method.removeprefix(self.prefix), params if isinstance(params, dict) else {}
+            return [Request(id_, standard, fields) if id_ is not None else Notification(standard, fields)]
+        request = None if id_ is None else self._sent.pop(id_, None)
         if request is None:
             return [self.refuse(failure(None, InvalidRequest("no answer to a request of ours")))]
         if "error" in value:
@@ -80,7 +80,7 @@ class ClientDialect:
             return [self.refuse(failure(request.id, InvalidRequest(f"no result of document {self.name}")))]
 
     def refuse(self, answer: Failure) -> Malformed:
-        """What to make of a text that is no message: a server is told nothing of it."""
+        """Mark what a text that is no message becomes: servers get no answer to it."""
         return Malformed(answer, silent=True)
 
     def write(self, message: Message) -> Fields | None:
@@ -104,12 +104,12 @@ class ClientDialect:
         if len(self._sent) >= MAX_SENT:
             del self._sent[next(iter(self._sent))]
         self._sent[request.id] = Request(request.id, request.method, params)
-        said = params if form is None else form.params(request.params)
+        fields = params if form is None else form.params(request.params)
         meta = {name: value for name, value in request.params.get("_meta", {}).items() if name not in _ENVELOPE}
         if meta and self.notifies:  # a token of progress, say
-            said = {**said, "_meta": meta}
+            fields = {**fields, "_meta": meta}
         method = self.prefix + request.method if form is None else form.method
-        return {"jsonrpc": "2.0", "id": request.id, "method": method, "params": said}
+        return {"jsonrpc": "2.0", "id": request.id, "method": method, "params": fields}
 
     def _result_of(self, request: Request, result: Any) -> Fields:
         form = self.forms.get(request.method)
@@ -126,9 +126,9 @@ def _failure_of(id: RequestId, error: Any) -> Failure:
 
 
 def description(info: Fields, capabilities: Fields, instructions: Any) -> Fields:
-    """The result of `server/discover` of a server that says this of itself."""
-    said = {"instructions": instructions} if isinstance(instructions, str) else {}
-    return {"supportedVersions": [NEWEST.date], "capabilities": capabilities, **said, "_meta": {SERVER_INFO: info}}
+    """The result of `server/discover` of a server with this information and these capabilities."""
+    result = {"supportedVersions": [NEWEST.date], "capabilities": capabilities, "_meta": {SERVER_INFO: info}}
+    return {**result, "instructions": instructions} if isinstance(instructions, str) else result
 
 
 def json_text(value: Any) -> str:

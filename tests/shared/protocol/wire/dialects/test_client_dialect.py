@@ -56,6 +56,13 @@ def test_an_error_is_that_of_the_request() -> None:
     assert (failed.id, failed.code) == (1, -32603)
 
 
+def test_an_id_of_another_kind_is_that_of_no_request() -> None:
+    codec = client("002")
+    written(codec, "tools/call", {"name": "add"})
+    assert isinstance(read(codec, {"id": True, "result": {"content": []}}), Malformed)
+    assert isinstance(read(codec, {"id": 1, "result": {"content": []}}), Response)
+
+
 @pytest.mark.parametrize("result", [7, None, [], {"content": 1}, {"content": [[]]}, {"content": [{}]}])
 def test_a_result_of_another_form_is_none(result: Any) -> None:
     codec = client("002")
