@@ -145,7 +145,7 @@ class Audit:
         elif isinstance(outcome, LimitExceeded):
             self.refused(server, limit_exceeded(outcome), principal)
         else:
-            entry = self.entry(server, request.method[:_LONGEST], request.params, request.peer, principal)
+            entry = self.entry(server, request.method, request.params, request.peer, principal)
             self._write_refusal({**entry, **_outcome_of(outcome), "ms": 0.0, **_sizes(request.params, outcome)})
 
     def entry(
@@ -159,7 +159,9 @@ class Audit:
         if client:
             about["client"] = redacted(str(client)[:200])
         arguments = {name: value for name, value in raw.items() if name != "_meta"}
-        return {**about, "server": server, "method": method, **_object(method, arguments), **self._shown(arguments)}
+        # Of a method that nobody knows the client has chosen the name.
+        about |= {"server": server, "method": redacted(method[:_LONGEST])}
+        return {**about, **_object(method, arguments), **self._shown(arguments)}
 
     def _shown(self, arguments: dict[str, Any]) -> dict[str, Any]:
         if self.arguments:
@@ -256,7 +258,7 @@ class _Call:
 
     def _write(self, outcome: dict[str, Any], seconds: float, result: Any) -> None:
         peer, raw = self._context.call.peer, self._raw
-        entry = self._audit.entry(self._server, self._method[:_LONGEST], raw, peer, peer.principal)
+        entry = self._audit.entry(self._server, self._method, raw, peer, peer.principal)
         self._audit.write({**entry, **outcome, "ms": round(seconds * 1_000, 3), **_sizes(raw, result)})
 
 

@@ -250,6 +250,16 @@ async def test_each_request_by_itself_has_a_line() -> None:
     ]
 
 
+async def test_the_name_of_an_unknown_method_is_short_and_without_secrets() -> None:
+    disk = Disk()
+    async with recorded(disk) as site:
+        await site.post(site.message(f"no/Bearer hush/{'x' * 500}"), await site.initialize())
+    method = disk.lines[-1]["method"]
+    assert method.startswith("no/")
+    assert "hush" not in method
+    assert len(method) <= 200
+
+
 async def test_each_request_of_a_batch_has_a_line() -> None:
     disk = Disk()
     async with recorded(disk) as site:
