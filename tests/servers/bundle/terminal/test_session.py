@@ -68,7 +68,7 @@ def test_a_call_waits_for_its_task(url: str, sent: tuple[str, str], capsys: pyte
 
 @pytest.mark.slow
 def test_a_detached_call_is_waited_for_later(
-    url: str, sent: tuple[str, str], capsys: pytest.CaptureFixture[str]
+    url: str, sent: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["call", url, "slow_compute", "seconds=1", "label=tea", "--detach", "--json", *sent]) == 0
     id_ = json.loads(capsys.readouterr().out)["taskId"]
@@ -79,6 +79,9 @@ def test_a_detached_call_is_waited_for_later(
     shown = capsys.readouterr()
     assert shown.out == "Hello, Ada!\n"
     assert "made no task of it" in shown.err
+    # So is what it links to saved.
+    assert main(["call", url, "all_content", "--detach", "--out", str(tmp_path / "a"), *sent]) == 0
+    assert b"static text" in b"".join(path.read_bytes() for path in tmp_path.iterdir())
 
 
 @pytest.mark.slow
