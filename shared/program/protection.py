@@ -54,7 +54,7 @@ class ProtectionOptions(RuledOptions):
     max_client_calls: int = Field(512, ge=1, description="requests of one principal in progress at the same time")
     max_client_sessions: int = Field(10_000, ge=1, description="sessions of one principal open at the same time")
     max_client_bytes: int = Field(100 * 1024**3, ge=1024, description="bytes a day to and from one principal")
-    audit: Path | None = option(None, "file that gets a line of JSON for each call and each refusal", "FILE")
+    audit: Path | None = option(None, "file that gets a line of JSON for each request", "FILE")
     audit_arguments: bool = Field(False, description="write the arguments without their secrets, not their digest")
     audit_required: bool = Field(False, description="refuse work while the audit log can't be written")
     audit_bytes: int = Field(100 * 1024**2, ge=65_536, description="size at which the audit log is rotated")
