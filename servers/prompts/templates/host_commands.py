@@ -8,7 +8,7 @@ same words. So a text in which the host would see a placeholder of its own is re
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -126,9 +126,16 @@ def write_command(rendering: Rendering, data: bytes, host: Host) -> Command:
     command = parse_toml_command(written, prompt.name) if host.syntax == "gemini" else _parse(written, prompt, host)
     trial = _Trial(rendering, Rendering(command, _read_nothing), chosen, fixed)
     trial.require_same(host)
-    if fixed:
-        losses += (f"the optional argument{'s' * (len(fixed) > 1)} {', '.join(map(repr, fixed))}",)
-    return Command(written, (*losses, *trial.find_losses()))
+    return Command(written, (*losses, *_name_left_out(prompt, fixed), *trial.find_losses()))
+
+
+def _name_left_out(prompt: Prompt, fixed: Collection[str]) -> Iterator[str]:
+    optional = [argument.name for argument in prompt.arguments if argument.name in fixed and not argument.required]
+    # A required one that is more than written is refused before.
+    unused = [argument.name for argument in prompt.arguments if argument.name in fixed and argument.required]
+    for what, names in (("optional", optional), ("unused", unused)):
+        if names:
+            yield f"the {what} argument{'s' * (len(names) > 1)} {', '.join(map(repr, names))}"
 
 
 def _read_nothing(path: str, most: int) -> bytes:

@@ -208,6 +208,11 @@ def test_an_argument_that_is_the_default_of_another_is_lost_with_a_word(tmp_path
     assert made.losses == ("what it says where optional arguments are left out",)
 
 
+def test_a_required_argument_that_is_not_used_is_left_out_with_a_word(tmp_path: Path) -> None:
+    text = TEMPLATE.replace("default: everything", "required: true").replace("{{ focus }}", "bugs")
+    assert convert(tmp_path, "ours", text, "claude").losses == ("the unused argument 'focus'",)
+
+
 def test_the_language_of_a_fence_keeps_its_default(tmp_path: Path) -> None:
     made = convert(tmp_path, "ours", TEMPLATE.replace("Review {{ code }}", "{{ code|fence(focus) }}"), "claude")
     assert b"```everything\n$ARGUMENTS\n```" in made.data
