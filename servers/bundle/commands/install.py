@@ -95,7 +95,7 @@ def uninstall(argv: Sequence[str]) -> int:
                 # The wheel is gone; what install put there is known without it.
                 program = local_command(entry)
             change = installing.uninstall(target, options.name or server, program)
-            then = f"when {target.client.title} starts again, it has the entry no longer"
+            then = f"{target.client.title} no longer has the entry once it starts again"
             _show_and_make(change, frozenset(), options.dry_run, then)
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
