@@ -52,8 +52,9 @@ def declare(dialect: Dialect) -> Features[Opened]:
 
         What is not given is seen from the file, and said. {numbers} for numbers; 007, phone numbers and mixed columns stay {text}.
         """  # noqa: E501 - clients are told the line as it is
+        line = False if header == 0 else header
         form = Written(
-            delimiter, quote, encoding, header, decimal, nulls, types or (), sheet, ctx.state.settings.max_value
+            delimiter, quote, encoding, line, decimal, nulls, types or (), sheet, ctx.state.settings.max_value
         )
         what, opener = _open_source(ctx, csv, file, table_name)
         act = partial(ctx.state.databases.get(database).import_csv, Import(table_name, opener, form, preview))

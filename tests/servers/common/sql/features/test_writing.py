@@ -197,6 +197,12 @@ async def test_what_a_client_gives_of_a_file_is_taken(path: Path, db: sqlite3.Co
     assert db.execute("SELECT typeof(zip), café FROM new").fetchall() == [("text", None)]
 
 
+async def test_line_0_says_that_no_line_names_the_columns(path: Path, db: sqlite3.Connection) -> None:
+    async with inside("--allow-write", path) as peer:
+        await peer.text("import_csv", table_name="new", csv="city,people\nUlm,5\nBonn,6\n", header=0)
+    assert db.execute("SELECT c1, c2 FROM new").fetchall() == [("city", "people"), ("Ulm", "5"), ("Bonn", "6")]
+
+
 async def test_a_table_is_named_alike_in_all_tools_and_the_older_name_is_taken(path: Path) -> None:
     async with inside("--allow-write", path) as peer:
         for name in ("table_name", "table"):
