@@ -48,8 +48,7 @@ _LONG = re.compile(r" *[+-]?[0.,]*[1-9](?:[.,]?\d){17}", re.ASCII)
 _BARE_EXPONENT = re.compile(rf"(?:^|{SEPARATOR}) *-?\d+[eE]\d", re.ASCII)
 DAY_OR_MONTH = "dates whose day and month can't be told apart: give the type date dmy or date mdy"
 """The note of a column of dates that are text for that reason."""
-OPEN_NUMBERS = frozenset(f"{number} may be 1234 or 1.234: give decimal" for number in ("1.234", "1,234"))
-"""The notes of columns of numbers that are text for that reason."""
+_GIVE_MARK = 'give "." or "," as decimal'
 _SHOWN = 30
 """Characters of a field that is shown."""
 _SEVERAL = 2
@@ -115,7 +114,7 @@ class ColumnSurvey:
         self.readings: Sequence[Reading] = ALL
         self._marks = NULL_MARKS if nulls is None else nulls
         self._given = frozenset({""}) if nulls is None else nulls | {""}
-        self._has_point = self._has_bare_exponent = self._is_long = False
+        self._has_point = self._has_comma = self._has_bare_exponent = self._is_long = False
         self._contradiction = ""
         self._with_comma: set[str] = set()
 
@@ -159,6 +158,7 @@ class ColumnSurvey:
 
     def _look_at_digits(self, fields: Sequence[str], joined: str) -> None:
         self._has_point = self._has_point or "." in joined
+        self._has_comma = self._has_comma or "," in joined
         if not self._has_point and ("e" in joined or "E" in joined):
             self._has_bare_exponent = self._has_bare_exponent or _BARE_EXPONENT.search(joined) is not None
         if POINT not in self.readings and COMMA in self.readings and len(self._with_comma) < _SEVERAL:
@@ -195,7 +195,7 @@ class ColumnSurvey:
         """
         nulls = self._given | self.marks.keys()
         if wanted is not None:
-            return self._decide_as_wanted(name, mark.mark, wanted, nulls)
+            return self._decide_as_wanted(name, mark, wanted, nulls)
         if self.is_empty or not self.readings:
             return Column(name, nulls=self._given, note=self._contradiction)
         reading, note = self._choose(mark)
@@ -212,24 +212,40 @@ class ColumnSurvey:
         return next((one for one in (BOOLEAN, *DATES) if one in self.readings), None), ""
 
     def _choose_number(self, mark: DecimalMark) -> tuple[Reading | None, str]:
+        if self.is_open(mark):
+            return None, f"{self._open_reason}: {_GIVE_MARK}"
         by_mark = {one: [*filter(self.readings.__contains__, readings)] for one, readings in BY_MARK.items()}
-        has_comma, has_point = COMMA in self.readings, POINT in self.readings
-        is_open = has_comma != has_point and all(by_mark.values())
-        is_thousands = mark.is_sure or has_point or len(self._with_comma) >= _SEVERAL
-        if is_open and not (mark.mark and is_thousands):
-            return None, f"{'1,234' if has_comma else '1.234'} may be 1234 or 1.234: give decimal"
         reading = (by_mark.get(mark.mark or ".") or by_mark["."] or by_mark[","])[0]
-        if is_open and has_comma and not mark.is_sure:
+        if self._has_comma and all(by_mark.values()) and not mark.is_sure:
             return reading, "1,234 is read as 1234"
         if reading.kind == "decimal" and self._has_bare_exponent and not self._has_point:
             return None, "codes or numbers, such as 1e5"
         return reading, "decimals of more than 17 digits" if reading.kind == "decimal" and self._is_long else ""
 
-    def _decide_as_wanted(self, name: str, mark: str, wanted: str, nulls: frozenset[str]) -> Column:
+    def is_open(self, mark: DecimalMark) -> bool:
+        """Whether the fields are numbers that may be 1234 or 1.234, and `mark` does not decide."""
+        allows_both = all(any(one in self.readings for one in readings) for readings in BY_MARK.values())
+        if mark.is_sure or not allows_both or not (self._has_comma or self._has_point):
+            return False
+        is_decimal = self._has_point and not self._has_comma
+        is_thousands = not self._has_point and len(self._with_comma) >= _SEVERAL
+        return not mark.mark or not (is_decimal or is_thousands)
+
+    def refuse_open(self, name: str) -> SqlError:
+        """Return the error for a column that is open, and has to be numbers."""
+        return SqlError("bad_csv", self._open_reason, f"{_GIVE_MARK.capitalize()}.", [f"column {name}"])
+
+    @property
+    def _open_reason(self) -> str:
+        return f"{'1,234' if self._has_comma else '1.234'} may be 1234 or 1.234"
+
+    def _decide_as_wanted(self, name: str, mark: DecimalMark, wanted: str, nulls: frozenset[str]) -> Column:
         kind, others = _BY_NAME[_SYNONYMS.get(wanted, wanted)]
         if kind == "text":
             return Column(name, nulls=self._given)
-        numbers = [one for one in BY_MARK[mark or "."] if one.kind == kind or kind == "decimal"]
+        if kind == "decimal" and self.is_open(mark):
+            raise self.refuse_open(name)
+        numbers = [one for one in BY_MARK[mark.mark or "."] if one.kind == kind or kind == "decimal"]
         for reading in (*(numbers if kind in ("integer", "decimal") else ()), *others):
             if reading in self.readings:
                 return Column(name, kind, reading, nulls)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.importing.columns import (
-    OPEN_NUMBERS,
     Column,
     ColumnSurvey,
     DecimalMark,
@@ -123,7 +122,7 @@ def _decide(
 ) -> Column:
     """What a column is, whose fields are for a column of the `declared` type. Raises SqlError."""
     column = survey.decide(name, mark, wanted)
-    is_open = column.note in OPEN_NUMBERS
+    is_open = survey.is_open(mark)
     kind: Kind = "decimal" if is_open else column.kind
     if declared is None or wanted is not None or kind == "text":
         return column
@@ -131,7 +130,7 @@ def _decide(
         return survey.decide(name, mark, "text")
     if is_open:
         # The engine would read 1.234 in its own way.
-        raise SqlError("bad_csv", column.note.partition(":")[0], "Give decimal.", [f"column {name}"])
+        raise survey.refuse_open(name)
     return column
 
 

@@ -21,6 +21,8 @@ MARKS = [
     ('a,b\n"1,234",x\n', [("a", "text"), ("b", "text")], [["1,234", "x"]]),
     ('a,b\n"1,234",x\n"1,234",y\n', [("a", "text"), ("b", "text")], [["1,234", "x"], ["1,234", "y"]]),
     ('a,b\n"1,234",x\n"2,345",y\n', [("a", "integer"), ("b", "text")], [["1234", "x"], ["2345", "y"]]),
+    ('a,b\n"1,234",x\n1.234,y\n', [("a", "text"), ("b", "text")], [["1,234", "x"], ["1.234", "y"]]),
+    ("a;b\n1,234;1.234.567\n1.234;5\n", [("a", "decimal"), ("b", "integer")], [["1.234", "1234567"], ["1234", "5"]]),
     ('a,b\n"1,234","30,5"\n', [("a", "decimal"), ("b", "decimal")], [["1.234", "30.5"]]),
     ("a;b\n1.5;1,234\n", [("a", "decimal"), ("b", "integer")], [["1.5", "1234"]]),
     ("a;b\n1'234.5;1\u00a0234\n", [("a", "decimal"), ("b", "integer")], [["1234.5", "1234"]]),
@@ -42,7 +44,8 @@ def test_a_decimal_mark_that_is_given_decides() -> None:
 
 
 def test_a_number_with_two_meanings_is_named_with_what_decides() -> None:
-    assert survey_all("a;b\n1.234;x\n").words[-1] == "kept as text: a (1.234 may be 1234 or 1.234: give decimal)"
+    note = '1.234 may be 1234 or 1.234: give "." or "," as decimal'
+    assert survey_all("a;b\n1.234;x\n").words[-1] == f"kept as text: a ({note})"
     assert survey_all('a,b\n"1,234",x\n"2,345",y\n').words[-1] == "note: a (1,234 is read as 1234)"
 
 
@@ -51,7 +54,15 @@ def test_a_number_with_two_meanings_goes_into_no_column_of_numbers(field: str) -
     there = Expected([("a", "REAL"), ("b", "TEXT")], lambda declared, _: declared == "TEXT")
     with pytest.raises(SqlError, match=f"{field} may be 1234") as raised:
         survey_all(f"a;b\n{field};{field}\n", there)
-    assert (raised.value.suggestion, raised.value.quoted) == ("Give decimal.", ("column a",))
+    assert (raised.value.suggestion, raised.value.quoted) == ('Give "." or "," as decimal.', ("column a",))
+
+
+@pytest.mark.parametrize("text", ["a;b\n1.234;x\n", 'a,b\n"1,234",x\n'])
+def test_the_type_decimal_does_not_decide_between_two_meanings(text: str) -> None:
+    with pytest.raises(SqlError, match="may be 1234 or") as raised:
+        survey_all(text, types=["a=decimal"])
+    assert raised.value.suggestion == 'Give "." or "," as decimal.'
+    assert survey_all(text, types=["a=decimal"], decimal=".").columns[0].kind == "decimal"
 
 
 DATES = [
