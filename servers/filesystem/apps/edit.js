@@ -10,8 +10,9 @@ const MOST_SAID = 2_000;
 /** What edit_file is called with to make the changes that a dry run showed, while the file is still the same one. */
 export function argumentsToApply(args, etag) {
   const { dryRun: _dropped, ...wanted } = args;
-  // There is none where several files are shown.
-  return etag && wanted.path && !wanted.if_match ? { ...wanted, if_match: etag } : wanted;
+  const [path, ...others] = pathsOf(args);
+  // if_match is of the file at `path`, which may be another one than that of all edits.
+  return etag && path && others.length === 0 && !wanted.if_match ? { ...wanted, path, if_match: etag } : wanted;
 }
 
 /** Shows the result of edit_file; `args` are what the tool was called with, or null where the host did not tell. */

@@ -184,6 +184,18 @@ async def test_an_edit_is_applied_after_its_diff_was_seen(page: Page, site: Site
         await framed.host.received(method="ui/update-model-context")
 
 
+async def test_an_edit_of_another_file_is_applied_while_that_is_the_same(
+    page: Page, site: Site, folder: Path
+) -> None:
+    edits = [{"oldText": "below", "newText": "above", "path": str(folder / "docs" / "b.txt")}]
+    arguments = {"path": str(folder / "a.txt"), "edits": edits, "dryRun": True}
+    async with shown((page, site), folder, ("edit_file", arguments)) as framed:
+        await framed.view.get_by_role("button", name="Apply").click()
+        await expect(framed.view.get_by_text("Applied.")).to_be_visible()
+        assert [given["path"] for name, given in framed.calls if name == "edit_file"][-1] == edits[0]["path"]
+        assert (folder / "docs" / "b.txt").read_text() == "above"
+
+
 async def test_an_edit_that_fails_says_so(page: Page, site: Site, folder: Path) -> None:
     edits = [{"oldText": "two", "newText": "2"}]
     arguments = {"path": str(folder / "a.txt"), "edits": edits, "dryRun": True}
