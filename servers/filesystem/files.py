@@ -9,7 +9,7 @@ from typing import Protocol
 import anyio
 from anyio import from_thread, to_thread
 
-from servers.common.documents.texts import MAX_BYTES, may_be_document
+from servers.common.documents.texts import MAX_BYTES, SIGN, may_be_document
 from servers.common.files.denylist import Denylist
 from servers.common.files.mounts import Mounts
 from servers.common.files.narrowing import narrowed
@@ -35,9 +35,6 @@ from .read.parts import WHOLE, Part
 from .watch.journal import Journal
 from .watch.subscriptions import GlobTrees, Listings
 from .watch.watcher import Watcher
-
-_SIGN = 16
-"""Bytes at the start of a file that tell a document."""
 
 
 class Turn(Protocol):
@@ -132,7 +129,7 @@ class Files:
                 no_text = error
         else:
             no_text = None
-        start = await self.read_bytes(place, _SIGN, turn, 0)
+        start = await self.read_bytes(place, SIGN, turn, 0)
         if may_be_document(start.data) or concerns_document(part):
             return await self._read_document(place, start.etag, budget, turn, part)
         if no_text is not None:

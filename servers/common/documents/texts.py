@@ -14,6 +14,8 @@ LIBRARIES = ("lxml", "mammoth", "openpyxl", "pypdf")
 LIMITS = Limits(seconds=10, mebibytes=512)
 MAX_BYTES = 64_000_000
 """Bytes of the largest document that is read."""
+SIGN = 16
+"""Bytes at the start of a file that tell a document."""
 _PDF = b"%PDF-"
 _CODES = ("unsupported_type", "unreadable", "bad_argument")
 

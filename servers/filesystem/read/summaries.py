@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from servers.common.documents.texts import may_be_document
+from servers.common.documents.texts import SIGN, may_be_document
 from servers.common.files.rooted_files import RootedFiles
 from shared.program.files.entries import Place
 from shared.text import quoted
@@ -19,8 +19,6 @@ from .documents import is_called_document
 from .pages import TextRead, json_size, read_text
 from .parts import WHOLE
 
-_SIGN = 16
-"""Bytes that show whether a file is a document."""
 _SPARE = 400
 """Bytes for what stands beside the text of one file: its last line, its heading."""
 
@@ -94,5 +92,5 @@ def many_text(
 
 def _require_no_document(beneath: RootedFiles, place: Place) -> None:
     """Raise FilesError for a document, of which only the bytes could be read here."""
-    if is_called_document(place.written) and may_be_document(read_bytes(beneath, place, _SIGN, 0).data):
+    if is_called_document(place.written) and may_be_document(read_bytes(beneath, place, SIGN, 0).data):
         raise FilesError("not_text", place.written, "is a document", "Use read_text_file, which reads its text.")

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, NotRequired
 
 from typing_extensions import TypedDict
 
+from servers.common.documents.texts import SIGN, may_be_document
 from servers.common.files.descent import Descent, Names, descent
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
@@ -66,8 +67,8 @@ class ContentFound(TypedDict):
 
     `stopped` is None, or why there may be more: limit, size, budget, time or cancelled; `cursor` goes on from there.
     `searched` counts files; `skipped` those that are binary or too large; `partial` documents of which parts were
-    left out; `documents` those by their names whose text was not asked for; `ignored` what was left out for a
-    .gitignore; `unreadable` files and directories that could not be read.
+    left out; `documents` those whose text was not asked for; `ignored` what was left out for a .gitignore;
+    `unreadable` files and directories that could not be read.
     """
 
     files: list[FileMatches]
@@ -158,7 +159,9 @@ class _Run:
         self, handle: Handle, path: Names, uri: Callable[[Names], str], after: Position | None
     ) -> Position | None:
         """Search one file, after the line that was told last; where it stops there again, that line."""
-        self._documents += self._wanted.read_document is None and is_called_document(path[-1])
+        if self._wanted.read_document is None and is_called_document(path[-1]):
+            self._documents += may_be_document(os.read(handle.descriptor, SIGN))
+            os.lseek(handle.descriptor, 0, os.SEEK_SET)
         searched = self._reader.hits(handle)
         if searched is None:
             self._stopped = self._control.ended()

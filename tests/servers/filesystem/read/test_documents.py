@@ -94,7 +94,8 @@ async def test_documents_are_searched_where_that_is_asked_for(server: Server, tm
         asked = {"path": str(tmp_path), "pattern": "two|Ann|line 7 ü"}
         text = await peer.text("search_content", **asked)
         assert "Ann | 3" not in text
-        assert text.endswith("\n[3 documents not read; documents=true searches their text]")
+        # e.pdf is a text, which was searched.
+        assert text.endswith("\n[2 documents not read; documents=true searches their text]")
         found = await peer.text("search_content", **asked, documents=True)
         assert (
             found == "a.pdf:7: two\nb.xlsx:5: | Ann | 3 |\nc:15: line 7 ü\n[1 file passed over: binary or too large]"
