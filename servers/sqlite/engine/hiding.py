@@ -37,7 +37,8 @@ _OF_TABLES = frozenset({sqlite3.SQLITE_ALTER_TABLE, sqlite3.SQLITE_CREATE_INDEX,
 PAST_HIDING = "it reads a table past what the operator hides; name the table without a schema, and no view of it"
 CHANGES_HIDDEN = "it changes a table of which the operator hides something"
 _CLOSED = "it reads what the operator hides"
-_VIEWS = re.compile(r"\bviews?\b")
+_VIEW_NAMED = re.compile(r"\bview\b")
+_VIEW_NOT_NAMED = frozenset({"views may not be indexed", "Cannot add a column to a view", "cannot UPSERT a view"})
 _GENERATED = (2, 3)
 _SHADOWS = (
     *("config", "content", "data", "docsize", "idx", "node", "parent", "rowid", "segdir", "segments", "stat"),
@@ -108,10 +109,10 @@ class HiddenSchema:
 
     def explain_view(self, words: str) -> str:
         """Which tables a message of SQLite about a view may mean, and why they are views; "" for another message."""
-        if _VIEWS.search(words) is None or not self._tables:
+        meant = [table.name for table in self._tables.values() if words in _VIEW_NOT_NAMED or _is_named(table, words)]
+        if not meant:
             return ""
-        named = [table for table in self._tables.values() if _mentions((table.name,))(words)]
-        names = format_names(table.name for table in named or self._tables.values())
+        names = format_names(meant)
         return (
             f"The operator hides something of {names}: what is left is read by a view, and nothing of it is changed."
         )
@@ -179,6 +180,11 @@ def hide(connection: sqlite3.Connection, names: Sequence[HiddenName]) -> HiddenS
     for one in tables:
         _make_view(connection, one)
     return HiddenSchema(tables, closed, unknown)
+
+
+def _is_named(table: _Table, words: str) -> bool:
+    """Whether a message of SQLite calls the table a view."""
+    return _VIEW_NAMED.search(words) is not None and _mentions((table.name,))(words)
 
 
 def _split(name: str, known: Mapping[str, str]) -> tuple[str, str]:

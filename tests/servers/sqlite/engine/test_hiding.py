@@ -232,6 +232,15 @@ async def test_a_table_that_is_called_a_view_is_explained(path: Path, sql: str) 
         assert "The operator hides something of users: what is left is read by a view" in said
 
 
+@pytest.mark.parametrize("sql", ["UPDATE two SET n = 3", "DROP VIEW three"])
+async def test_a_view_that_is_one_is_not_said_to_be_of_the_operator(path: Path, sql: str) -> None:
+    async with inside(*HIDE, "--allow-write", path) as peer:
+        await peer.text("write_query", query="CREATE VIEW two AS SELECT 2 AS n")
+        error = await peer.error("write_query", query=sql)
+    assert "view" in error
+    assert "operator" not in error
+
+
 async def test_what_is_left_of_a_table_is_read_as_ever(path: Path) -> None:
     async with inside(*HIDE, "--allow-write", path) as peer:
         all_of_it = await peer.data("read_query", query="SELECT * FROM users ORDER BY id")
