@@ -258,15 +258,10 @@ def _is_chosen(reading: Reading) -> bool:
     return reading not in (ZEROS, ANSWERS)
 
 
-def find_mark(surveys: Iterable[ColumnSurvey], given: str | None, delimiter: str | None) -> DecimalMark:
-    """Return the decimal mark of a file: the given one, or that of the columns that allow one only.
-
-    The `delimiter` is None for a workbook, whose numbers have a point, whatever its texts have.
-    """
+def find_mark(surveys: Iterable[ColumnSurvey], given: str | None, delimiter: str) -> DecimalMark:
+    """Return the decimal mark of a text: the given one, or that of the columns that allow one only."""
     if given is not None:
         return DecimalMark(given)
-    if delimiter is None:
-        return DecimalMark(".", is_sure=False)
     sure = {survey.sure_mark for survey in surveys} - {None}
     if len(sure) == 1:
         return DecimalMark(sure.pop() or "")

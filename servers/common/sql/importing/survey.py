@@ -17,6 +17,7 @@ from servers.common.sql.importing.layouts import Layout, find_layout, name_colum
 from servers.common.sql.importing.readings import Kind
 from servers.common.sql.importing.records import Records
 from servers.common.sql.importing.tables import Table, Written, guess_encoding, open_table, read_table
+from servers.common.sql.importing.workbooks import SheetRows
 from servers.common.sql.jobs import Progress
 from shared.text import format_count
 
@@ -93,7 +94,10 @@ def _survey_rows(
             yield
     names, renamed = name_columns(layout, expected.name_bytes)
     width = _count_columns(layout, surveys)
-    mark = find_mark(surveys, written.decimal, table.dialect.delimiter if table.encoding else None)
+    if isinstance(rows, SheetRows):
+        marks = [rows.find_mark(column, written.decimal) for column in range(len(surveys))]
+    else:
+        marks = [find_mark(surveys, written.decimal, table.dialect.delimiter)] * len(surveys)
     types = parse_types(written.types)
     if unknown := types.keys() - {name.lower() for name in names}:
         raise SqlError("bad_csv", "types names a column that is not there", quoted=[*unknown])
@@ -104,12 +108,12 @@ def _survey_rows(
     declared = _find_declared(expected, names[:width], has_header=layout.names is not None)
     columns = [
         _decide(column, name, mark, types.get(name.lower()), declared_type, expected)
-        for name, column, declared_type in zip(names, surveys, declared, strict=False)
+        for name, column, mark, declared_type in zip(names, surveys, marks, declared, strict=False)
     ]
     words = [
         f"read as: {'; '.join((*table.words, *layout.words))}",
         *table.notes,
-        *_describe_columns(columns, surveys, mark.mark, is_new=not expected.columns),
+        *_describe_columns(columns, surveys, marks, is_new=not expected.columns),
         *_list(renamed, "named"),
         *_describe_rows(records, len(names) - width),
     ]
@@ -150,13 +154,13 @@ def _count_columns(layout: Layout, surveys: Sequence[ColumnSurvey]) -> int:
 
 
 def _describe_columns(
-    columns: Sequence[Column], surveys: Sequence[ColumnSurvey], mark: str, *, is_new: bool
+    columns: Sequence[Column], surveys: Sequence[ColumnSurvey], marks_of: Sequence[DecimalMark], *, is_new: bool
 ) -> list[str]:
     marks: dict[str, int] = {}
     for column, one in zip(columns, surveys, strict=False):
         for field, count in one.marks.items() if column.reading is not None else ():
             marks[field.strip()] = marks.get(field.strip(), 0) + count
-    words = [f'decimal mark "{mark}"'] if mark == "," else []
+    words = ['decimal mark ","'] if any(mark.mark == "," for mark in marks_of) else []
     if marks:
         listed = ", ".join(f"{shorten(field)!r} ({count:,})" for field, count in marks.items())
         words.append(f"NULL besides empty fields: {listed}")

@@ -1,5 +1,6 @@
 """The rows of a sheet of an Excel workbook, by openpyxl: its values as a CSV would have them."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time
 from functools import partial
@@ -7,7 +8,10 @@ from typing import Any, BinaryIO, NamedTuple
 
 from servers.common.documents.uncomputed import count_uncomputed
 from servers.common.sql.errors import SqlError
+from servers.common.sql.importing.columns import DecimalMark
 
+_OPEN_TEXT = re.compile(r" *[+-]?[1-9]\d{0,2}\.\d{3} *", re.ASCII)
+"""A cell of text that may be 1234 or 1.234."""
 _MAX_BYTES = 500_000_000
 """Bytes of all parts of a workbook together, unpacked, by what the archive says; no more is read of a part."""
 
@@ -77,15 +81,32 @@ class SheetRows:
 
     def __init__(self, sheet: Any) -> None:
         self._rows = sheet.iter_rows(values_only=True)
+        self._with_fractions: set[int] = set()
+        self._with_open_texts: set[int] = set()
         self.line_num = 0
 
     def __iter__(self) -> Iterator[list[str]]:
         return self
 
     def __next__(self) -> list[str]:
-        fields = [_write(value) for value in next(self._rows)]
+        values = next(self._rows)
+        for column, value in enumerate(values):
+            if isinstance(value, float) and not value.is_integer():
+                self._with_fractions.add(column)
+            elif isinstance(value, str) and _OPEN_TEXT.fullmatch(value):
+                self._with_open_texts.add(column)
+        fields = [*map(_write, values)]
         self.line_num += 1
         return fields if any(fields) else []
+
+    def find_mark(self, column: int, given: str | None) -> DecimalMark:
+        """Return the decimal mark of a column of which all rows were read: a point where its cells are numbers, and
+        the `given` one where they are texts."""
+        if column in self._with_fractions:
+            return DecimalMark("" if column in self._with_open_texts else ".", is_sure=False)
+        if given is not None:
+            return DecimalMark(given)
+        return DecimalMark("" if column in self._with_open_texts else ".", is_sure=False)
 
 
 def _write(value: object) -> str:

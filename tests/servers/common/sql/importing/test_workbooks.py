@@ -9,7 +9,8 @@ import pytest
 from openpyxl import Workbook
 
 from servers.common.sql.errors import SqlError
-from tests.servers.common.sql.importing.surveys import survey_all
+from servers.common.sql.importing.files import Opener
+from tests.servers.common.sql.importing.surveys import columns_of, survey_all
 
 
 @pytest.fixture(scope="module")
@@ -68,12 +69,7 @@ def test_a_sheet_without_rows_is_refused_with_the_names_of_the_others() -> None:
 
 
 def test_formulas_whose_values_the_file_does_not_have_are_counted() -> None:
-    book, data = Workbook(), io.BytesIO()
-    assert book.active is not None
-    for row in (["a", "b", "twice"], [1, 2, "=A2*2"], [3, 4, "=A3*2"]):
-        book.active.append(row)
-    book.save(data)
-    plan = survey_all(partial(io.BytesIO, data.getvalue()))
+    plan = survey_all(sheet_of(["a", "b", "twice"], [1, 2, "=A2*2"], [3, 4, "=A3*2"]))
     assert plan.first == [("1", "2", None), ("3", "4", None)]
     reason = "2 cells have formulas without a value, which is NULL"
     assert plan.words[1] == f"{reason}: open and save the workbook in a spreadsheet program first"
@@ -93,9 +89,33 @@ def test_an_archive_that_names_parts_but_has_none_is_refused() -> None:
 
 
 def test_numbers_of_cells_have_a_point_beside_texts_with_a_comma() -> None:
+    assert survey_all(sheet_of(["a", "b"], [1.234, "1,5"], [2.345, "2,5"])).first == [
+        ("1.234", "1.5"),
+        ("2.345", "2.5"),
+    ]
+
+
+def sheet_of(*rows: list[object]) -> Opener:
     book, data = Workbook(), io.BytesIO()
     assert book.active is not None
-    for row in (["a", "b"], [1.234, "1,5"], [2.345, "2,5"]):
+    for row in rows:
         book.active.append(row)
     book.save(data)
-    assert survey_all(partial(io.BytesIO, data.getvalue())).first == [("1.234", "1.5"), ("2.345", "2.5")]
+    return partial(io.BytesIO, data.getvalue())
+
+
+def test_a_text_with_two_meanings_stays_text_beside_cells_that_are_numbers() -> None:
+    plan = survey_all(sheet_of(["a", "b", "c"], ["1.234", "12,50", 1.234], ["2.500", "3,75", 2.345]))
+    assert [column.kind for column in plan.columns] == ["text", "decimal", "decimal"]
+    assert plan.first == [("1.234", "12.50", "1.234"), ("2.500", "3.75", "2.345")]
+    assert "a (1.234 may be 1234 or 1.234: " in plan.words[-1]
+
+
+def test_a_decimal_mark_is_of_the_texts_of_a_workbook_alone() -> None:
+    plan = survey_all(sheet_of(["a", "c"], ["1.234", 1.234], ["2.500", 2.345]), decimal=",")
+    assert plan.first == [("1234", "1.234"), ("2500", "2.345")]
+
+
+def test_a_column_of_numbers_and_texts_with_two_meanings_stays_text() -> None:
+    opener = sheet_of(["a"], [1.234], ["2.500"])
+    assert columns_of(opener) == columns_of(opener, decimal=",") == [("a", "text")]
