@@ -9,8 +9,8 @@ _LONGEST = 65_536
 """Bytes of a cell at most, which a formula of 8,192 characters fits into."""
 # A formula that gives the empty text has the type "str".
 _CELL = re.compile(
-    rb"""<(?P<prefix>(?:\w+:)?)c\b(?![^>]*\st="str")[^>]*>\s*"""
-    rb"""<(?P=prefix)f\b(?:[^>]*/>|[^>]*>[^<]*</(?P=prefix)f>)\s*"""
+    rb"""<(?P<prefix>(?:\w+:)?)c\b(?![^<>]*\st="str")[^<>]*>\s*"""
+    rb"""<(?P=prefix)f\b(?:[^<>]*/>|[^<>]*>[^<]*</(?P=prefix)f>)\s*"""
     rb"""(?:<(?P=prefix)v\s*/>|<(?P=prefix)v>\s*</(?P=prefix)v>)?\s*</(?P=prefix)c>"""
 )
 

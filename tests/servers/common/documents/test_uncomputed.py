@@ -27,3 +27,8 @@ def test_a_formula_without_a_value_is_counted(cells: str, count: int) -> None:
 def test_cells_are_counted_across_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uncomputed, "_BLOCK", 7)
     assert count_uncomputed(io.BytesIO(b'<c r="A1"><f>1+1</f><v></v></c>' * 3)) == 3
+
+
+@pytest.mark.timeout(10)
+def test_cells_that_never_end_are_passed_over_at_once() -> None:
+    assert count_uncomputed(io.BytesIO(b"<!--" + b"<c " * 100_000)) == 0
