@@ -175,7 +175,8 @@ def _given(
     if len(files) > MAX_FILES:
         raise FilesError("bad_edit", "", f"the edits are of more than {MAX_FILES} files", "Make several calls.")
     if if_match is not None and path not in files:
-        raise FilesError("bad_edit", path or "", "if_match is of the file at path, and no edit is")
+        reason = "if_match is of the file at path, and no edit is"
+        raise FilesError("bad_edit", path or "", reason, "Give as path the file that has this etag.")
     return [
         edit.FileEdits(ctx.state.place(name), some, if_match if name == path else None, encoding)
         for name, some in files.items()

@@ -118,7 +118,8 @@ async def test_every_edit_and_etag_is_of_a_file(tmp_path: Path) -> None:
         error = await peer.error("edit_file", edits=[*of_b, *edits("a", "x")])
         assert error == "bad_edit: edit 2 is of no file. Give path."
         error = await peer.error("edit_file", path="a", edits=of_b, if_match="x")
-        assert error.startswith("bad_edit: a: if_match is of the file at path, and no edit is")
+        advice = "Give as path the file that has this etag."
+        assert error == f"bad_edit: a: if_match is of the file at path, and no edit is. {advice}"
         error = await peer.error("edit_file", path="a", edits=[*of_b, *edits("a", "x")], if_match="x")
         assert error.startswith("changed: a: ")
         many = [one for number in range(101) for one in edits("a", "x", path=str(number))]
