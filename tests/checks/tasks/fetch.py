@@ -2,10 +2,7 @@
 
 import json
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 from tests.checks.tasks.session import Session
@@ -30,34 +27,24 @@ PAGES = {
 }
 
 
-@contextmanager
-def site() -> Iterator[str]:
-    """The address of the site."""
+class Pages(BaseHTTPRequestHandler):
+    """The pages of the site."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            kind, text = PAGES.get(self.path, ("text/plain", ""))
-            self.send_response(200 if self.path in PAGES else 404)
-            self.send_header("content-type", f"{kind}; charset=utf-8")
-            self.send_header("content-length", str(len(text.encode())))
-            self.end_headers()
-            self.wfile.write(text.encode())
+    def do_GET(self) -> None:
+        """Answers with the page of that path."""
+        kind, text = PAGES.get(self.path, ("text/plain", ""))
+        self.send_response(200 if self.path in PAGES else 404)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(text.encode())))
+        self.end_headers()
+        self.wfile.write(text.encode())
 
-        def log_message(self, format: str, *words: object) -> None:
-            """Says nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
 
 
 def keep(folder: Path) -> None:
-    """There is nothing to make: the site is the same for all."""
+    """Make nothing: the site is the same for all tasks."""
 
 
 def tasks(address: str) -> tuple[Task, ...]:

@@ -18,11 +18,11 @@ class Mistake(NamedTuple):
     tool: str
     arguments: Arguments
     mend: Callable[[str], tuple[str, Arguments]]
-    """What a reader of the error calls next; raises where the error does not say it."""
+    """Returns the call that a reader of the error makes next. Raises LookupError where the error does not say it."""
 
 
-def _said(pattern: str, text: str) -> str:
-    """What the error says at the group of `pattern`. Raises LookupError."""
+def _part(pattern: str, text: str) -> str:
+    """Return the part of the error that the group of `pattern` matches. Raises LookupError."""
     match = re.search(pattern, text)
     if match is None:
         raise LookupError(f"no {pattern!r} in {text!r}")
@@ -30,13 +30,13 @@ def _said(pattern: str, text: str) -> str:
 
 
 def _then(words: str, text: str, following: T) -> T:
-    """`following`, where the error says `words`. Raises LookupError where it does not."""
-    _said(f"({re.escape(words)})", text)
+    """Return `following` where the error has `words`. Raises LookupError where it has not."""
+    _part(f"({re.escape(words)})", text)
     return following
 
 
 def make_files(folder: Path) -> None:
-    """The files that the mistakes are about."""
+    """Make the files that the mistakes are about."""
     (folder / "src").mkdir(parents=True)
     (folder / "Readme.md").write_text("# Mills\nThe mill\n")
     (folder / "src" / "main.py").write_text("def work():\n    return 1\n")
@@ -44,12 +44,12 @@ def make_files(folder: Path) -> None:
 
 
 def of_files(folder: Path) -> list[Mistake]:
-    """Those in the filesystem server, over `folder`."""
+    """Return those in the filesystem server, over `folder`."""
 
     def mistake(name: str, tool: str, arguments: Arguments, mend: Mend) -> Mistake:
         def next_call(text: str) -> tuple[str, Arguments]:
-            given = mend(text)
-            return given if isinstance(given, tuple) else (tool, {**arguments, **given})
+            mended = mend(text)
+            return mended if isinstance(mended, tuple) else (tool, {**arguments, **mended})
 
         return Mistake(name, "filesystem", tool, arguments, next_call)
 
@@ -59,52 +59,52 @@ def of_files(folder: Path) -> list[Mistake]:
     main, readme = path("src/main.py"), path("Readme.md")
     return [
         mistake("wrong case", "read_text_file", {"path": path("readme.md")},
-                lambda text: {"path": _said(r"Did you mean (\S+)\?", text)}),
+                lambda text: {"path": _part(r"Did you mean (\S+)\?", text)}),
         mistake("misspelt name", "read_text_file", {"path": path("src/mian.py")},
-                lambda text: {"path": path("src/" + _said(r"nearest names there: ([^,\s]+)\.", text))}),
+                lambda text: {"path": path("src/" + _part(r"nearest names there: ([^,\s]+)\.", text))}),
         mistake("a directory as a file", "read_text_file", {"path": path("src")},
-                lambda text: (_said(r"Use (\w+)", text), {"path": path("src")})),
+                lambda text: (_part(r"Use (\w+)", text), {"path": path("src")})),
         mistake("a path outside", "list_directory", {"path": "/etc"},
-                lambda text: {"path": _said(r"beneath (\S+)\.$", text)}),
+                lambda text: {"path": _part(r"beneath (\S+)\.$", text)}),
         mistake("a stale cursor", "list_directory", {"path": path("src"), "cursor": "abc"},
                 lambda text: _then("Leave it out", text, ("list_directory", {"path": path("src")}))),
         mistake("wrong argument name", "read_text_file", {"file_path": readme},
-                lambda text: ("read_text_file", {_said(r"did you mean '(\w+)'", text): readme})),
+                lambda text: ("read_text_file", {_part(r"did you mean '(\w+)'", text): readme})),
         mistake("an unknown argument", "search_content", {"path": path("."), "regex": "work"},
-                lambda text: ("search_content", {"path": path("."), _said(r"^(\w+): Field required", text): "work"})),
+                lambda text: ("search_content", {"path": path("."), _part(r"^(\w+): Field required", text): "work"})),
         mistake("arguments in another case", "edit_file",
                 {"path": main, "edits": [{"old_text": "return 1", "new_text": "return 1 "}]},
-                lambda text: {"edits": [{_said(r"'old_text', did you mean '(\w+)'", text): "return 1",
-                                         _said(r"'new_text', did you mean '(\w+)'", text): "return 1"}]}),
+                lambda text: {"edits": [{_part(r"'old_text', did you mean '(\w+)'", text): "return 1",
+                                         _part(r"'new_text', did you mean '(\w+)'", text): "return 1"}]}),
         mistake("an old text that is not there", "edit_file",
                 {"path": main, "edits": [{"oldText": "returns 1", "newText": "return 3"}]},
-                lambda text: {"edits": [{"oldText": _said(r"is line 2: '([^']+)'", text), "newText": "return 1"}]}),
+                lambda text: {"edits": [{"oldText": _part(r"is line 2: '([^']+)'", text), "newText": "return 1"}]}),
         mistake("an old text that is there twice", "edit_file",
                 {"path": path("pair.json"), "edits": [{"oldText": "1", "newText": "2"}]},
-                lambda text: {"edits": [{"oldText": "1", "newText": "2", _said(r"give (count) to", text): 0}]}),
+                lambda text: {"edits": [{"oldText": "1", "newText": "2", _part(r"give (count) to", text): 0}]}),
         mistake("a bad pattern", "search_content", {"path": path("."), "pattern": "work("},
-                lambda text: {_said(r"set (literal) for", text): True}),
+                lambda text: {_part(r"set (literal) for", text): True}),
         mistake("a destination that exists", "copy_file", {"source": readme, "destination": main},
                 lambda text: _then("Choose another name", text, {"destination": path("copy.md")})),
         mistake("a directory that is not there", "write_file", {"path": path("new/a.txt"), "content": "x"},
-                lambda text: (_said(r"with (\w+) first", text), {"path": path("new")})),
+                lambda text: (_part(r"with (\w+) first", text), {"path": path("new")})),
         mistake("a wrong choice", "write_file", {"path": path("b.txt"), "content": "x", "mode": "new"},
-                lambda text: {"mode": _said(r"'(create)'", text)}),
+                lambda text: {"mode": _part(r"'(create)'", text)}),
         mistake("an old etag", "write_file", {"path": path("pair.json"), "content": "{}\n", "if_match": "123"},
-                lambda text: {"if_match": _said(r"etag is (\w+) now", text)}),
+                lambda text: {"if_match": _part(r"etag is (\w+) now", text)}),
         mistake("lines past the end", "read_text_file", {"path": main, "offset": 900},
-                lambda text: {"offset": int(_said(r"has (\d+) lines", text))}),
+                lambda text: {"offset": int(_part(r"has (\d+) lines", text))}),
         mistake("text for a number", "read_text_file", {"path": main, "head": "5"},
                 lambda text: _then("head: Input should be a valid integer", text, {"head": 5})),
         mistake("text for a list", "read_multiple_files", {"paths": readme},
                 lambda text: _then("paths: Input should be a valid array", text, {"paths": [readme]})),
         mistake("deleting what is not empty", "delete_file", {"path": path("src")},
-                lambda text: {_said(r"With (recursive): true", text): True}),
+                lambda text: {_part(r"With (recursive): true", text): True}),
     ]  # fmt: skip
 
 
 def of_tables() -> list[Mistake]:
-    """Those in the SQLite server, over the shop of the tasks."""
+    """Return those in the SQLite server, over the shop of the tasks."""
 
     def mistake(name: str, arguments: Arguments, mend: Callable[[str], tuple[str, Arguments]], tool: str) -> Mistake:
         return Mistake(name, "sqlite", tool, arguments, mend)
@@ -113,30 +113,30 @@ def of_tables() -> list[Mistake]:
         return mistake(name, {"query": sql}, lambda text: ("read_query", mend(text)), "read_query")
 
     names = "SELECT name FROM customers"
-    one = f"{names} WHERE id = ?"
+    by_id = f"{names} WHERE id = ?"
     visits = {"table_name": "visits", "csv": "a,b\n1,2\n1,2\n"}
     update = "UPDATE customers SET city = 'Ulm' WHERE id = 1"
     return [
         query("no such column", "SELECT nme FROM customers",
-              lambda text: {"query": names.replace("name", _said(r"(?m)^(\w+) \(in customers\)", text))}),
+              lambda text: {"query": names.replace("name", _part(r"(?m)^(\w+) \(in customers\)", text))}),
         query("no such table", "SELECT name FROM customer",
-              lambda text: {"query": f"SELECT name FROM {_said('(?m)^(customers)$', text)}"}),
+              lambda text: {"query": f"SELECT name FROM {_part('(?m)^(customers)$', text)}"}),
         query("bad SQL", "SELEC name FROM customers",
               lambda text: _then('near "SELEC"', text, {"query": names})),
         query("two statements", f"{names}; {names}",
               lambda text: _then("one statement at a time", text, {"query": names})),
-        query("a missing parameter", one,
-              lambda text: _then("uses 1, and there are 0", text, {"query": one, "parameters": [1]})),
+        query("a missing parameter", by_id,
+              lambda text: _then("uses 1, and there are 0", text, {"query": by_id, "parameters": [1]})),
         mistake("a change by the tool that reads", {"query": update},
-                lambda text: (_said(r"Use (\w+)\.", text), {"query": update}), "read_query"),
+                lambda text: (_part(r"Use (\w+)\.", text), {"query": update}), "read_query"),
         mistake("a table by another argument", {"name": "orders"},
-                lambda text: ("describe_table", {_said(r"did you mean '(\w+)'", text): "orders"}), "describe_table"),
+                lambda text: ("describe_table", {_part(r"did you mean '(\w+)'", text): "orders"}), "describe_table"),
         mistake("a misspelt table", {"table_name": "order"},
-                lambda text: ("describe_table", {"table_name": _said(r"(?m)^(orders)$", text)}), "describe_table"),
+                lambda text: ("describe_table", {"table_name": _part(r"(?m)^(orders)$", text)}), "describe_table"),
         mistake("a cursor of another query", {"query": names, "cursor": "zzz"},
                 lambda text: _then("Leave it out", text, ("read_query", {"query": names})), "read_query"),
         mistake("another database", {"query": names, "database": "other"},
-                lambda text: ("read_query", {"query": names, "database": _said(r"There are: (\w+)\.", text)}),
+                lambda text: ("read_query", {"query": names, "database": _part(r"There are: (\w+)\.", text)}),
                 "read_query"),
         mistake("a row too long", {**visits, "csv": "a,b\n1,2\n1,2,3\n"},
                 lambda text: _then("it has 3 fields, and there are 2 columns", text, ("import_csv", visits)),

@@ -1,4 +1,4 @@
-"""Tasks on a library of prompts; no peer was set beside ours."""
+"""Tasks on a library of prompts; there is no peer."""
 
 import re
 from pathlib import Path
@@ -28,17 +28,17 @@ Hello {{ who }}!
 
 
 def make_library(folder: Path) -> None:
-    """The library, which all tasks share."""
+    """Write the library, which all tasks share."""
     (folder / "review.md").write_text(REVIEW)
 
 
 def keep(folder: Path) -> None:
-    """There is nothing to make."""
+    """Make nothing."""
 
 
 def render(session: Session, name: str, **arguments: str) -> str:
-    given = [{"name": key, "value": value} for key, value in arguments.items()]
-    return session.call("render_prompt", name=name, arguments=given)
+    pairs = [{"name": key, "value": value} for key, value in arguments.items()]
+    return session.call("render_prompt", name=name, arguments=pairs)
 
 
 def find_and_use(session: Session, _: Path) -> str:

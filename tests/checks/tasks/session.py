@@ -1,4 +1,4 @@
-"""A scripted user of one server: its calls, and what they cost."""
+"""A scripted user of one server: its calls, and their costs."""
 
 import json
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from tests.raw import Raw, call, request
 
 
 class Refused(Exception):
-    """A call failed; its text is what the model reads."""
+    """A call failed; the model reads its text."""
 
 
 class Session:
@@ -22,11 +22,11 @@ class Session:
         self.size = 0
 
     def definitions(self) -> int:
-        """The bytes of `tools/list`."""
+        """Return the bytes of `tools/list`."""
         return _size(self._ask("tools/list")["result"])
 
     def call(self, tool: str, **arguments: Any) -> str:
-        """The text of the result. Raises Refused."""
+        """Return the text of the result. Raises Refused."""
         self.calls += 1
         self._number += 1
         self._process.send(call(self._number, tool, **arguments))
@@ -43,13 +43,13 @@ class Session:
         return text
 
     def read_resource(self, uri: str) -> str:
-        """The text of a resource, which counts as a call. Raises Refused."""
+        """Return the text of a resource, which counts as a call. Raises Refused."""
         self.calls += 1
         answer = self._ask("resources/read", uri=uri)
         if "error" in answer:
             raise Refused(str(answer["error"]["message"]))
         self.size += _size(answer["result"])
-        return "".join(one["text"] for one in answer["result"]["contents"])
+        return "".join(content["text"] for content in answer["result"]["contents"])
 
     def _ask(self, method: str, **params: Any) -> dict[str, Any]:
         self._number += 1
@@ -60,7 +60,7 @@ class Session:
 
 @contextmanager
 def opened(command: list[str]) -> Iterator[Session]:
-    """A session with the server that `command` starts."""
+    """Give a session with the server that `command` starts."""
     with Raw(command) as process:
         yield Session(process.open())
 

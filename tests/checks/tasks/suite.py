@@ -1,4 +1,4 @@
-"""All tasks and mistakes, each server fresh: what ours takes, what the peer takes, and what does not hold."""
+"""All tasks and mistakes, each server fresh: the costs of ours and of the peer, and what does not hold."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from tests.checks.benchmarks import fetch_peers, sqlite_peers
 from tests.checks.benchmarks.peers import NPM
+from tests.checks.interop.pages import served
 from tests.checks.tasks import fetch, filesystem, prompts, sqlite
 from tests.checks.tasks.mistakes import Mistake, make_files, of_files, of_tables
 from tests.checks.tasks.session import Refused, Session, opened
@@ -17,7 +18,7 @@ Command = Callable[[Path], list[str]]
 
 
 class Side(NamedTuple):
-    """What one server took."""
+    """The costs of the tasks with one server."""
 
     definitions: int
     costs: dict[str, Cost]
@@ -33,7 +34,7 @@ class Area(NamedTuple):
     theirs: Command | None
 
     def measure(self, folder: Path, *, ours: bool) -> Side:
-        """All tasks with one server, in `folder`, which has to be empty. Raises Unavailable."""
+        """Run all tasks with one server, in `folder`, which has to be empty. Raises Unavailable."""
         command = self.ours if ours else self.theirs
         assert command is not None
         with opened(command(folder)) as session:
@@ -61,8 +62,8 @@ def _library(folder: Path) -> list[str]:
 
 @contextmanager
 def areas() -> Iterator[tuple[Area, ...]]:
-    """All areas, while the site is there that the tasks of fetch read."""
-    with fetch.site() as address:
+    """Give all areas, while the site is there that the tasks of fetch read."""
+    with served(fetch.Pages) as address:
         yield (
             Area("filesystem", NPM.name, filesystem.TASKS, _files, NPM.stdio),
             Area(
@@ -79,18 +80,18 @@ def areas() -> Iterator[tuple[Area, ...]]:
 
 
 def mistakes(folder: Path) -> dict[str, str]:
-    """What each mistake came to: nothing where the text of its error led to the right call at once."""
+    """Return by the names of mistakes why no right call came next; "" where the text of the error led to it."""
     (folder / "shop").mkdir(parents=True)
     make_files(folder / "files")
     sqlite.shop(folder / "shop")
-    found = {}
-    for given, command in (
+    reasons = {}
+    for listed, command in (
         (of_files(folder / "files"), _files(folder / "files")),
         (of_tables(), sqlite_peers.ours_command(folder / sqlite.DATABASE, "--allow-write")),
     ):
         with opened(command) as session:
-            found.update({f"{one.server}: {one.name}": _recover(session, one) for one in given})
-    return found
+            reasons.update({f"{mistake.server}: {mistake.name}": _recover(session, mistake) for mistake in listed})
+    return reasons
 
 
 def _recover(session: Session, mistake: Mistake) -> str:

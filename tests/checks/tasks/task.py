@@ -1,4 +1,4 @@
-"""What a task is: work with an outcome that can be looked at, and how a best user does it with each server."""
+"""A task: work whose outcome can be checked, and the calls of an expert with each server."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tests.checks.tasks.session import Session
 
 Script = Callable[[Session, Path], str]
-"""Does the work with one server, in a folder of its own; returns what the user wanted to know."""
+"""Does the work with one server, in a folder of its own; returns the answer for the user."""
 
 
 class Task(NamedTuple):
@@ -24,7 +24,7 @@ class Task(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a task took."""
+    """The cost of a task."""
 
     calls: int
     size: int

@@ -17,6 +17,6 @@ def test_every_task_is_verified(number: int, tmp_path: Path) -> None:
 
 
 def test_every_error_leads_to_the_right_call(tmp_path: Path) -> None:
-    found = mistakes(tmp_path)
-    assert len(found) == 30
-    assert {name: why for name, why in found.items() if why} == {}
+    reasons = mistakes(tmp_path)
+    assert len(reasons) == 30
+    assert {name: reason for name, reason in reasons.items() if reason} == {}
