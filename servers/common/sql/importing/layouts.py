@@ -31,6 +31,7 @@ _SHARE = 0.5
 _WEIGHTS = {"none": 2.0, "typed": -1.25, "again": -1.0, "text": 0.25}
 _ABOVE_TYPED = 1.0
 _COMMENT = "#"
+_TAG = re.compile(r"#[^#\s]")
 
 Rows = Sequence[Sequence[str]]
 
@@ -78,10 +79,11 @@ def find_layout(rows: Rows, header: bool | int | None, known: Iterable[str]) -> 
 
 
 def _has_comments(rows: Rows, width: int) -> bool:
-    """Whether # begins a comment: the first row has it, and no more than half of the rows of the usual width, which
-    would be tags or colours."""
-    marked = [row[0].startswith(_COMMENT) for row in rows if row and len(_trimmed(row)) == width]
-    return rows[0][:1] != [] and rows[0][0].startswith(_COMMENT) and 2 * sum(marked) <= len(marked)
+    """Whether # begins a comment: the first row has it, and no more than half of the rows of the usual width are tags
+    or colours."""
+    tags = [_TAG.match(row[0]) is not None for row in rows if row and len(_trimmed(row)) == width]
+    # A row alone has names, as of a table without rows.
+    return rows[0][:1] != [] and rows[0][0].startswith(_COMMENT) and 2 * sum(tags) <= max(len(tags), 2)
 
 
 def find_names(rows: Rows) -> int | None:

@@ -22,6 +22,8 @@ NAMED = [
     ("#a,b\n1,2\n", ["a", "b"], 1),
     ("# codes\n#a,b,note\n1,2\n3,4,x\n5,6\n", ["a", "b", "note"], 2),
     ("a,\n1,2\n", ["a", ""], 1),
+    ("#a,b\n", ["a", "b"], 1),
+    ("# x\n# y\n# z\nname\nAnn\n", ["name"], 4),
     ("#red,1,2\n#blue,2,2\n#red,3,3\n", None, 0),
     ("#ff0000\n#00ff00\n#ff0000\nred\n", None, 0),
     ("Report,,\n,,\na,b,c\n1,2,3\n", ["a", "b", "c"], 3),
