@@ -7,17 +7,26 @@ import traceback
 from pathlib import Path
 from threading import Event, Thread, get_ident
 
+from shared import version
+
 log = logging.getLogger("servers.dev")
 
 BLOCKED_SECONDS = 0.1
 _PAUSE_SECONDS = 0.05
+_OURS = (Path(__file__).resolve().parents[1], Path(version.__file__).resolve().parent)
+_LIBRARIES = (sys.prefix, sys.base_prefix, *_OURS)
 
 
 def watch_loop(folder: Path) -> None:
-    """Has a thread log each time that code in `folder` keeps the running event loop for over 100 ms, with its stack.
-    The thread ends with the loop."""
+    """Has a thread log each time that code in `folder` keeps the running event loop for over 100 ms, with its stack;
+    libraries in it do not count. The thread ends with the loop."""
     loop, thread = asyncio.get_running_loop(), get_ident()
     Thread(target=_watch, args=[loop, thread, folder], daemon=True).start()
+
+
+def is_authors(file: Path, folder: Path) -> bool:
+    """True for a file in `folder` that is not ours and not installed: a project often has its environment in it."""
+    return file.is_relative_to(folder) and not any(file.is_relative_to(place) for place in _LIBRARIES)
 
 
 def _watch(loop: asyncio.AbstractEventLoop, thread: int, folder: Path) -> None:
@@ -36,7 +45,7 @@ def _watch(loop: asyncio.AbstractEventLoop, thread: int, folder: Path) -> None:
 def _report(thread: int, folder: Path) -> None:
     frame = sys._current_frames().get(thread)  # noqa: SLF001 - documented, and there is no other way
     stack = traceback.extract_stack(frame) if frame is not None else []
-    theirs = [index for index, line in enumerate(stack) if Path(line.filename).is_relative_to(folder)]
+    theirs = [index for index, line in enumerate(stack) if is_authors(Path(line.filename), folder)]
     if not theirs:  # a slow machine, or a loop that waits
         return
     reason = "a tool as `def` runs in a thread, and `await anyio.to_thread.run_sync(...)` runs a function in one"

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, get_ident
 
+import anyio
 import pytest
 
-from servers.bundle.loop_watch import _report, watch_loop
+from servers.bundle import program
+from servers.bundle.loop_watch import _report, is_authors, watch_loop
+from shared import text
 
 
 class Heard(logging.Handler):
@@ -47,3 +50,17 @@ def test_code_of_other_folders_is_not_shown(heard: Heard, tmp_path: Path) -> Non
     assert heard.texts == []
     _report(get_ident(), Path(__file__).parent)
     assert len(heard.texts) == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "is_theirs"),
+    [
+        (__file__, True),
+        (anyio.__file__, False),
+        (asyncio.__file__, False),
+        (program.__file__, False),
+        (text.__file__, False),
+    ],
+)
+def test_libraries_below_the_folder_are_not_the_code_of_the_author(file: str, is_theirs: bool) -> None:
+    assert is_authors(Path(file), Path(file).parents[-1]) == is_theirs
