@@ -1,7 +1,7 @@
 """`python -m servers dev FILE.py`: a server in one file, while its author writes it.
 
-A process serves the file, with the workbench, to this machine alone. It is started again when a Python file in the
-folder changes, always at the same port, so a page that is open goes on.
+A process serves the file, with the workbench, to this machine alone. It is started again when the file changes, or a
+Python file beside it or in a folder beside it, always at the same port, so a page that is open goes on.
 """
 
 import os
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
+from types import ModuleType
 from typing import Any
 
 from watchfiles import PythonFilter, run_process
@@ -32,28 +33,46 @@ from ..workbench.front import Workbench
 def main(argv: Sequence[str]) -> int:
     """Serves until a signal ends it; the exit code."""
     program = f"{program_name()} dev"
-    what = "Serve FILE.py with the workbench, and start it again when a Python file in its folder changes."
+    what = "Serve FILE.py with the workbench, and start it again when it or a Python file beside it changes."
     parser = LineParser(program, "%(prog)s [OPTION ...] FILE.py", what)
     parser.add_argument("file", metavar="FILE.py", type=Path, help="it has a Server, as `app`")
-    parser.add_argument("--port", type=int, default=8000, help="port to bind (default: 8000)")
+    parser.add_argument("--port", type=int, help="port to bind (default: 8000)")
     parser.add_argument("--no-browser", action="store_true", help="only print the URL")
     given = parser.parse_args(argv)
     file = given.file.absolute()
     if not file.is_file():
         exit_with_error(program, f"there is no file {file}")
+    if file.suffix != ".py" or "." in file.stem:
+        exit_with_error(program, f"Python can't import {file.name}: call it NAME.py, without another dot")
     if missing_extra():
         exit_with_error(program, needs_extra("http"))
-    words = (program, file, given.port, not given.no_browser)
+    words = {"transport": "http", "host": "127.0.0.1", "workers": "1"}
+    if given.port is not None:
+        words["port"] = str(given.port)
     # Editors write a file in several steps, all of which are over in a moment.
-    run_process(file.parent, target=serve, args=words, watch_filter=PythonFilter(), debounce=200)
+    run_process(
+        *watched_folders(file),
+        target=serve,
+        args=(program, file, words, not given.no_browser),
+        watch_filter=PythonFilter(),
+        debounce=200,
+        recursive=False,
+    )
     return 0
 
 
-def serve(program: str, file: Path, port: int, browse: bool) -> None:
-    """Serves the file in this process until a signal ends it. Raises what the file raises."""
+def watched_folders(file: Path) -> set[Path]:
+    """The folder of `file`, and those in it that have Python files. All below may be a whole home directory: 100,000
+    folders, and some that nobody may read."""
+    return {file.parent, *(module.parent for module in file.parent.glob("*/*.py"))}
+
+
+def serve(program: str, file: Path, words: dict[str, str], browse: bool) -> None:
+    """Serves the file in this process until a signal ends it. `words` are options as they are written. Raises what
+    the file raises."""
+    module = load_module(file)
     try:
-        app = load_server(file)
-        words = {"transport": "http", "host": "127.0.0.1", "port": str(port), "workers": "1"}
+        app = find_server(module, file)
         options = read_options(Options, words, os.environ, "MCP")
         settings = read_options(app.settings_model, {}, os.environ, own_prefix(app))
     except ValueError as error:
@@ -69,11 +88,16 @@ def serve(program: str, file: Path, port: int, browse: bool) -> None:
     sys.exit(run_all(program, options, choice, None, Workbench().answer, started))
 
 
-def load_server(file: Path) -> Server[Any]:
-    """The server that `file` declares. Raises ValueError where there is none or several, and what the file raises."""
+def load_module(file: Path) -> ModuleType:
+    """The module that `file` is, or another of that name that Python has already. Raises what the file raises."""
     sys.path.insert(0, str(file.parent))
-    module = import_module(file.stem)
-    if Path(str(module.__file__)) != file:
+    return import_module(file.stem)
+
+
+def find_server(module: ModuleType, file: Path) -> Server[Any]:
+    """The server that `module` declares. Raises ValueError where there is none or several, and where it is not
+    `file`."""
+    if getattr(module, "__file__", None) != str(file):
         raise ValueError(f"Python has a module called {file.stem!r} already: give the file another name")
     # One that has two names is one.
     servers = {id(value): value for value in vars(module).values() if isinstance(value, Server)}

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from servers.bundle.commands.dev import load_server, main
+from servers.bundle.commands.dev import find_server, load_module, main, watched_folders
 from shared.client.connect import connect_http
 from shared.errors import PeerError
 from tests.ports import free_port
@@ -51,9 +51,11 @@ def read_until(process: Raw, wanted: str) -> str:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 async def test_what_an_author_does_wrong_is_shown_and_what_they_save_is_served(dice: Path) -> None:
+    (dice.parent / "rules").mkdir()
+    (dice.parent / "rules" / "sides.py").touch()
     port = free_port()
-    command = [sys.executable, "-m", "servers", "dev", str(dice), "--no-browser", "--port", str(port)]
-    with Raw(command, env=dict(os.environ)) as process:
+    command = [sys.executable, "-m", "servers", "dev", str(dice), "--no-browser"]
+    with Raw(command, env={**os.environ, "MCP_PORT": str(port)}) as process:
         read_until(process, "the workbench is at")
         async with connect_http(f"http://127.0.0.1:{port}/dice/mcp") as client:
             assert (await client.call_tool("roll")).structured_content == 4
@@ -64,6 +66,11 @@ async def test_what_an_author_does_wrong_is_shown_and_what_they_save_is_served(d
             assert await anyio.to_thread.run_sync(read_until, process, "KeyError: 'the die'")
         dice.write_text("a mistake")
         assert await anyio.to_thread.run_sync(read_until, process, "SyntaxError")
+        dice.write_text('sides = int("six")')
+        assert await anyio.to_thread.run_sync(read_until, process, 'dice.py", line 1')
+        assert await anyio.to_thread.run_sync(read_until, process, "ValueError: invalid literal")
+        (dice.parent / "rules" / "sides.py").write_text("a mistake")
+        assert await anyio.to_thread.run_sync(read_until, process, "ValueError: invalid literal")
         dice.write_text(SOURCE.replace("return 4", "return 5"))
         await anyio.to_thread.run_sync(read_until, process, "the workbench is at")
         async with connect_http(f"http://127.0.0.1:{port}/dice/mcp") as client:
@@ -72,10 +79,28 @@ async def test_what_an_author_does_wrong_is_shown_and_what_they_save_is_served(d
         assert process.wait() == 0
 
 
+def test_not_all_of_a_home_directory_is_watched(dice: Path) -> None:
+    (dice.parent / "rules" / "deep").mkdir(parents=True)
+    (dice.parent / "rules" / "deep" / "sides.py").touch()
+    (dice.parent / "rules" / "sides.py").touch()
+    (dice.parent / "pictures").mkdir()
+    assert watched_folders(dice) == {dice.parent, dice.parent / "rules"}
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main([str(tmp_path / "no.py")])
     assert capsys.readouterr().err.endswith(f" dev: there is no file {tmp_path / 'no.py'}\n")
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "my.dice.py"])
+def test_a_file_that_python_does_not_import_is_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).touch()
+    with pytest.raises(SystemExit, match="2"):
+        main([str(tmp_path / name)])
+    assert f"dev: Python can't import {name}: call it NAME.py" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -83,6 +108,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.Captur
     [
         ("none_here", "", "^none_here.py has 0 servers: declare one, as in `app = Server"),
         ("json", "", "^Python has a module called 'json' already: give the file another name$"),
+        ("time", "", "^Python has a module called 'time' already: give the file another name$"),  # of no file
     ],
 )
 def test_a_file_without_a_server_is_refused(
@@ -91,4 +117,4 @@ def test_a_file_without_a_server_is_refused(
     monkeypatch.setattr(sys, "path", [*sys.path])
     (tmp_path / f"{name}.py").write_text(source)
     with pytest.raises(ValueError, match=reason):
-        load_server(tmp_path / f"{name}.py")
+        find_server(load_module(tmp_path / f"{name}.py"), tmp_path / f"{name}.py")
