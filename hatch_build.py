@@ -57,14 +57,17 @@ def rename(source: str) -> str:
     """A Python source with the new names in its imports.
 
     Raises ValueError for `import shared.text`: it binds the name `shared`, which the rest of the source would use.
+    Raises it for an import that is not written as formatters write it, too.
     """
     lines = source.split("\n")
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import) and any(_top(alias.name) in MOVED for alias in node.names):
             raise ValueError(f"line {node.lineno}: write `from ... import` instead of `{ast.unparse(node)}`")
         if isinstance(node, ast.ImportFrom) and not node.level and (top := _top(node.module or "")) in MOVED:
-            here = node.lineno - 1
-            lines[here] = lines[here].replace(f"from {top}", f"from {MOVED[top]}", 1)
+            line = lines[node.lineno - 1]
+            lines[node.lineno - 1] = renamed = line.replace(f"from {top}", f"from {MOVED[top]}", 1)
+            if renamed == line:
+                raise ValueError(f"line {node.lineno}: write `from {node.module}` with one space, on one line")
     return "\n".join(lines)
 
 

@@ -48,6 +48,12 @@ def test_an_import_that_binds_an_old_name_is_refused() -> None:
         rename("import os\nimport shared.text\n")
 
 
+@pytest.mark.parametrize("source", ["from \\\n    shared import text\n", "from  shared import text\n"])
+def test_an_import_that_can_not_be_changed_is_refused(source: str) -> None:
+    with pytest.raises(ValueError, match=r"^line 1: write `from shared` with one space, on one line$"):
+        rename(source)
+
+
 @pytest.mark.slow
 def test_all_files_are_there_and_none_imports_by_an_old_name(tmp_path: Path) -> None:
     move(ROOT, tmp_path / "moved")
@@ -65,3 +71,4 @@ def test_no_string_is_the_name_of_one_of_our_modules() -> None:
     strings = re.compile(rf"""(?<!getLogger\()["']((?:{"|".join(MOVED)})\.[\w.]+)""")
     named = {path: set(strings.findall(source.text)) & MODULES for path, source in SOURCES.items()}
     assert {path: names for path, names in named.items() if names} == {}
+    assert [path for path, source in SOURCES.items() if "getLogger(__name__)" in source.text] == []

@@ -37,7 +37,7 @@ _LEAST_FRESH, _MOST_FRESH = 60.0, 24 * 3600.0
 
 _KIND = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("shared.auth.issuers")
 
 
 async def find_metadata(web: Web, issuer: str, near: str | None = None) -> IssuerMetadata:

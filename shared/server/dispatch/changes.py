@@ -32,7 +32,7 @@ Wanted = Callable[[], Awaitable[None]]
 Unsubscribed = Callable[[str], Awaitable[None]]
 Heard = Callable[[Change], Iterable[str]]
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("shared.server.dispatch.changes")
 
 
 class Listener(Protocol):

@@ -18,7 +18,7 @@ from ...errors import DeclarationError, ToolError
 from ...protocol.wire.jsonrpc import json_of
 from .function import output_schema
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("shared.server.functions.output")
 
 _SEEN_WHOLE = {
     *("any", "bool", "dict", "int", "list", "literal", "none", "nullable", "str", "tuple", "union"),
