@@ -22,7 +22,9 @@ export async function lookAt(client) {
     list("resources/list", "resources", "resources"),
     list("prompts/list", "prompts", "prompts"),
   ]);
-  const directories = tools.some(({ name }) => name === DIRECTORIES_TOOL) ? await allowedDirectories(client) : [];
+  // Nobody has asked for this call, so it must be one that reads.
+  const reads = ({ name, annotations }) => name === DIRECTORIES_TOOL && annotations?.readOnlyHint === true;
+  const directories = tools.some(reads) ? await allowedDirectories(client) : [];
   return {
     title: visible(serverInfo.title || serverInfo.name, 100),
     description: visible(serverInfo.description ?? "", 300),

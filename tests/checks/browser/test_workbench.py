@@ -75,6 +75,13 @@ async def test_the_overview_shows_the_servers_as_they_are(page: Page, workbench:
     await expect(page.locator(".tool[data-tool=read_query]")).to_be_visible()
 
 
+async def test_the_overview_calls_no_tool_that_may_change_things(page: Page, workbench: Workbench) -> None:
+    await page.goto(workbench.url)
+    hostile = page.locator(".server-card[data-server=hostile]")
+    await expect(hostile).to_contain_text("2 tools")
+    await expect(hostile).not_to_contain_text("it-has-acted")
+
+
 async def test_the_overview_is_live(page: Page, workbench: Workbench) -> None:
     await page.goto(workbench.url)
     card = page.locator(".server-card[data-server=prompts]")
