@@ -1,25 +1,25 @@
-"""A client for MCP servers of both eras, over every transport, and the names that its users import. They are here
-from the start, unlike those of `shared`: `connect` would else be the module of that name.
+"""A client for MCP servers of both eras, over every transport, and the names that its users import. They are imported
+here, unlike those of `shared`: `connect` would otherwise be the module of that name.
 
-What a program calls: `client.py`, whose typed calls stand in `calls/typed_calls.py`, and `group/group.py` for several
-servers. Where
+The entry points are `client.py`, whose typed calls are in `calls/typed_calls.py`, and `group/group.py` for several
+servers. Elsewhere
 
-- a client is made, of a command or a URL: `connect.py`; the process is stopped in
+- a client is made from a command or a URL: `connect.py`; the process is stopped in
   `shared/transports/child/process.py`;
-- the era and the version are found out: `connection/opening.py`, by the rules of `shared/protocol/session/client.py`;
-- a lost connection is opened again: `connection/link.py`; a dead one is noticed: `heartbeat.py` beside it;
-- a request has its result, after rounds, visits and repetitions: `calls/requests.py`; what may be repeated, and
-  when, as `Retry-After` says: `connection/retry.py`;
-- a call that became a task is followed to its end: `tasks/following.py`, `tasks/task_support.py`; one that was
-  started works on meanwhile: `tasks/tool_task.py`;
-- a request runs out of time, and is cancelled: `connection/connection.py`;
-- results are kept: `cache.py`, `calls/cached.py`, `calls/flight.py`;
-- changes are heard: `connection/changes.py`, one connection long `connection/subscription.py`;
-- questions of the server are answered: `calls/handlers.py`, `calls/url_elicitation.py`; as tasks where it wants
-  that: `tasks/own_tasks.py`;
-- the host decides what happens: `approval.py`;
+- the era and the version are determined: `connection/opening.py`, with `shared/protocol/session/client.py`;
+- a lost connection is reopened: `connection/link.py`; a dead one is detected: `connection/heartbeat.py`;
+- a request gets its result, after rounds, visits and retries: `calls/requests.py`; the rules for retries:
+  `connection/retry.py`;
+- a call that became a task is followed to its end: `tasks/following.py`; one that was started continues in the
+  background: `tasks/tool_task.py`;
+- a request times out or is cancelled: `connection/connection.py`;
+- results are cached: `cache.py`, `calls/cached.py`;
+- changes are received: `connection/changes.py`, during one connection `connection/subscription.py`;
+- questions of the server are answered: `calls/handlers.py`, `calls/url_elicitation.py`; as tasks if it
+  requests that: `tasks/own_tasks.py`;
+- the host approves what happens: `approval.py`;
 - arguments and results are checked: `checks.py`, `schemas.py` and `schema_cost.py` of `schemas/`;
-- tools with a wrong `x-mcp-header` are left out: `shared/protocol/http/client_headers.py`, over HTTP alone;
+- tools with a wrong `x-mcp-header` are left out: `shared/protocol/http/client_headers.py`, over HTTP only;
 - skills are read and verified: `skills/skills.py`, `skills/skill_checks.py`.
 """
 

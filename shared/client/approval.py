@@ -1,4 +1,4 @@
-"""What a host is asked before it happens: a call, a read, a prompt, or a question of a server's.
+"""The approval of a host: it is asked before a call, a read, a prompt, or a question from a server.
 
 async def permit(act: Act) -> None:
     if act.kind == "call" and act.name == "delete_file":
@@ -13,7 +13,7 @@ from typing import Any, Literal
 from ..errors import McpError
 
 ActKind = Literal["call", "read", "prompt", "sample", "elicit", "roots"]
-"""The first three are what we ask of a server, the others what it asks of us."""
+"""The first three are requests of ours to a server, the others requests of the server to us."""
 
 _ACTS: dict[str, tuple[ActKind, str | None, str | None]] = {
     "tools/call": ("call", "name", "arguments"),
@@ -23,11 +23,11 @@ _ACTS: dict[str, tuple[ActKind, str | None, str | None]] = {
     "elicitation/create": ("elicit", None, None),
     "roots/list": ("roots", None, None),
 }
-"""By method: the kind, and the params that are the name and the arguments."""
+"""For each method: the kind, and the names of the params that have the name and the arguments."""
 
 
 class Denied(McpError):
-    """The host does not allow it. For a question, the server is told this text."""
+    """The host does not allow an act. If the act is a question, the server receives this text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,36 +35,38 @@ class Act:
     """Something that is about to happen between the host and one server."""
 
     server: str
-    """The name of the server: in a `ClientGroup` the one it has there, otherwise the one it gives itself."""
+    """The name of the server: in a `ClientGroup` its name there, otherwise the name that it reports."""
     kind: ActKind
     name: str
-    """Of the tool or prompt, as the server calls it, or the URI that is read; for questions the method."""
+    """The name of the tool or prompt on the server, or the URI to read; for a question, its method."""
     arguments: Mapping[str, Any]
-    """Of the tool or prompt; for questions all params. Changing them changes nothing."""
+    """The arguments of the tool or prompt; for a question, all of its params. This is a copy: changes have no
+    effect."""
 
 
 Permit = Callable[[Act], Awaitable[None]]
-"""Returns where the act may happen, and raises `Denied` where not. Any other exception goes to whoever wanted the
-act; that of a question ends the client, as with every handler."""
+"""Returns if the act may happen, and raises `Denied` if not. Any other exception propagates to the caller of the act;
+during a question it ends the client, as in every handler."""
 
 
 def act_of(server: str, method: str, params: Mapping[str, Any]) -> Act | None:
-    """The act that a request between the host and `server` is; None where the host is not asked."""
+    """Return the act that a request between the host and `server` represents; None if the host is not asked."""
     if method not in _ACTS:
         return None
     kind, name, arguments = _ACTS[method]
     if name is None:
         return Act(server, kind, method, deepcopy(dict(params)))
-    given = params.get(arguments) if arguments is not None else None
-    return Act(server, kind, str(params.get(name, "")), deepcopy(dict(given or {})))
+    values = params.get(arguments) if arguments is not None else None
+    return Act(server, kind, str(params.get(name, "")), deepcopy(dict(values or {})))
 
 
 def permit_as(server: str, *permits: Permit | None) -> Permit | None:
-    """What asks all of `permits`, one after another, with the name that `server` has in a group; None without any."""
-    asked = [permit for permit in permits if permit is not None]
+    """Return a function that asks all of `permits` in order, with the name that `server` has in a group; None if
+    there are no permits."""
+    present = [permit for permit in permits if permit is not None]
 
     async def permit_all(act: Act) -> None:
-        for permit in asked:
+        for permit in present:
             await permit(replace(act, server=server))
 
-    return permit_all if asked else None
+    return permit_all if present else None

@@ -1,12 +1,12 @@
-"""What servers have answered and may be used again (2026-07-28, Caching), bounded in bytes.
+"""A cache of server results that may be used again (2026-07-28, Caching), bounded in bytes.
 
     asking(question) ──▶ Pending ──▶ keep(result) ──▶ find(question) ──▶ Kept
                             │                             │
                   changed() makes it stale      changed() ends its freshness
 
-A result is fresh for its `ttlMs`, or until a notification says otherwise. One that is no longer fresh is kept where
-it has an etag, so that the server need not send it again. What the server calls "public" is found by every client
-that has this cache and asks the same server, anything else by the client alone that it was sent to.
+A result is fresh for its `ttlMs`, or until a notification says otherwise. One that is no longer fresh is kept if it
+has an etag, so that the server need not send it again. A result that the server calls "public" is found by every
+client of this cache that asks the same server, any other only by the client to which it was sent.
 """
 
 import time
@@ -22,91 +22,92 @@ from ..protocol.types.resources import ETAG
 
 CACHE_BYTES = 8 * 1024 * 1024
 LONGEST_SECONDS = 86_400
-"""No promise is believed for longer than a day: a server that forgets to tell of a change is asked again."""
+"""The longest freshness in seconds, a day: a server that fails to report a change is then asked again."""
 ENTRY_BYTES = 512
-"""What an entry takes besides its data, about."""
+"""The approximate size of an entry without its data."""
 _ETAG_LENGTH = 256
-"""Characters of an etag that is sent back; a longer one is no use."""
+"""The maximum length of an etag that is sent back; a longer one is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What was asked: the `cursor` of a list or the `uri` of a read, of which server and by whom."""
+    """A cacheable request: the `cursor` of a list or the `uri` of a read, with its server and its client."""
 
     server: Hashable
     owner: Hashable
-    """The client that asks; None for what anyone may be told."""
+    """The client that asks; None for results that are public."""
     method: str
     of: str | None
 
     def of_anyone(self) -> "Question":
-        """The same, for what anyone may be told."""
+        """Return the same question, for a public result."""
         return Question(self.server, None, self.method, self.of)
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A result that was kept: as bytes, so that nobody changes it and its size is known."""
+    """A cached result: as bytes, so that it can't be changed and its size is known."""
 
     data: bytes
     fresh_until: float
     etag: str | None
     asked: int = 0
-    """Characters of what it is kept under, which the server may have made."""
+    """The length of the question's cursor or URI, which the server may have chosen."""
 
     @property
     def size(self) -> int:
-        """Bytes, about."""
+        """The approximate size in bytes."""
         return ENTRY_BYTES + self.asked + len(self.data)
 
     def result(self) -> dict[str, Any]:
-        """The result, a new one each time."""
+        """Return the result, as a new object each time."""
         result: dict[str, Any] = from_json(self.data)
         return result
 
 
 class Pending:
-    """A question whose answer is under way."""
+    """A question that has been sent and not yet answered."""
 
     def __init__(self, question: Question, keep: Callable[[Question, dict[str, Any]], None]) -> None:
         self.question = question
         self.is_stale = False
-        """Whether something changed since it was asked: the answer may be of before or after that."""
+        """True if something has changed since the question was sent: the answer may be from before or after that."""
         self._keep = keep
 
     def keep(self, result: dict[str, Any]) -> None:
-        """Keeps the result, where it may be used again."""
+        """Cache the result, if it may be used again."""
         if not self.is_stale:
             self._keep(self.question, result)
 
 
 class ResponseCache:
-    """Results by question, in `max_bytes` at most; who was not asked for longest goes first. It may be shared by
-    clients of one event loop. `clock` gives seconds."""
+    """Results by question, `max_bytes` at most; the least recently used are evicted first. Clients of one event loop
+    may share it. `clock` returns seconds."""
 
     def __init__(self, max_bytes: int = CACHE_BYTES, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.max_bytes = max_bytes
         self.size = 0
-        """Bytes that are kept now."""
+        """The current size in bytes."""
         self._clock = clock
         self._kept: OrderedDict[Question, Kept] = OrderedDict()
         self._pending: set[Pending] = set()
 
     def find(self, question: Question) -> Kept | None:
-        """What is kept, fresh or not: the client's own, or else what anyone may be told."""
-        found = question if question in self._kept else question.of_anyone()
-        if found not in self._kept:
+        """Return the cached result, fresh or stale: the client's own, or otherwise the public one; None if there is
+        none."""
+        present = question if question in self._kept else question.of_anyone()
+        if present not in self._kept:
             return None
-        self._kept.move_to_end(found)
-        return self._kept[found]
+        self._kept.move_to_end(present)
+        return self._kept[present]
 
-    def is_fresh(self, kept: Kept) -> bool:
-        """Whether it may be used without asking the server."""
-        return self._clock() < kept.fresh_until
+    def is_fresh(self, entry: Kept) -> bool:
+        """Return True if the result may be used without asking the server."""
+        return self._clock() < entry.fresh_until
 
     @contextmanager
     def asking(self, question: Question) -> Iterator[Pending]:
-        """Watches for changes while the question is under way."""
+        """Watch for changes while the question is pending."""
         pending = Pending(question, self._keep)
         self._pending.add(pending)
         try:
@@ -115,25 +116,25 @@ class ResponseCache:
             self._pending.discard(pending)
 
     def changed(self, concerns: Callable[[Question], bool]) -> None:
-        """Ends the freshness of what `concerns` says, also of answers that are still under way."""
+        """End the freshness of the results that `concerns` selects, pending ones included."""
         for pending in self._pending:
             pending.is_stale = pending.is_stale or concerns(pending.question)
-        for question in [one for one in self._kept if concerns(one)]:
-            kept = self._kept[question]
-            if kept.etag is None:
+        for question in [candidate for candidate in self._kept if concerns(candidate)]:
+            entry = self._kept[question]
+            if entry.etag is None:
                 self._drop(question)
             else:
-                self._kept[question] = replace(kept, fresh_until=float("-inf"))
+                self._kept[question] = replace(entry, fresh_until=float("-inf"))
 
     def forget(self, concerns: Callable[[Question], bool]) -> None:
-        """Keeps nothing of what `concerns` says any longer."""
+        """Evict the results that `concerns` selects."""
         self.changed(concerns)
-        for question in [one for one in self._kept if concerns(one)]:
+        for question in [candidate for candidate in self._kept if concerns(candidate)]:
             self._drop(question)
 
     def _keep(self, question: Question, result: dict[str, Any]) -> None:
         anyone = question.of_anyone()
-        told = anyone if result.get("cacheScope") == "public" else question
+        key = anyone if result.get("cacheScope") == "public" else question
         self._drop(question)
         self._drop(anyone)
         ttl, meta = result.get("ttlMs"), result.get("_meta")
@@ -145,24 +146,27 @@ class ResponseCache:
         if not is_complete or (seconds <= 0 and etag is None) or _least_size(result) > self.max_bytes:
             return
         try:
-            kept = Kept(
+            entry = Kept(
                 to_json(result, inf_nan_mode="constants"), self._clock() + seconds, etag, len(question.of or "")
             )
-        except PydanticSerializationError:  # it holds half a surrogate pair, and would come back as something else
+        except PydanticSerializationError:  # it contains a lone surrogate, and would be decoded as something else
             return
-        if kept.size <= self.max_bytes:
-            self._kept[told] = kept
-            self.size += kept.size
+        if entry.size <= self.max_bytes:
+            self._kept[key] = entry
+            self.size += entry.size
         while self.size > self.max_bytes:
             self._drop(next(iter(self._kept)))
 
     def _drop(self, question: Question) -> None:
-        kept = self._kept.pop(question, None)
-        self.size -= 0 if kept is None else kept.size
+        entry = self._kept.pop(question, None)
+        self.size -= 0 if entry is None else entry.size
 
 
 def _least_size(result: dict[str, Any]) -> int:
-    """Of a read, the bytes that it has at least: what does not fit is not written for nothing."""
+    """Return the least size in bytes of the result of a read, so that one that is too large is not serialized in
+    vain."""
     contents = result.get("contents")
-    blocks = [one for one in contents if isinstance(one, dict)] if isinstance(contents, list) else []
-    return sum(len(text) for one in blocks for text in (one.get("text"), one.get("blob")) if isinstance(text, str))
+    blocks = [block for block in contents if isinstance(block, dict)] if isinstance(contents, list) else []
+    return sum(
+        len(text) for block in blocks for text in (block.get("text"), block.get("blob")) if isinstance(text, str)
+    )

@@ -1,4 +1,4 @@
-"""`Client`: what a program calls to use an MCP server, in either era.
+"""The client of an MCP server, in either era.
 
     async with connect_stdio(["mcp-bundle-filesystem", "."]) as client:
         tools = await client.list_tools()
@@ -41,22 +41,22 @@ from .tasks.own_tasks import OwnTasks
 from .tasks.tool_task import StartedTool
 
 WAITING = 1_000
-"""Messages that wait for a slow server, from which on what can be dropped is better dropped."""
+"""Messages that wait for a slow server, from which on droppable ones are dropped."""
 
 
 class Client(TypedCalls, Entered):
-    """One server, from the opening of the session to its end. Any number of calls may run at once.
+    """A client of one server, from the opening of the session to its end. Any number of calls may run at once.
 
-    Entering it raises what opening does: PeerError when the server refuses, ConnectionError when it is gone or no
-    version is shared, TimeoutError when it gives no answer.
+    Entering it raises PeerError if the server refuses the session, ConnectionError if it is gone or no protocol
+    version is shared, and TimeoutError if it gives no answer.
     """
 
     def __init__(
         self, transport: ClosableTransport, options: ClientOptions | None = None, *, reopen: Start | None = None
     ) -> None:
-        """`reopen` opens another transport to the same server where the connection was lost.
+        """`reopen` opens another transport to the same server after the connection was lost.
 
-        Raises ValueError for a mode or a version that does not exist, and where they leave none to speak.
+        Raises ValueError for an unknown mode or version, and if together they permit no version.
         """
         self._options = options or ClientOptions()
         self._handlers = Handlers(self._options)
@@ -73,7 +73,7 @@ class Client(TypedCalls, Entered):
             distrust=self._cached.distrust,
         )
         self.plain = PlainCalls(self.request)
-        """The calls whose results are dictionaries, as they came."""
+        """The calls whose results are dictionaries, as received."""
 
     @asynccontextmanager
     async def _living(self) -> AsyncIterator[None]:
@@ -85,8 +85,8 @@ class Client(TypedCalls, Entered):
 
     @property
     def server(self) -> ServerDescription:
-        """What the server says of itself, the last time that it was asked. Raises RuntimeError before the client is
-        entered."""
+        """The server's description of itself, as of the last time it was asked. Raises RuntimeError before the client
+        is entered."""
         server = self._link.connection.session.server
         if server is None:
             raise RuntimeError("enter the client first: async with client")
@@ -94,16 +94,17 @@ class Client(TypedCalls, Entered):
 
     @property
     def stateless(self) -> bool:
-        """Which era was chosen."""
+        """True if the session is in the stateless era."""
         return self._link.connection.session.stateless
 
     @property
     def connected(self) -> bool:
-        """Whether requests can be made: now, or after the connection was opened again."""
+        """True if requests can be made, now or after the connection is reopened."""
         return self._link.lasts
 
     async def ended(self) -> None:
-        """Waits until requests can no longer be made, as the connection is lost for good or the client is closed."""
+        """Wait until requests can no longer be made, because the connection is lost for good or the client is
+        closed."""
         await self._link.ended()
 
     def _connect(self, transport: ClosableTransport, mode: str) -> Connection:
@@ -112,7 +113,7 @@ class Client(TypedCalls, Entered):
         answers: Mapping[str, Handler] = self._handlers.answers
         handlers = {method: self._asking_first(method, handler) for method, handler in answers.items()}
         if self._options.tasks and self._options.relay is None:
-            # Not for a relay: whom it stands for decides about tasks by itself.
+            # Not for a relay: its callers decide about tasks themselves.
             handlers = self._own_tasks.handlers(handlers)
         return Connection(transport, session, handlers, self._hear, self._options.relay)
 
@@ -121,7 +122,7 @@ class Client(TypedCalls, Entered):
             raise InternalError("the client is not open yet")
         return self._tasks
 
-    # What the host permits
+    # Permission of the host
 
     async def _permitted(self, method: str, params: Mapping[str, Any]) -> None:
         permit = self._options.permit
@@ -152,18 +153,18 @@ class Client(TypedCalls, Entered):
         on_progress: Progress | None = None,
         on_task: OnTask | None = None,
     ) -> dict[str, Any]:
-        """The result of any request. Questions that the server answers with are put to the handlers, and the
-        request is made again with their answers, up to 10 rounds.
+        """Make any request and return its result. Questions that the server answers with are put to the handlers, and
+        the request is made again with their answers, up to 10 rounds.
 
-        Where a connection was lost that is to be opened again, this is done first. A request that has failed is made
-        again, up to 4 times in all, where it did not come to the server, or where it is safe to repeat. The tools are
-        listed, and one of them is called once more, where a header was to repeat an argument. A call that its server
-        makes a task is followed to its end, however long that takes; `on_task` hears how it is.
+        A lost connection is reopened first, if reconnection is enabled. A failed request is repeated, up to 4 times
+        in all, if it did not reach the server, or if it is safe to repeat. The tools are listed and a call is
+        repeated once if the call lacked a header that has to repeat an argument. A call that its server turns into a
+        task is followed to its end, however long that takes; `on_task` receives its states.
 
-        Raises PeerError for an error answer; TimeoutError when a round took longer than `timeout` seconds with all
-        that was made again, not counting our own answers; ConnectionError when the connection is lost; McpError for
-        questions that were not declared or have no end, TaskLost for a task without one. A request that is given up
-        or cancelled is cancelled at the server too. What `permit` raises of the options, Denied for one.
+        Raises PeerError for an error answer; TimeoutError if a round takes longer than `timeout` seconds, repetitions
+        included and our own answers excluded; ConnectionError if the connection is lost; McpError for undeclared or
+        endless questions; TaskLost for a task that the server no longer knows; and the errors of the option `permit`,
+        such as Denied. A request that times out or is cancelled is cancelled at the server too.
         """
         await self._permitted(method, params or {})
         return await self._requests(method, params, timeout=timeout, on_progress=on_progress, on_task=on_task)
@@ -176,11 +177,11 @@ class Client(TypedCalls, Entered):
         kept_seconds: float | None = None,
         timeout: float | None = SECONDS,  # noqa: ASYNC109 - as above
     ) -> StartedTool:
-        """Calls a tool, and does not wait for it where its server makes a task of the call. Servers of 2026-07-28
-        decide that and how long the task is kept, result and all; those of 2025-11-25 are asked for a task where the
-        tool may be one, which is kept for `kept_seconds` or as long as the server likes.
+        """Call a tool without waiting for it if its server makes a task of the call. Servers of 2026-07-28 decide
+        that, and how long the task and its result are retained; those of 2025-11-25 are asked for a task if the tool
+        may be one, which is retained for `kept_seconds`, or as long as the server chooses.
 
-        Questions that come before there is a task are answered here. Raises as `call_tool` does.
+        Questions that arrive before there is a task are answered here. Raises the errors of `call_tool`.
         """
         params = await self._call_of(name, arguments, timeout)
         await self._permitted("tools/call", params)
@@ -198,8 +199,8 @@ class Client(TypedCalls, Entered):
         *,
         timeout: float | None = SECONDS,
     ) -> StartedTool:
-        """Goes on with a tool that was started before, by this client or another one of the same server and user:
-        `saved` is what `StartedTool.saved` gave. Raises ValueError where it is not."""
+        """Resume a tool that was started earlier, by this client or another one of the same server and user. `saved`
+        is the value of `StartedTool.saved`; raises ValueError if it is not."""
         id_, answered = saved.get("taskId"), saved.get("result")
         if not isinstance(id_, str) and not isinstance(answered, dict):
             raise ValueError("this was not saved of a tool that was started")
@@ -221,8 +222,8 @@ class Client(TypedCalls, Entered):
         *,
         timeout: float | None = 60,  # noqa: ASYNC109 - as above
     ) -> dict[str, Any] | InputWanted:
-        """One round of a request on behalf of `caller`: its result, or the questions that the server answers with. It
-        is made again where `request` would do so. Nobody is asked to permit it.
+        """Make one round of a request on behalf of `caller`, and return its result, or the questions that the server
+        answers with. It is repeated like one of `request`. The host is not asked to permit it.
 
         Raises PeerError, TimeoutError and ConnectionError like `request`.
         """
@@ -236,49 +237,50 @@ class Client(TypedCalls, Entered):
         timeout: float | None = 60,  # noqa: ASYNC109 - as above
         on_progress: Progress | None = None,
     ) -> dict[str, Any]:
-        """`request`, whose result may have been kept: to read that is a read, and is to be permitted as well."""
+        """Make a request whose result may come from the cache: reading that is a read, which needs permission too."""
         await self._permitted(method, params or {})
         return await self._cached(method, params, timeout=timeout, on_progress=on_progress)
 
     async def ping(self) -> None:
-        """Returns when the server has answered; where there is no ping any more, it is asked what it is.
+        """Wait for an answer of the server; protocol versions without a ping use `server/discover`.
 
-        Raises like `request`.
+        Raises the errors of `request`.
         """
         await self.request("server/discover" if self.stateless else "ping")
 
     async def set_log_level(self, level: LogLevel) -> None:
-        """Has the server send the log messages of this level and graver ones from now on.
+        """Ask the server for the log messages of this level and more severe ones from now on.
 
-        Raises like `request`, and McpError where a server of the handshake era did not declare that it sends any.
+        Raises the errors of `request`, and McpError if a server of the handshake era did not declare logging.
         """
         if not self.stateless and not self.server.can("logging"):
             raise McpError("the server does not declare that it sends log messages")
-        # Also for the connection that is opened after this one.
+        # Applies also to later connections.
         self._options = self._link.options = replace(self._options, log_level=level)
         self._link.connection.session.log_level(level)
         if not self.stateless:
             await self.request("logging/setLevel", {"level": level})
 
     def roots_changed(self) -> None:
-        """Tells the server to ask for the roots again; in the stateless era it asks with every call anyhow."""
+        """Notify the server that the roots have changed; in the stateless era it asks for them with every call."""
         if not self.stateless:
             self.notify("notifications/roots/list_changed")
 
     @property
     def is_behind(self) -> bool:
-        """Whether so much waits for the server already that it had better be told no more."""
+        """True if so many messages wait for the server that droppable ones should be dropped."""
         return self._link.connection.session.outgoing_count > WAITING
 
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
-        """Sends a notification, soon."""
+        """Send a notification without waiting."""
         self._link.connection.notify(method, dict(params or {}))
 
     # Changes
 
     def changes(self, uris: Sequence[str] = (), *, lists: bool = True) -> Changes:
-        """What changes from now on: the resources `uris` and what lies below them, and with `lists` the lists of
-        tools, prompts and resources. After a reconnection a change `missed` says that any of it may have changed.
+        """Return the changes from now on: of the resources `uris` and everything below them, and with `lists` of the
+        lists of tools, prompts and resources. After a reconnection a change `missed` says that any of them may have
+        changed.
 
         Raises RuntimeError before the client is entered.
         """
@@ -286,13 +288,13 @@ class Client(TypedCalls, Entered):
             raise RuntimeError("enter the client first: async with client")
         return Changes(self._link, self._tasks, uris, lists=lists)
 
-    def _hear(self, notice: Notified | Gap, taken: bool) -> None:
+    def _hear(self, notice: Notified | Gap, is_taken: bool) -> None:
         change = Change("missed") if isinstance(notice, Gap) else change_of(notice)
         if change is not None:
             self._cached.heard(change)
         if self._options.relay is not None:
             self._options.relay.heard(notice)
-        elif not taken and isinstance(notice, Notified):
+        elif not is_taken and isinstance(notice, Notified):
             self._handlers.take(notice)
 
     def _asked_back(self, method: str, params: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A client of a server, however it is reached: as a child process, or at a URL."""
+"""Clients of servers that are child processes, or at a URL."""
 
 from __future__ import annotations
 
@@ -24,28 +24,29 @@ if TYPE_CHECKING:
     import aiohttp
 
 FALLBACK_SECONDS = 5.0
-"""How long a server that refused a POST may take to open a stream of HTTP+SSE, and then to name its endpoint: most
-that refuse one have no such stream, and a stream of another kind names none."""
+"""Seconds that a server that refused a POST may take to open a stream of HTTP+SSE, and then to name its endpoint:
+most servers that refuse one have no such stream, and a stream of another kind names none."""
 LOGIN_SECONDS = 330.0
-"""How long a server may take to answer the first request where a person may have to log in for it."""
+"""Seconds that a server may take to answer the first request if a person may have to log in for it."""
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
-"""Of a header (RFC 9110, Field Values): without line ends, and without blanks around it."""
+"""The value of a header (RFC 9110, Field Values): without line ends, and without surrounding blanks."""
 _FRAMING = ("connection", "content-length", "transfer-encoding")
-"""Headers that tell where a message ends, which those know who write it."""
+"""Headers that determine the end of a message; the writer of the message sets them."""
 _WITH_HEADERS = "000"
-"""The document whose messages have headers on stdio (4.1.2)."""
+"""The dialect with message headers on stdio (4.1.2 of its document)."""
 _LET_IN_OR_BUSY = (401, 403, 429)
-"""Statuses that say nothing of the transport: everything else between 400 and 499 may be an older server's."""
+"""Statuses that say nothing about the transport: any other status from 400 to 499 may be that of an older server."""
 
 
 def connect(
     target: str | Sequence[str], options: ClientOptions | None = None, *, dialect: str | None = None, **how: Any
 ) -> AbstractAsyncContextManager[Client]:
-    """A client of the server at a URL, of HTTP or WebSocket, or of the one that a command starts. `dialect` is that
-    of the options; `how` and what is raised are those of `connect_http`, `connect_websocket` and `connect_stdio`.
+    """Connect to the server at a URL, over HTTP or WebSocket, or to the one that a command starts. `dialect` replaces
+    that of the options; `how`, and the errors raised, are those of `connect_http`, `connect_websocket` and
+    `connect_stdio`.
 
-    Raises ValueError for another kind of URL, and TypeError where `how` does not go with the target.
+    Raises ValueError for another kind of URL, and TypeError if `how` does not fit the target.
     """
     if dialect is not None:
         options = replace(options or ClientOptions(), dialect=dialect)
@@ -69,12 +70,12 @@ async def connect_stdio(
     stderr: Stderr = "log",
     framing: Framing | None = None,
 ) -> AsyncIterator[Client]:
-    """A client of the server that `command` starts; both end with the block. Its environment is `env` over
-    `inherited_environment()`. `framing` is that of what is sent: lines, or for the dialect 000 headers with
-    Content-Length, where nothing else is said; what comes may have either.
+    """Connect to the server that `command` starts; both end with the block. Its environment is `env` over
+    `inherited_environment()`. `framing` is that of sent messages; the default is lines, or for the dialect 000
+    headers with Content-Length. Received messages may have either.
 
-    Raises ValueError for an unknown framing, OSError when the command can't be started, and what entering a `Client`
-    raises.
+    Raises ValueError for an unknown framing, OSError if the command can't be started, and the errors of entering a
+    `Client`.
     """
     if framing not in (None, *get_args(Framing)):
         raise ValueError(f"the framing is {' or '.join(get_args(Framing))}, not {framing!r}")
@@ -87,8 +88,8 @@ async def connect_stdio(
         async with start_process(command, env=environment, cwd=cwd, stderr=stderr) as stream:
             yield framed(stream, Codec(is_client=True, framing=sent, dialect=dialect))
 
-    given = _keyed(options, (*command, str(cwd), frozenset(environment.items())))
-    async with start() as transport, Client(transport, given, reopen=start if given.restart else None) as client:
+    keyed = _keyed(options, (*command, str(cwd), frozenset(environment.items())))
+    async with start() as transport, Client(transport, keyed, reopen=start if keyed.restart else None) as client:
         yield client
 
 
@@ -102,12 +103,13 @@ async def connect_http(
     http: aiohttp.ClientSession | None = None,
     auth: Credentials | None = None,
 ) -> AsyncIterator[Client]:
-    """A client of the server at `url`. `token` is sent as a bearer token; `headers` go with every request; `http`
-    is a session to use instead of one of our own, for proxies and certificates, and is not closed. `auth`, such as
-    `OAuth`, obtains a token where the server wants one, in place of `token`; where that fails, calls raise AuthError.
+    """Connect to the server at `url`. `token` is sent as a bearer token; `headers` are sent with every request.
+    `http` is a session to use instead of a new one, for proxies and certificates; it is not closed. `auth`, such as
+    `OAuth`, replaces `token`, and obtains a token if the server requires one; if that fails, calls raise AuthError.
 
-    A server that takes no POSTs there is tried over HTTP+SSE (2025-11-25, Transports, Backwards Compatibility).
-    Raises what entering a `Client` raises. A server that wants another token, or any, answers PeerError 401 or 403.
+    A server that accepts no POSTs there is tried over HTTP+SSE (2025-11-25, Transports, Backwards Compatibility).
+    Raises the errors of entering a `Client`; PeerError 401 or 403 means that the server requires a token, or another
+    one.
     """
     from ..transports.http.client.client import open_http
     from ..transports.http.client.legacy_sse import open_sse
@@ -119,7 +121,7 @@ async def connect_http(
             start = partial(open_http, url, fixed, lent, auth, options.dialect)
             client = await stack.enter_async_context(_started(start, options))
         except PeerError as refusal:
-            # Whether a server that refuses what opens a session may be one of HTTP+SSE.
+            # True if a server that refuses to open a session may be one of HTTP+SSE.
             shakes_hands = not options.accepted()[0].stateless
             # 2025-11-25 names 400, 404 and 405; older texts any 4xx, and older servers answer so.
             if not (shakes_hands and 400 <= refusal.code < 500 and refusal.code not in _LET_IN_OR_BUSY):
@@ -140,9 +142,9 @@ async def connect_sse(
     http: aiohttp.ClientSession | None = None,
     auth: Credentials | None = None,
 ) -> AsyncIterator[Client]:
-    """A client of the server whose event stream of HTTP+SSE is at `url`; the rest as with `connect_http`.
+    """Connect to the server whose event stream of HTTP+SSE is at `url`; the arguments are those of `connect_http`.
 
-    Raises what `open_sse` raises, and what entering a `Client` raises.
+    Raises the errors of `open_sse`, and those of entering a `Client`.
     """
     from ..transports.http.client.legacy_sse import open_sse
     from ..transports.http.client.pool import lent_http
@@ -163,10 +165,10 @@ async def connect_websocket(
     headers: Mapping[str, str] | None = None,
     auth: Credentials | None = None,
 ) -> AsyncIterator[Client]:
-    """A client of the server at `url`, which begins with ws:// or wss://. `token` is sent as a bearer token, and
-    `headers` with it, in the handshake alone; `auth` as with `connect_http`.
+    """Connect to the server at `url`, which begins with ws:// or wss://. `token`, as a bearer token, and `headers`
+    are sent in the handshake only; `auth` is as in `connect_http`.
 
-    Raises what `open_websocket` raises, PeerError 401 or 403 among it, and what entering a `Client` raises.
+    Raises the errors of `open_websocket`, including PeerError 401 and 403, and those of entering a `Client`.
     """
     from ..transports.websocket import open_websocket
 
@@ -186,13 +188,13 @@ async def _started(start: Start, options: ClientOptions) -> AsyncIterator[Client
 async def _older(
     start: Callable[..., AbstractAsyncContextManager[ClosableTransport]], refusal: PeerError
 ) -> AsyncIterator[ClosableTransport]:
-    """A transport of HTTP+SSE to a server that has answered a POST with `refusal`, which is raised where it speaks no
-    HTTP+SSE: what it said about the POST tells more than what became of a guess."""
+    """Open an HTTP+SSE transport to a server that answered a POST with `refusal`. Raises `refusal` if the server does
+    not support HTTP+SSE: the answer to the POST explains more than the failure of a guess."""
     async with AsyncExitStack() as stack:
         try:
             transport = await stack.enter_async_context(start(seconds=FALLBACK_SECONDS))
         except PeerError as error:
-            # There is a stream, and it is closed to us: that is what the user has to hear.
+            # There is a stream, and it is closed to us: the user has to learn that.
             raise error if error.code in _LET_IN_OR_BUSY else refusal from None
         except (ConnectionError, TimeoutError):
             raise refusal from None
@@ -200,10 +202,10 @@ async def _older(
 
 
 def _patient(options: ClientOptions, auth: Credentials | None) -> ClientOptions:
-    """The options with time for somebody to log in meanwhile: a request that is given up would have to begin anew."""
+    """Return the options with time for a person to log in: a request that times out would have to begin again."""
     if not isinstance(auth, InteractiveCredentials) or not auth.may_wait_for_person:
         return options
-    probe, opening = (max(LOGIN_SECONDS, one or 0.0) for one in (options.probe_seconds, options.opening_seconds))
+    probe, opening = (max(LOGIN_SECONDS, limit or 0.0) for limit in (options.probe_seconds, options.opening_seconds))
     return replace(options, probe_seconds=probe, opening_seconds=opening)
 
 
@@ -212,25 +214,26 @@ def _client(transport: ClosableTransport, options: ClientOptions, start: Start) 
 
 
 def _shaking_hands(transport: ClosableTransport, options: ClientOptions, start: Start) -> Client:
-    """No server of HTTP+SSE is stateless, and one that knows no `server/discover` may never answer it."""
+    """Return a client that opens the session with a handshake: no server of HTTP+SSE is stateless, and one that does
+    not know `server/discover` may never answer it."""
     mode = "handshake" if options.mode == "auto" and options.dialect is None else options.mode
     return _client(transport, replace(options, mode=mode), start)
 
 
 def _keyed(options: ClientOptions | None, server: Hashable) -> ClientOptions:
-    """The options, with what tells `server` from others where clients share a cache."""
-    given = options or ClientOptions()
-    return given if given.cache_key is not None else replace(given, cache_key=server)
+    """Return the options with a key that identifies `server` in a shared cache."""
+    base = options or ClientOptions()
+    return base if base.cache_key is not None else replace(base, cache_key=server)
 
 
 def fixed_headers(token: str | None, headers: Mapping[str, str] | None) -> dict[str, str]:
-    """The headers that are sent whatever is asked.
+    """Return the headers that are sent with every request.
 
-    Raises ValueError for one that can't be; it does not repeat a value, which may be a secret.
+    Raises ValueError for a header that can't be sent; the message does not repeat values, which may be secrets.
     """
-    # In small letters, or one that is given and one of ours would both be sent.
-    given = {name.lower(): value for name, value in (headers or {}).items()}
-    fixed = {**given, **({} if token is None else {"authorization": f"Bearer {token}"})}
+    # In lower case, or a given header and one of ours would both be sent.
+    lowered = {name.lower(): value for name, value in (headers or {}).items()}
+    fixed = {**lowered, **({} if token is None else {"authorization": f"Bearer {token}"})}
     for name, value in fixed.items():
         if not _NAME.fullmatch(name) or name in _FRAMING:
             raise ValueError(f"not the name of an HTTP header that can be set: {name[:100]!r}")

@@ -1,13 +1,13 @@
-"""What becomes of a request that gets no answer, as the type of its error.
+"""The errors of requests without a usable answer.
 
     OSError
-    └── ConnectionError     no answer, or none that can be used: the server may have done what was asked, or not
-        └── Unreached       the request did not come to the server: whatever it is, it may be made again
-            └── SessionLost the server no longer knows the session, and did not do what was asked in it
+    └── ConnectionError     no usable answer: the server may have carried out the request, or not
+        └── Unreached       the request did not reach the server: any request may be repeated
+            └── SessionLost the server no longer knows the session, and did not carry out the request
 
-Where the authorization that the server wants can't be had, the request ends in `AuthError`, of `shared.errors`. An
-error that the server answers is `PeerError`, of `shared.errors`; where its `code` is an HTTP status, `data` may
-have the seconds to wait: `{"retryAfter": 3}`. `TimeoutError` says that no answer came in time; the server was then
+If the authorization that the server requires can't be obtained, the request raises `AuthError`, of `shared.errors`.
+An error answer of the server raises `PeerError`, of `shared.errors`; if its `code` is an HTTP status, `data` may have
+the seconds to wait: `{"retryAfter": 3}`. `TimeoutError` means that no answer arrived in time; the server was then
 told to stop.
 """
 
@@ -16,7 +16,7 @@ from ..protocol.wire.jsonrpc import Fate
 
 
 class Unreached(ConnectionError):
-    """A request has not come to the server."""
+    """A request has not reached the server."""
 
 
 class SessionLost(Unreached):
@@ -33,5 +33,5 @@ _KINDS: dict[Fate, type[OSError | AuthError]] = {
 
 
 def lost(reason: str, fate: Fate) -> OSError | AuthError:
-    """The error of a request that had this fate."""
+    """Return the error for a request with this fate."""
     return _KINDS[fate](reason)

@@ -1,4 +1,4 @@
-"""What a client is given when it is made."""
+"""The options of a client."""
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,104 +18,108 @@ from .cache import CACHE_BYTES, ResponseCache
 from .relay import Relay
 
 Handler = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Answers a question of the server's: params to result. An `RpcError` refuses it; any other exception ends
-the client, as it is its user's. This holds for the handlers that follow, too."""
+"""Answers a question of the server: takes its params and returns the result. An `RpcError` refuses it; any other
+exception ends the client, since it comes from the client's user. The same holds for the handlers below."""
 Elicit = Callable[[ElicitForm], Awaitable[ElicitResult]]
-"""Has the user fill in a form. What it leaves out gets its default; what it gives is checked before it is sent."""
+"""Asks the user to fill in a form. Missing fields get their defaults; the answer is checked before it is sent."""
 ElicitAtUrl = Callable[[ElicitUrl], Awaitable[ElicitResult]]
-"""Shows the user the whole URL and asks whether to open it. "accept" says that it was opened, not what came of it."""
+"""Shows the user the whole URL and asks whether to open it. "accept" means that it was opened, not that the visit
+succeeded."""
 Sample = Callable[[CreateMessageParams], Awaitable[CreateMessageResult]]
-"""Has the client's model go on with a conversation; a person should have seen both before anything is sent."""
+"""Continues a conversation with the client's model; a person should see both before anything is sent."""
 Roots = Sequence[Root] | Callable[[], Awaitable[Sequence[Root]]]
-"""The directories the user works in, or what gives them whenever they are asked for."""
+"""The user's working directories, or a function that returns them whenever they are requested."""
 Log = Callable[[str, str | None, Any], None]
-"""Takes a log message of the server's: level, name of the logger, data. As `Notify`."""
+"""Receives a log message of the server: level, name of the logger, data. The rules of `Notify` apply."""
 Notify = Callable[[str, dict[str, Any]], None]
-"""Takes a notification: its method and params. It must not block, and an exception of it ends the client."""
+"""Receives a notification: its method and params. It must not block, and an exception ends the client."""
 Progress = Callable[[float, float | None, str | None], None]
-"""Takes how far a call is: progress, total and message. As with `Notify`, it must neither block nor raise."""
+"""Receives the progress of a call: progress, total and message. As with `Notify`, it must neither block nor raise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientOptions:
-    """Everything has a default. What the client declares it can do follows from the handlers."""
+    """The options of a client, all with defaults. The capabilities that it declares follow from the handlers."""
 
     name: str = "mcp-server-bundle"
     version: str = __version__
     info: Mapping[str, Any] | None = None
-    """What is said of the client in place of name and version, as on the wire."""
+    """The description of the client in place of name and version, as on the wire."""
     mode: str = "auto"
-    """"auto" tries the stateless era first; "stateless", "handshake" or the date of a version insist."""
+    """ "auto" tries the stateless era first; "stateless", "handshake" or the date of a version requires that one."""
     dialect: str | None = None
-    """The document whose dialect is spoken, "000" or "002", in place of a version of the specification."""
+    """The name of a dialect to speak, "000" or "002", in place of a version of the specification."""
     min_version: str | None = None
-    """The date of the oldest version that is spoken; None for the oldest there is."""
+    """The date of the oldest accepted version; None for the oldest known."""
     max_version: str | None = None
-    """The date of the newest version that is spoken; None for the newest there is."""
+    """The date of the newest accepted version; None for the newest known."""
     elicit: Elicit | None = None
     """Answers forms; without it they are not declared."""
     elicit_url: ElicitAtUrl | None = None
-    """Answers requests to visit a page; without it they are not declared. A request that the server refuses before a
-    page has been visited is made again once: when it says that the visit is over, or the request's time is up."""
+    """Answers requests to visit a page; without it they are not declared. A request that the server refuses until
+    a page has been visited is repeated once: when the server reports the end of the visit, or the request's time
+    is up."""
     on_visited: Callable[[str], None] | None = None
-    """Takes the id of a visit when the server says that it is over. As `Notify`."""
+    """Receives the id of a visit when the server reports its end. The rules of `Notify` apply."""
     sample: Sample | None = None
-    """Answers what a server asks the client's model."""
+    """Answers requests for the client's model."""
     sample_tools: bool = False
-    """Whether `sample` knows tools: servers may then give some with a conversation."""
+    """True if `sample` supports tools: servers may then send some with a conversation."""
     roots: Roots | None = None
-    """What servers are told that ask for roots; see `Client.roots_changed`."""
+    """The roots for servers that ask for them; see `Client.roots_changed`."""
     on_log: Log | None = None
-    """Takes log messages; without it `on_notification` does."""
+    """Receives log messages; without it `on_notification` does."""
     on_notification: Notify | None = None
-    """Takes every notification that belongs to no call and no subscription."""
+    """Receives every notification that belongs to no call and no subscription."""
     log_level: str | None = None
-    """The mildest log message wanted; None leaves it to the server, which in the stateless era sends none."""
+    """The least severe log messages to request; None leaves it to the server, which in the stateless era sends
+    none."""
     check_arguments: bool = False
-    """Whether arguments are checked against the schema of their tool before they are sent: a model's mistake is then
-    told without a way to the server. It takes the extra `client`."""
+    """True if arguments are checked against the schema of their tool before they are sent: a model's mistake is then
+    reported without a round trip. Requires the extra `client`."""
     tasks: bool = True
-    """Whether servers may make tasks of calls that last (SEP-2663, and tasks of 2025-11-25). They are followed to
-    their ends: callers get the result as ever, however long it takes and on whatever connection it comes."""
+    """True if servers may turn long calls into tasks (SEP-2663, and tasks of 2025-11-25). They are followed to their
+    ends: callers get the result as usual, whatever time it takes and on whatever connection it arrives."""
     capabilities: Mapping[str, Any] = field(default_factory=dict)
-    """Declared besides what follows from the handlers, or in place of it."""
+    """Capabilities to declare besides those that follow from the handlers, or in place of them."""
     relay: Relay | None = None
-    """Takes whatever the server asks and tells that belongs to no request of a `Caller`, in place of all handlers:
-    what is declared then is `capabilities` alone, and nothing is kept of lists and reads."""
+    """Receives all questions and notifications of the server that belong to no request of a `Caller`, in place of the
+    handlers: only `capabilities` are declared then, and lists and reads are not cached."""
     permit: Permit | None = None
-    """Asked before every tool call, read and prompt, and before every question of the server's reaches its handler;
-    what it raises keeps it from happening: `Denied`. It is not asked again for what is repeated."""
+    """Asked before every tool call, read and prompt, and before every question of the server reaches its handler. An
+    exception, such as `Denied`, prevents the act. It is not asked again for a repeated request."""
     restart: bool = False
-    """Whether a server that a command started, and that has ended, is started again by the next call, for a new
-    session. The calls that it had raise ConnectionError, but for those that are safe to repeat. Where it goes on
-    ending, the pauses grow to 30 seconds."""
+    """True if a server that a command started is started again after it has ended, by the next call and with a new
+    session. Its pending calls raise ConnectionError unless they are safe to repeat. If it ends again and again, the
+    pauses grow to 30 seconds."""
     reconnect: bool = True
     """The same for a server at a URL whose connection was lost, or that has forgotten the session."""
     heartbeat_seconds: float | None = 30.0
-    """How long a server may be silent while there are subscriptions and no calls, before it is pinged; one that does
-    not answer in the same time counts as lost. None pings never."""
+    """Seconds of silence, while there are subscriptions and no calls, after which the server is pinged; one that does
+    not answer in the same time counts as lost. None disables pings."""
     probe_seconds: float = 5.0
-    """How long "auto" waits for a stateless answer: old servers may never give one."""
+    """Seconds that "auto" waits for a stateless answer: old servers may never give one."""
     opening_seconds: float | None = None
-    """How long a server may take to start and answer, where nothing else can be tried; None for a minute."""
+    """Seconds that a server may take to start and answer without an alternative to try; None for a minute."""
     cache_bytes: int = CACHE_BYTES
-    """What may be kept of lists and reads, for as long as the server says, to be used again by the typed calls. With
-    0 nothing is kept, and callers do not wait for each other's requests either."""
+    """The size of the cache of lists and reads for the typed calls; results are used as long as the server allows.
+    With 0 nothing is cached, and callers do not share requests either."""
     cache: ResponseCache | None = None
-    """One that clients share, in place of their own: what a server calls public is found by all that ask it."""
+    """A cache that clients share, in place of their own: a public result is found by all clients of its server."""
     cache_key: Hashable = field(default=None, repr=False)
-    """What tells the server from others in a shared cache; `connect` takes the URL or the command."""
+    """The key that identifies the server in a shared cache; `connect` uses the URL or the command."""
 
     def accepted(self) -> tuple[Version, ...]:
-        """The versions that are spoken, oldest first. Raises ValueError where there is none."""
+        """Return the accepted versions, oldest first. Raises ValueError if none is left."""
         versions = versions_between(self.min_version, self.max_version)
         if self.dialect is not None:
             return self._accepted_in_dialect(versions)
         first = first_version(self.mode, versions)
-        return tuple(one for one in versions if self.mode == "auto" or one.stateless is first.stateless)
+        return tuple(version for version in versions if self.mode == "auto" or version.stateless is first.stateless)
 
     def _accepted_in_dialect(self, versions: Sequence[Version]) -> tuple[Version, ...]:
-        """Requests are made as in the stateless era before a dialect has them."""
+        """Return the version of the stateless era, in whose form requests are made before a dialect translates
+        them."""
         if self.dialect not in CLIENT_DIALECTS:
             raise ValueError(f"the dialect is {' or '.join(CLIENT_DIALECTS)}, not {self.dialect!r}")
         if self.mode not in ("auto", "stateless"):
@@ -123,7 +127,7 @@ class ClientOptions:
         return (first_version("stateless", versions),)
 
     def identity(self) -> ClientIdentity:
-        """What the client says of itself."""
+        """Return the client's description of itself."""
         follows: dict[str, Any] = {}
         modes = {"form": self.elicit, "url": self.elicit_url}
         if any(modes.values()):
@@ -136,7 +140,7 @@ class ClientOptions:
         if self.relay is None and (self.cache_bytes if self.cache is None else self.cache.max_bytes):
             capabilities["extensions"] = {CONDITIONAL_READS: {}, **capabilities.get("extensions", {})}
         info = {"name": self.name, "version": self.version} if self.info is None else self.info
-        # Who relays says of each caller whether it has tasks.
+        # A relay declares tasks for each caller separately.
         has_tasks = self.tasks and self.relay is None
         extensions: dict[str, Any] = {TASKS: {}} if has_tasks else {}
         verbs = {"elicitation": "create", "sampling": "createMessage"}

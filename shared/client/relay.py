@@ -1,4 +1,5 @@
-"""What a gateway's client has in place of handlers: what its server says goes to those on whose behalf it asks."""
+"""The replacement for handlers in a gateway's client: messages of its server go to the callers on whose behalf it
+makes requests."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -9,22 +10,22 @@ from ..protocol.wire.jsonrpc import Gap
 
 
 class Relay(Protocol):
-    """Takes what a server says besides its answers, as it came."""
+    """Receives the requests and notifications of a server, unchanged."""
 
-    async def answer(self, asked: Asked) -> dict[str, Any]:
-        """The result of a question of the server's. Raises RpcError for a refusal; the server may take the question
-        back, which cancels this."""
+    async def answer(self, question: Asked) -> dict[str, Any]:
+        """Return the answer to a question of the server. Raises RpcError for a refusal; the server may withdraw the
+        question, which cancels this."""
 
     def heard(self, notice: Notified | Gap) -> None:
-        """Takes a notification, or that some may have been lost. Never waits or raises."""
+        """Handle a notification, or a gap in which some may have been lost. Must neither wait nor raise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """On whose behalf a request is made."""
+    """The origin of a request that is made on behalf of somebody else."""
 
     relay: Relay
-    """Takes what belongs to that request, where the server or the transport tells that it does."""
+    """Receives the messages that belong to the request, if the server or the transport tells them apart."""
     wants_progress: bool = False
     identity: ClientIdentity | None = None
-    """Who that is: said with the request where there is no handshake; None says who we are."""
+    """The caller's identity, sent with a request of the stateless era; None sends the client's own."""

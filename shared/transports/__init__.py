@@ -1,1 +1,1 @@
-"""How messages travel: each transport is one file, imported only when it is chosen."""
+"""The transports of messages, each in a module that is imported only when it is chosen."""

@@ -1,9 +1,9 @@
-"""A stream of bytes as a transport: what a connection of one's own needs besides the stream itself.
+"""A stream of bytes as a transport: the framing that a custom connection needs besides the stream.
 
     await serve(running, framed(stream, Codec()))
 
-Each item that the stream receives may hold a part of a message, one, or many; what is ready to be sent leaves in one
-piece. Tested with sockets, and what a child process is read with.
+Each item that the stream receives may contain a part of a message, one, or many; messages are sent in one write.
+Tested with sockets, and used for child processes.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from ..protocol.wire.jsonrpc import Message
 
 
 def framed(stream: ByteStream, codec: Codec) -> ClosableTransport:
-    """The messages on `stream`, as a transport for `serve` or a client. `codec` is for this stream alone."""
+    """Return the messages on `stream` as a transport for `serve` or a client. `codec` is for this stream only."""
     return _Framed(stream, codec)
 
 
@@ -40,11 +40,11 @@ class _Framed:
     def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
         if self._prompt is None:
             return False
-        data = b"".join([self._codec.encode(one.message) for one in outgoing if one.message is not None])
+        data = b"".join([self._codec.encode(item.message) for item in outgoing if item.message is not None])
         return not data or self._prompt.try_send(data)
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        data = b"".join([self._codec.encode(one.message) for one in outgoing if one.message is not None])
+        data = b"".join([self._codec.encode(item.message) for item in outgoing if item.message is not None])
         if not data:
             return
         try:

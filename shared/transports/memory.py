@@ -1,6 +1,6 @@
-"""Two ends in one process that talk to each other: bytes travel, so that the codec is part of every test.
+"""Two connected transports in one process: they exchange bytes, so that the codec is part of every test.
 
-An item of a queue is one message whole, so this is no stream of bytes that would have to be framed.
+An item of a queue is one complete message, so no framing is needed.
 """
 
 from collections.abc import Sequence
@@ -29,46 +29,46 @@ class MemoryTransport:
         self._codec = Codec(is_client=is_client, line_end=b"", dialects=dialects)
 
     async def receive(self) -> Sequence[Message]:
-        """The next message. Raises EndOfStream when the other end is closed."""
+        """Return the next message. Raises EndOfStream when the other end is closed."""
         try:
             return self._codec.feed_body(await self._inbox.receive())
         except anyio.ClosedResourceError:
             raise anyio.EndOfStream from None
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        """Sends messages. Raises BrokenResourceError when the other end is closed."""
-        for one in outgoing:
-            if one.message is not None and (data := self._codec.encode(one.message)):
+        """Send messages. Raises BrokenResourceError when the other end is closed."""
+        for item in outgoing:
+            if item.message is not None and (data := self._codec.encode(item.message)):
                 await self.send_bytes(data)
 
     async def send_bytes(self, data: bytes) -> None:
-        """Sends what may or may not be a message. Raises BrokenResourceError."""
+        """Send bytes that may or may not be a message. Raises BrokenResourceError."""
         try:
             await self._outbox.send(data)
         except anyio.ClosedResourceError:
             raise anyio.BrokenResourceError from None
 
     async def receive_bytes(self) -> bytes:
-        """The next message as it came. Raises EndOfStream."""
+        """Return the bytes of the next message. Raises EndOfStream."""
         return await self._inbox.receive()
 
     def close_sending(self) -> None:
-        """Says that nothing more will be sent; what the other end still sends can be received."""
+        """Close the sending direction; messages of the other end can still be received."""
         self._outbox.close()
 
     def close(self) -> None:
-        """Ends both directions."""
+        """Close both directions."""
         self._outbox.close()
         self._inbox.close()
 
     async def aclose(self) -> None:
-        """Like `close`, for those who close any transport."""
+        """Close both directions, as for any transport."""
         self.close()
 
 
 def memory_pair(buffered: float = 1_024, *, dialects: bool = False) -> tuple[MemoryTransport, MemoryTransport]:
-    """Two connected ends; each direction holds `buffered` messages before its sender has to wait. The first one
-    is the client's; the second one may be spoken to in `dialects`."""
+    """Return two connected ends; each direction buffers `buffered` messages before its sender has to wait. The first
+    is the client's; the second accepts `dialects`."""
     to_second, at_second = anyio.create_memory_object_stream[bytes](buffered)
     to_first, at_first = anyio.create_memory_object_stream[bytes](buffered)
     client = MemoryTransport(to_second, at_first, is_client=True)

@@ -1,17 +1,17 @@
 """The stdio transport: one JSON message per line on fd 0 and fd 1 (2025-11-25, Transports, stdio).
 
-stdout belongs to the protocol, so it is guarded twice. The transport keeps a private copy of fd 1 and points 1 at
-stderr, where a write of a C library or of a child does no harm. `print` becomes a line of the log, so that it waits
-neither in a buffer, to come out when fd 1 is the protocol's again, nor for a stderr that nobody reads. fd 0 is handed
-to nobody: children get an empty one.
+stdout belongs to the protocol, so it is protected twice. The transport keeps a private copy of fd 1 and points 1 at
+stderr, where a write of a C library or of a child does no harm. `print` becomes a line of the log, so that it does
+not wait in a buffer, to be written when fd 1 is the protocol's again, or for a stderr that nobody reads. fd 0 is not
+passed on: children get an empty one.
 
-Reading and writing depend on what the two descriptors are. Pipes and sockets are made non-blocking and waited for. A
-file is always ready. A terminal is shared with the shell, which must not find it non-blocking; it, anything else, and
-everything on systems that can't wait for pipes, is read and written in threads. These don't keep the process alive,
-unlike those of anyio: a read that never returns must not keep it from ending.
+Reading and writing depend on the kind of the two descriptors. Pipes and sockets are made non-blocking and waited for.
+A file is always ready. A terminal is shared with the shell, which must not find it non-blocking; terminals, other
+kinds, and everything on systems that can't wait for pipes, are read and written in threads. These don't keep the
+process alive, unlike those of anyio: a read that never returns must not keep it from ending.
 
-It gives the bytes to its codec by itself. As a `ByteStream` behind `framed`, which was tried, each message passes
-through one coroutine more on either way: a ping took 19.2 us of CPU and not 18.6.
+It passes the bytes to its codec directly. As a `ByteStream` behind `framed`, which was tried, each message passes
+through one more coroutine in each direction: a ping took 19.2 us of CPU instead of 18.6.
 """
 
 import asyncio
@@ -43,48 +43,48 @@ from ..telemetry.footprint import count_bytes
 
 _CHUNK = 65_536
 _PIPE = 1_048_576
-"""Bytes that a pipe is to hold, where it can be told so: then a large answer leaves in one write."""
-_LARGE = 4_096  # bytes; what is smaller the garbage collector knows by its objects
+"""The requested capacity of a pipe in bytes, if the system can set it: a large answer then fits into one write."""
+_LARGE = 4_096  # bytes; smaller messages are seen by the garbage collector as objects
 _FEW = 8
-"""Messages that may leave at once: more are written by a task, in pieces."""
+"""Messages that may be written at once; more are written by a task, in pieces."""
 _WHOLE = getattr(select, "PIPE_BUF", 512)
-"""Bytes that a pipe takes as a whole."""
+"""Bytes that a pipe accepts atomically."""
 _LOOK_SECONDS = 0.02
 _CAN_WAIT = os.name == "posix" and hasattr(os, "set_blocking") and hasattr(select, "poll")
-"""Whether the event loop can wait for pipes; on Windows it can't."""
+"""True if the event loop can wait for pipes; on Windows it can't."""
 
 log = logging.getLogger("shared.stdout")
 
 
 class StdioTransport:
-    """Messages on two file descriptors, which it owns."""
+    """The messages on two file descriptors, which it owns."""
 
     def __init__(self, fd_in: int, fd_out: int, max_message: int = MAX_MESSAGE, *, dialects: bool = False) -> None:
         codec = Codec(max_message, dialects=dialects)
         self._in, self._out = _Input(fd_in, codec), _Output(fd_out, codec)
         self.ended = self._in.ended
-        """Set when no more is read: the peer has ended its stream, or `stop` was called."""
-        # Methods that call these would be a coroutine more for each message.
+        """Set when reading has ended: the peer has closed its stream, or `stop` was called."""
+        # Wrapper methods would add a coroutine for each message.
         self.receive, self.send, self.try_send = self._in.receive, self._out.send, self._out.try_send
 
     async def gone(self) -> None:
-        """Waits until the peer has ended its stream, or `stop` was called, and nobody reads ours any more."""
+        """Wait until the peer has ended its stream, or `stop` was called, and ours has no reader any more."""
         await self.ended.wait()
-        while not self._out.is_deserted:  # noqa: ASYNC110 - the system tells of it only who asks
+        while not self._out.is_deserted:  # noqa: ASYNC110 - the system reports it only when polled
             await anyio.sleep(_LOOK_SECONDS)
 
     def stop(self) -> None:
-        """Ends the input as if the peer had ended it: what is under way is finished."""
+        """End the input as if the peer had ended it: pending calls are finished."""
         self._in.stop()
 
     def close(self) -> None:
-        """Closes both descriptors and leaves them as they were found, but for the size of a pipe."""
+        """Close both descriptors and restore their state, except the size of a pipe."""
         self._in.close()
         self._out.close()
 
 
 class _Descriptor:
-    """One file descriptor, read or written without holding up the loop."""
+    """One file descriptor, read or written without blocking the event loop."""
 
     def __init__(self, fd: int, codec: Codec) -> None:
         self._fd = fd
@@ -95,23 +95,23 @@ class _Descriptor:
         self._was_blocking = False
         if sys.platform != "win32" and self._waits:
             self._was_blocking = os.get_blocking(fd)
-            # The flag belongs to what the descriptor names, not to the descriptor: whoever shares the pipe sees it,
-            # so `close` puts it back.
+            # The flag belongs to the open file, not to the descriptor: all processes that share the pipe see it, so
+            # `close` restores it.
             os.set_blocking(fd, False)
         if sys.platform != "win32" and _PIPE_SIZE is not None and stat.S_ISFIFO(mode):
-            with suppress(OSError):  # where one user's pipes hold much already
-                # Linux gives a pipe 64 KiB: an answer of a megabyte would be sixteen turns of both programs.
+            with suppress(OSError):  # the user's pipes may have reached their limit
+                # Linux gives a pipe 64 KiB: an answer of a megabyte would take sixteen turns of both programs.
                 fcntl.fcntl(fd, _PIPE_SIZE, _PIPE)
 
     def close(self) -> None:
-        """Closes it and leaves it as it was found, but for the size of a pipe."""
+        """Close the descriptor and restore its state, except the size of a pipe."""
         if sys.platform != "win32" and self._was_blocking:
             os.set_blocking(self._fd, True)
         os.close(self._fd)
 
 
 class _Input(_Descriptor):
-    """The end that is read."""
+    """The input end."""
 
     def __init__(self, fd: int, codec: Codec) -> None:
         super().__init__(fd, codec)
@@ -120,11 +120,13 @@ class _Input(_Descriptor):
         self._is_armed = False
 
     async def receive(self) -> Sequence[Message]:
-        """The messages that the next bytes complete. Raises EndOfStream at the end of the input, or when stopped."""
-        # Each way passes through the loop: a peer that never pauses must not keep those from running whom it called.
+        """Return the messages that the next bytes complete. Raises EndOfStream at the end of the input, or after
+        `stop`."""
+        # Each path passes through the loop: a peer that never pauses must not keep the tasks that it started from
+        # running.
         while not self.ended.is_set():
             if self._is_file:
-                # A file never makes anybody wait, so nobody else would come to run.
+                # A file never has to be waited for, so no other task would run.
                 await anyio.lowlevel.checkpoint()
                 chunk = _read(self._fd)
             else:
@@ -144,17 +146,18 @@ class _Input(_Descriptor):
         raise anyio.EndOfStream
 
     def stop(self) -> None:
-        """Ends it as if the peer had ended it."""
+        """End the input as if the peer had ended it."""
         self.ended.set()
         self._arrive(b"")
 
     def close(self) -> None:
-        """Closes it and leaves it as it was found, but for the size of a pipe."""
+        """Close the descriptor and restore its state, except the size of a pipe."""
         self._disarm()
         super().close()
 
     def _arm(self) -> None:
-        """Has the next bytes arrive. A reader stays from then on: to come and go costs more than a message."""
+        """Arrange for the next bytes to arrive. A reader remains registered: changing that costs more than a
+        message."""
         loop = asyncio.get_running_loop()
         if self._waits:
             loop.add_reader(self._fd, self._readable)
@@ -168,10 +171,9 @@ class _Input(_Descriptor):
             self._is_armed = False
 
     def _readable(self) -> None:
-        # Level-triggered: as long as there is something to read and nobody takes it, the loop would call this
-        # without end.
+        # Level-triggered: while there is unread data, the loop would call this without end.
         if self._arrival is None or self._arrival.done():
-            self._disarm()  # nobody reads at the moment: the peer has to wait
+            self._disarm()  # nothing reads at the moment: the peer has to wait
             return
         try:
             self._arrival.set_result(os.read(self._fd, _CHUNK))
@@ -182,8 +184,8 @@ class _Input(_Descriptor):
 
     def _read_in_thread(self, loop: asyncio.AbstractEventLoop) -> None:
         data = _read(self._fd)
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            # A future may be settled in the thread of its loop alone.
+        with suppress(RuntimeError):  # the loop is closed, and nothing waits any more
+            # A future may be settled only in the thread of its loop.
             loop.call_soon_threadsafe(self._arrive, data)
 
     def _arrive(self, data: bytes) -> None:
@@ -192,24 +194,25 @@ class _Input(_Descriptor):
 
 
 class _Output(_Descriptor):
-    """The end that is written."""
+    """The output end."""
 
     def __init__(self, fd: int, codec: Codec) -> None:
         super().__init__(fd, codec)
         self._tried: tuple[Sequence[Outgoing], bytes] = (), b""
-        """What did not leave at once, as it is encoded."""
+        """The messages that could not be written at once, with their encoding."""
 
     def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
-        """Writes a few small messages where that takes no waiting, all of them or nothing; whether it did."""
-        # A socket may take a part of a write, and what is left would have to wait.
+        """Write a few small messages if that needs no waiting, all of them or nothing. Returns True if they were
+        written."""
+        # A socket may accept a part of a write, and the rest would have to wait.
         if not self._is_pipe or len(outgoing) > _FEW:
             return False
-        data = b"".join([self._codec.encode(one.message) for one in outgoing if one.message is not None])
-        if len(data) <= _WHOLE:  # a pipe takes as much as a whole, or nothing
+        data = b"".join([self._codec.encode(item.message) for item in outgoing if item.message is not None])
+        if len(data) <= _WHOLE:  # a pipe accepts this as a whole, or nothing
             try:
-                # At most PIPE_BUF bytes: POSIX promises all of them or EAGAIN, so a message is never half written.
+                # At most PIPE_BUF bytes: POSIX guarantees all of them or EAGAIN, so a message is never half written.
                 os.write(self._fd, data)
-            except OSError:  # `send` will say why
+            except OSError:  # `send` will report why
                 pass
             else:
                 return True
@@ -217,15 +220,15 @@ class _Output(_Descriptor):
         return False
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        """Writes messages, those that are small in one go. Raises BrokenResourceError when nobody reads any more."""
+        """Write messages, small ones together. Raises BrokenResourceError when nobody reads any more."""
         (tried, data), self._tried = self._tried, ((), b"")
-        # What `try_send` has encoded and could not write: encoding takes longer than all else that is done here.
+        # The encoding from `try_send`, which could not write it: encoding takes longer than everything else here.
         ready = [data] if outgoing is tried else []
         size = 0
         try:
-            for one in () if outgoing is tried else outgoing:
-                if one.message is not None:
-                    ready.append(self._codec.encode(one.message))
+            for item in () if outgoing is tried else outgoing:
+                if item.message is not None:
+                    ready.append(self._codec.encode(item.message))
                     size += len(ready[-1])
                 if size >= _CHUNK:
                     await self._write(b"".join(ready))
@@ -237,17 +240,16 @@ class _Output(_Descriptor):
 
     @property
     def is_deserted(self) -> bool:
-        """Whether the other side is closed, as far as can be told without writing."""
+        """True if the other side is closed, as far as can be detected without writing."""
         if sys.platform == "win32" or not self._waits:
             return False
         poll = select.poll()
-        # Errors and hang-ups are told without being asked for; to ask for more would say that a pipe with room is
-        # ready.
+        # Errors and hang-ups are always reported; asking for more would report that a pipe with room is ready.
         poll.register(self._fd, 0)
         return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
 
     async def _write(self, data: bytes) -> None:
-        """Writes all of `data`. Raises OSError where that can't be done."""
+        """Write all of `data`. Raises OSError if that fails."""
         if len(data) >= _LARGE:
             count_bytes(len(data))
         if not (self._is_file or self._waits):
@@ -269,8 +271,8 @@ def _read(fd: int) -> bytes:
 
 
 async def _write_in_thread(fd: int, data: bytes) -> None:
-    """Writes all of `data`. Raises OSError where that can't be done. Cancelled, this leaves the thread alone; the
-    process may end without it, unlike with the threads of anyio."""
+    """Write all of `data`. Raises OSError if that fails. Cancelling this does not affect the thread; the process may
+    end without it, unlike with the threads of anyio."""
     loop, done = asyncio.get_running_loop(), anyio.Event()
     failed: OSError | None = None
 
@@ -282,7 +284,7 @@ async def _write_in_thread(fd: int, data: bytes) -> None:
                 view = view[os.write(fd, view) :]
         except OSError as error:
             failed = error
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed, and nothing waits any more
             loop.call_soon_threadsafe(done.set)
 
     threading.Thread(target=run, name="stdout", daemon=True).start()
@@ -293,10 +295,10 @@ async def _write_in_thread(fd: int, data: bytes) -> None:
 
 @asynccontextmanager
 async def stdio(max_message: int = MAX_MESSAGE, *, dialects: bool = False) -> AsyncIterator[StdioTransport]:
-    """This process's own stdin and stdout as a transport; both stand as before at the end. A client may speak
-    `dialects` or not."""
+    """This process's own stdin and stdout as a transport; both are restored at the end. With `dialects`, a client may
+    speak one."""
     _flush(sys.stdout)
-    # What was printed before is flushed above: later it would come out in the midst of the protocol.
+    # Earlier output is flushed here: later it would appear in the middle of the protocol.
     fd_in, fd_out = os.dup(0), os.dup(1)
     transport = StdioTransport(fd_in, fd_out, max_message, dialects=dialects)
     try:
@@ -308,18 +310,18 @@ async def stdio(max_message: int = MAX_MESSAGE, *, dialects: bool = False) -> As
 
 @contextmanager
 def _guarded(fd_in: int, fd_out: int) -> Iterator[None]:
-    """While it lasts, nobody but the owner of these copies of fd 0 and 1 can reach what is behind them."""
+    """Protect the files behind fd 0 and 1 during the block: only the owner of these copies can reach them."""
     nothing = os.open(os.devnull, os.O_RDWR)
-    # A child or `input()` that reads fd 0 would take messages away, and nobody would find out why they are missing.
+    # A child or `input()` that reads fd 0 would consume messages, and nobody would find out why they are missing.
     os.dup2(nothing, 0)
-    # A C library writes to fd 1 whatever `sys.stdout` is.
+    # A C library writes to fd 1, whatever `sys.stdout` is.
     os.dup2(2, 1)
     try:
         with redirect_stdout(_Stray.text()):
             yield
     finally:
         if not _flush(sys.stdout):
-            # What a broken stderr did not take is lost; it must not come out where the protocol is.
+            # Output that a broken stderr did not accept is lost; it must not appear in the protocol.
             os.dup2(nothing, 1)
             _flush(sys.stdout)
         os.dup2(fd_in, 0)
@@ -337,7 +339,7 @@ def _flush(stream: TextIO | None) -> bool:
 
 
 class _Stray(io.RawIOBase):
-    """Where `print` writes meanwhile: each line becomes a warning in the log."""
+    """The replacement for `sys.stdout`: each line becomes a warning in the log."""
 
     @classmethod
     def text(cls) -> TextIO:
@@ -350,7 +352,8 @@ class _Stray(io.RawIOBase):
         return 1
 
     def write(self, data: Any) -> int:
-        # What ends with a line already written, as `print` does after a text of several lines, is no line of its own.
+        # A text that ends with a line already written, as `print` produces after several lines, adds no line of its
+        # own.
         for line in filter(None, bytes(data).decode("utf-8", "replace").splitlines()):
             log.warning("%s", line)
         return len(data)

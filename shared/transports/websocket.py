@@ -1,7 +1,7 @@
-"""A server behind a `ws://` or `wss://` URL: one message in each text frame, in both directions.
+"""The client transport for a `ws://` or `wss://` URL: one message in each text frame, in both directions.
 
-`websockets` keeps the connection, pings the server and gives it up where it answers none. A server that refuses the
-upgrade says why as it would refuse any request over HTTP.
+`websockets` manages the connection, pings the server, and closes it if it does not answer. A server that refuses the
+upgrade answers as to any request over HTTP.
 """
 
 import logging
@@ -32,24 +32,24 @@ from ..protocol.wire.jsonrpc import Failure, Message
 
 CONNECT_SECONDS = 30.0
 FAREWELL_SECONDS = 2.0
-"""Time for the close frame to be answered."""
+"""Seconds for the close frame to be answered."""
 _MAX_SENT = 6
-"""How often the handshake is sent at most: see `http.client_authorized`."""
+"""The most times that the handshake is sent: see `http.client_authorized`."""
 _SUBPROTOCOLS = (Subprotocol("mcp"),)
 _quiet = logging.getLogger("shared.transports.websocket.frames")
-"""Where `websockets` logs: it would tell the headers, a token among them, and the contents of frames."""
+"""The logger of `websockets`, which would record the headers, including a token, and the contents of frames."""
 _quiet.setLevel(logging.WARNING)
 
 
 class WebSocketTransport:
-    """Messages with one server."""
+    """The messages to and from one server."""
 
     def __init__(self, socket: ClientConnection, dialect: str | None = None) -> None:
         self._socket = socket
         self._codec = Codec(is_client=True, line_end=b"", dialect=dialect)
 
     async def receive(self) -> Sequence[Message]:
-        """The next message. Raises EndOfStream when the server has closed the connection in order, else
+        """Return the next message. Raises EndOfStream if the server has closed the connection in order, otherwise
         BrokenResourceError."""
         try:
             return [self._codec.decode_body(await self._socket.recv(decode=False))]
@@ -59,16 +59,16 @@ class WebSocketTransport:
             raise anyio.BrokenResourceError from None
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        """Sends messages; waits while the server is slow. Raises BrokenResourceError once it is closed."""
+        """Send messages; waits while the server is slow. Raises BrokenResourceError once the connection is closed."""
         try:
-            texts = [self._codec.encode(one.message) for one in outgoing if one.message is not None]
-            for text in filter(None, texts):  # a dialect may have no words for a message
+            texts = [self._codec.encode(item.message) for item in outgoing if item.message is not None]
+            for text in filter(None, texts):  # a dialect may have no form of a message
                 await self._socket.send(text, text=True)
         except ConnectionClosed:
             raise anyio.BrokenResourceError from None
 
     async def aclose(self) -> None:
-        """Closes the connection, also where its block was cancelled: else the socket and its tasks would stay."""
+        """Close the connection, even if its block was cancelled: otherwise the socket and its tasks would remain."""
         with anyio.CancelScope(shield=True):
             await self._socket.close()
 
@@ -77,18 +77,18 @@ class WebSocketTransport:
 async def open_websocket(
     url: str, headers: Mapping[str, str], credentials: Credentials | None = None, dialect: str | None = None
 ) -> AsyncIterator[WebSocketTransport]:
-    """A transport to `url` as long as the block; `headers` go with the handshake, and so do those of `credentials`.
-    `dialect` is as in `ClientOptions`.
+    """Open a transport to `url` during the block; `headers` and those of `credentials` are sent with the handshake.
+    `dialect` is that of `ClientOptions`.
 
-    Raises ValueError for another kind of URL, OSError where there is no connection, ConnectionError where the server
-    speaks something else or the proxy of the environment can't be used, and PeerError where it refuses, with the HTTP
-    status as its code.
+    Raises ValueError for another kind of URL, OSError if the connection fails, ConnectionError if the server speaks
+    another protocol or the proxy of the environment can't be used, and PeerError if it refuses, with the HTTP status
+    as its code.
     """
     socket = await (_connect(url, headers) if credentials is None else _authorized(url, headers, credentials))
     transport = WebSocketTransport(socket, dialect)
     try:
         if credentials is not None and socket.response is not None:
-            # Credentials count how often they are refused, and so have to hear that they are not.
+            # Credentials count their refusals, and so must be notified of a success.
             answer = socket.response
             await credentials.answered("GET", _as_http(url), answer.status_code, _joined(answer.headers))
         yield transport
@@ -114,12 +114,12 @@ async def _authorized(url: str, headers: Mapping[str, str], credentials: Credent
 
 
 def _as_http(url: str) -> str:
-    """As what a token is for is called, whatever it is reached over."""
+    """Return the http(s) form of the URL, which is the name of the resource in a token."""
     return f"http{url[2:]}"
 
 
 def _joined(headers: Headers) -> Headers:
-    """With the values of a name that is there several times as one (RFC 9110, section 5.3): `items` refuses such."""
+    """Join the values of a repeated header into one (RFC 9110, section 5.3): `items` rejects repeated ones."""
     joined: dict[str, str] = {}
     for name, value in headers.raw_items():
         key = name.lower()
@@ -143,7 +143,8 @@ async def _connect(url: str, headers: Mapping[str, str]) -> ClientConnection:
     except InvalidURI as error:
         raise ValueError(f"no URL of a WebSocket, which begins with ws:// or wss://: {error.msg}") from None
     except (InvalidProxy, ImportError) as error:
-        # A proxy of SOCKS wants a package more. Neither text repeats the URL of the proxy, which may hold a password.
+        # A SOCKS proxy requires another package. Neither text repeats the URL of the proxy, which may contain a
+        # password.
         raise ConnectionError(f"the proxy that the environment names can't be used: {error.msg}") from None
     except InvalidStatus as refused:
         raise _refusal(refused.response) from refused
@@ -153,13 +154,13 @@ async def _connect(url: str, headers: Mapping[str, str]) -> ClientConnection:
 
 class _Connect(connect):
     def process_redirect(self, exc: Exception) -> Exception | str:
-        """Follows none: another place is not to have the token."""
+        """Follow no redirect: another server must not get the token."""
         return exc
 
 
 def _refusal(response: Response) -> PeerError:
     message = Codec(is_client=True).decode_body(response.body or b"")
-    said = message.message if isinstance(message, Failure) else response.reason_phrase
+    reason = message.message if isinstance(message, Failure) else response.reason_phrase
     status, headers = response.status_code, response.headers
     data = wait_of(status, next(iter(headers.get_all("retry-after")), None), time.time())
-    return PeerError(f"HTTP {status}: {said}", code=status, data=data)
+    return PeerError(f"HTTP {status}: {reason}", code=status, data=data)

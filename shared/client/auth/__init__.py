@@ -1,13 +1,13 @@
-"""How a client obtains what a server behind a URL wants of it (2026-07-28, Authorization).
+"""The authorization of a client: how it obtains what a server behind a URL requires (2026-07-28, Authorization).
 
-What a program uses: `oauth.py`, with one of `grants.py`, and `httpx_auth.py` for its own requests. Where
+The entry points are `oauth.py`, with one of `grants.py`, and `httpx_auth.py` for a program's own requests. Elsewhere
 
-- what a server says to whom it refuses is read: `challenges.py`;
-- it is found out who issues tokens for the server: `discovery.py`, by the rules of `shared/auth/metadata.py`;
-- a client becomes one that an issuer knows: `registration.py`;
-- tokens are asked for: `token_endpoint.py`; a person is sent to log in: `authorization.py`;
-- scopes are chosen: `scopes.py`; the key of a token is proved: `proofs.py`;
-- tokens are kept: `tokens.py` has the seam.
+- the challenges of a refusal are parsed: `challenges.py`;
+- the issuer of the tokens for the server is discovered: `discovery.py`, by the rules of `shared/auth/metadata.py`;
+- a client is registered with an issuer: `registration.py`;
+- tokens are requested: `token_endpoint.py`; a person is sent to log in: `authorization.py`;
+- scopes are chosen: `discovery.py`; the key of a token is proved: `proofs.py`;
+- tokens are stored: `tokens.py` has the interface.
 """
 
 from .authorization import Redirect

@@ -1,4 +1,4 @@
-"""A person is sent to log in, and comes back with a code (RFC 6749, section 4.1; PKCE: RFC 7636; `iss`: RFC 9207)."""
+"""The login of a person, who returns with a code (RFC 6749, section 4.1; PKCE: RFC 7636; `iss`: RFC 9207)."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -16,37 +16,37 @@ from .registration import is_visible
 
 
 class Redirect(Protocol):
-    """How a person is sent to a page, and comes back to one of ours."""
+    """The way to send a person to a page and to receive them back at one of our URIs."""
 
     @property
     def redirect_uris(self) -> Sequence[str]:
-        """Where it comes back to. The first is used, and all are what issuers are told of."""
+        """The URIs to which the person returns. The first is used, and all are registered with issuers."""
 
     async def open(self, url: str) -> Mapping[str, str]:
-        """Sends the person to `url`, and waits: the parameters with which it has come back. Raises `AuthError` where
-        it does not."""
+        """Send the person to `url`, and wait. Returns the parameters of the URI they came back to; raises `AuthError`
+        if they do not come back."""
 
 
 @record
 class Authorization:
-    """What one request for authorization began with, which nobody else knows."""
+    """The state and the PKCE verifier of one authorization request, which nobody else knows."""
 
     state: str
     verifier: str
 
     @classmethod
     def begin(cls) -> "Authorization":
-        """A new one."""
+        """Return new random values."""
         return cls(secrets.token_urlsafe(32), secrets.token_urlsafe(48))
 
     def url(
         self, issuer: IssuerMetadata, client_id: str, redirect_uri: str, scopes: frozenset[str], resource: str | None
     ) -> str:
-        """Where to send the person. Raises `AuthError` for an issuer that takes no proof of a code."""
+        """Return the page to send the person to. Raises `AuthError` for an issuer that does not support PKCE."""
         if issuer.authorization_endpoint is None:
             raise AuthError("the issuer has no page to log in")
-        # 2026-07-28 has clients refuse to go on where the metadata does not say so: an issuer that ignores the
-        # challenge would look the same.
+        # 2026-07-28 requires clients to stop if the metadata does not say so: an issuer that ignores the challenge
+        # would look the same.
         if "S256" not in (issuer.code_challenge_methods_supported or ()):
             raise AuthError("the issuer does not say that it takes PKCE (S256), without which a code can be stolen")
         check_scheme(issuer.authorization_endpoint)
@@ -63,14 +63,14 @@ class Authorization:
                 code_challenge_method="S256",
                 resource=resource,
             )
-        except UnicodeError:  # half a letter (a lone surrogate) in a scope
+        except UnicodeError:  # a lone surrogate in a scope
             raise AuthError("the page to log in has a URL with characters that can't be sent") from None
         return str(page)
 
     def code(self, answer: Mapping[str, str], issuer: IssuerMetadata) -> str:
-        """The code with which the person came back. Raises `AuthError`; what somebody else than the issuer says is
+        """Return the code with which the person came back. Raises `AuthError`; text from anybody but the issuer is
         not repeated."""
-        # Before anything else of the answer is looked at: without our state it is somebody else's, error or not.
+        # Checked before anything else in the answer: without our state it belongs to another login, error or not.
         if not secrets.compare_digest(answer.get("state", "").encode(errors="replace"), self.state.encode()):
             raise AuthError("the answer to the login has the wrong state")
         check_iss(answer.get("iss"), issuer)
@@ -83,8 +83,8 @@ class Authorization:
 
 
 def check_iss(iss: str | None, issuer: IssuerMetadata) -> None:
-    """Raises `AuthError` where an answer is not, or may not be, from the issuer that was asked: texts are compared as
-    they are (RFC 9207, section 2.4)."""
+    """Raise `AuthError` if an answer is not, or may not be, from the issuer that was asked. The texts are compared
+    unchanged (RFC 9207, section 2.4)."""
     if iss is None and issuer.authorization_response_iss_parameter_supported:
         raise AuthError("the answer to the login has no iss, though the issuer says that it sends one")
     if iss is not None and iss != issuer.issuer:

@@ -1,4 +1,4 @@
-"""What a server says to whom it refuses: the challenges of `WWW-Authenticate` (RFC 9110, section 11.6.1)."""
+"""The challenges of a refusal, from the `WWW-Authenticate` header (RFC 9110, section 11.6.1)."""
 
 import re
 from collections.abc import Mapping
@@ -16,53 +16,56 @@ _SCHEMES = ("dpop", "bearer")
 
 @record
 class Challenge:
-    """One way in that a server names: a scheme, in small letters, and its parameters, whose names are so too."""
+    """One challenge of a server: a scheme and its parameters. The scheme and the parameter names are in lower
+    case."""
 
     scheme: str
     parameters: Mapping[str, str]
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """The scopes that are asked for; none where it does not say."""
+        """The scopes that the server asks for; empty if it does not say."""
         return tuple(self.parameters.get("scope", "").split())
 
 
 def parse_challenges(header: str | None) -> tuple[Challenge, ...]:
-    """The challenges in one or several headers, which stand with commas between them. What is no challenge ends
-    them: what came before it counts."""
-    text, at = (header or "")[:MAX_HEADER], 0
-    found: list[Challenge] = []
+    """Parse the challenges in one or several headers joined by commas. Parsing stops at the first text that is not a
+    challenge; the challenges before it count."""
+    text, position = (header or "")[:MAX_HEADER], 0
+    challenges: list[Challenge] = []
     while True:
-        at = _after(_SEPARATOR, text, at)
-        parameter = _PARAMETER.match(text, at)
-        if parameter and found:
+        position = _after(_SEPARATOR, text, position)
+        parameter = _PARAMETER.match(text, position)
+        if parameter and challenges:
             name, quoted, plain = parameter.groups()
             value = plain if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
-            challenge = found[-1]
+            challenge = challenges[-1]
             if isinstance(challenge.parameters, dict):
-                # The first of two counts: a parameter may come once in a challenge (RFC 9110, section 11.2).
+                # The first of two counts: a parameter may occur once in a challenge (RFC 9110, section 11.2).
                 challenge.parameters.setdefault(name.lower(), value)
-            at = parameter.end()
-        elif scheme := _SCHEME.match(text, at):
-            found.append(Challenge(scheme[1].lower(), {}))
-            at = scheme.end()
-            # Other schemes may have one value without a name, which says nothing to us.
-            if not _PARAMETER.match(text, at):
-                at = _after(_TOKEN68, text, at) if text[at : at + 1] not in ("", ",") else at
+            position = parameter.end()
+        elif scheme := _SCHEME.match(text, position):
+            challenges.append(Challenge(scheme[1].lower(), {}))
+            position = scheme.end()
+            # Other schemes may have one value without a name, which is not used here.
+            if not _PARAMETER.match(text, position):
+                position = (
+                    _after(_TOKEN68, text, position) if text[position : position + 1] not in ("", ",") else position
+                )
         else:
-            return tuple(found)
+            return tuple(challenges)
 
 
-def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
-    matched = pattern.match(text, at)
-    return matched.end() if matched else at
+def _after(pattern: re.Pattern[str], text: str, position: int) -> int:
+    matched = pattern.match(text, position)
+    return matched.end() if matched else position
 
 
 def pick_challenge(header: str | None) -> Challenge | None:
-    """The challenge that OAuth answers, the one with the stronger proof first; None where there is none."""
-    found = parse_challenges(header)
+    """Return the challenge that OAuth answers, preferring the one with the stronger proof, or None."""
+    challenges = parse_challenges(header)
     for scheme in _SCHEMES:
-        for challenge in found:
+        for challenge in challenges:
             if challenge.scheme == scheme:
                 return challenge
     return None

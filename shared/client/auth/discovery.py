@@ -1,7 +1,7 @@
-"""Who issues tokens for a server, found out by what the server and the issuer say of themselves.
+"""The discovery of the issuer of tokens for a server, from the metadata of the server and of the issuer.
 
-(2026-07-28, Authorization, Authorization Server Discovery; RFC 9728, RFC 8414. A server that says nothing is taken
-for one of the first version with authorization, whose own origin issues tokens.)
+(2026-07-28, Authorization, Authorization Server Discovery; RFC 9728, RFC 8414. A server without metadata is treated
+as one of the first version with authorization, whose own origin issues tokens.)
 """
 
 from collections.abc import Collection
@@ -22,63 +22,68 @@ from ...text import escape
 from .challenges import Challenge
 
 _OFFLINE = "offline_access"
-"""Asks for a token by which others are had later; not every authorization server knows it."""
+"""Requests a refresh token; not every authorization server knows this scope."""
 
 
 @record
 class Found:
-    """Who issues tokens for a server."""
+    """The issuer of the tokens for a server, and the metadata of the server."""
 
     issuer: IssuerMetadata
     resource: str | None
-    """How the server names itself, exactly; None where it does not, and is not named to its issuer either."""
+    """The exact name that the server gives itself; None if it has no metadata, in which case the issuer is not sent
+    one either."""
     resource_metadata: ResourceMetadata | None
 
     @property
     def wants_proofs(self) -> bool:
-        """Whether the server takes tokens that are bound to a key."""
-        told = self.resource_metadata
-        return told is not None and bool(
-            told.dpop_bound_access_tokens_required or told.dpop_signing_alg_values_supported
+        """True if the server accepts tokens that are bound to a key."""
+        metadata = self.resource_metadata
+        return metadata is not None and bool(
+            metadata.dpop_bound_access_tokens_required or metadata.dpop_signing_alg_values_supported
         )
 
     def choose_scopes(self, challenged: Collection[str], before: Collection[str], *, lasting: bool) -> frozenset[str]:
-        """The scopes to ask for: what the server asks for, else all that it supports, with what was asked for
-        `before`, since a token for one thing must not lose another. None at all where nobody says anything. `lasting`
-        where a person would have to log in again. (2026-07-28, Authorization, Scope Selection Strategy.)"""
-        told = self.resource_metadata
-        supported = (told.scopes_supported if told is not None else None) or ()
+        """Choose the scopes to request: those that the server asks for, otherwise all that it supports, together with
+        those of the request `before`, since a token for one purpose must not lose another. The result is empty if
+        neither the server nor the challenge names any. `lasting` is true if a person would have to log in again.
+        (2026-07-28, Authorization, Scope Selection Strategy.)"""
+        metadata = self.resource_metadata
+        supported = (metadata.scopes_supported if metadata is not None else None) or ()
         chosen = frozenset(challenged or supported) | frozenset(before)
-        known = self.issuer.scopes_supported or ()
-        # Some issuers refuse a whole request for one scope that they do not know.
-        if _OFFLINE in chosen and _OFFLINE not in known:
+        issuer_scopes = self.issuer.scopes_supported or ()
+        # Some issuers refuse a whole request because of one scope that they do not know.
+        if _OFFLINE in chosen and _OFFLINE not in issuer_scopes:
             chosen -= {_OFFLINE}
-        if lasting and _OFFLINE in known:
+        if lasting and _OFFLINE in issuer_scopes:
             chosen |= {_OFFLINE}
         return chosen
 
 
-async def discover(web: Web, url: str, challenge: Challenge | None, known: str | None) -> Found:
-    """Who issues tokens for the server at `url`, which has answered with `challenge`. Where several do it is `known`,
-    the one that knows the client, or the first. Raises `AuthError`."""
-    told = await _resource(web, url, challenge)
-    if told is None:
+async def discover(web: Web, url: str, challenge: Challenge | None, bound_issuer: str | None) -> Found:
+    """Return the issuer of the tokens for the server at `url`, which has answered with `challenge`. If there are
+    several issuers, it is `bound_issuer`, to which the client's credentials are bound, or otherwise the first. Raises
+    `AuthError`."""
+    metadata = await _resource(web, url, challenge)
+    if metadata is None:
         return Found(await _origin_issuer(web, url), None, None)
-    if not told.authorization_servers:
+    if not metadata.authorization_servers:
         raise AuthError("the server does not say who issues tokens for it")
-    # Which of several is left to the client (RFC 9728, section 7.6).
-    issuer = known if known in told.authorization_servers else told.authorization_servers[0]
-    if known is not None and issuer != known:
-        raise AuthError(f"the credentials are for the issuer {escape(known)}, which the server no longer names")
-    return Found(await find_metadata(web, issuer, near=url), told.resource, told)
+    # The choice is the client's (RFC 9728, section 7.6).
+    issuer = bound_issuer if bound_issuer in metadata.authorization_servers else metadata.authorization_servers[0]
+    if bound_issuer is not None and issuer != bound_issuer:
+        raise AuthError(
+            f"the credentials are for the issuer {escape(bound_issuer)}, which the server no longer names"
+        )
+    return Found(await find_metadata(web, issuer, near=url), metadata.resource, metadata)
 
 
 async def _resource(web: Web, url: str, challenge: Challenge | None) -> ResourceMetadata | None:
     named = challenge.parameters.get("resource_metadata") if challenge else None
     urls = ((named,) if named else ()) + resource_metadata_urls(url)
-    for place in dict.fromkeys(urls):
-        answer = await web.get_json(place, near=url)
-        # Not taken for a server without metadata, whose own origin would then be asked for tokens.
+    for metadata_url in dict.fromkeys(urls):
+        answer = await web.get_json(metadata_url, near=url)
+        # An error is not treated as a server without metadata, whose own origin would then be asked for tokens.
         if answer.status >= 500:
             raise AuthError(f"the server does not say who issues tokens for it: HTTP {answer.status}")
         if answer.status == 200 and isinstance(answer.document, dict):
@@ -89,11 +94,11 @@ async def _resource(web: Web, url: str, challenge: Challenge | None) -> Resource
 async def _origin_issuer(web: Web, url: str) -> IssuerMetadata:
     parts = urlsplit(url)
     origin = f"{parts.scheme}://{parts.netloc}"
-    # 2025-03-26, the first version with authorization: the server's origin is the issuer, with these paths where it
-    # has no metadata.
-    found = await first_metadata(web, issuer_metadata_urls(origin)[:1], origin, url)
-    if found is not None:
-        return found
+    # 2025-03-26, the first version with authorization: the server's origin is the issuer, with these paths if it has
+    # no metadata.
+    metadata = await first_metadata(web, issuer_metadata_urls(origin)[:1], origin, url)
+    if metadata is not None:
+        return metadata
     return IssuerMetadata(
         issuer=origin,
         authorization_endpoint=f"{origin}/authorize",

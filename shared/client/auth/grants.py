@@ -1,4 +1,5 @@
-"""By what a client obtains its tokens: a person who logs in, a secret of its own, or what somebody vouches for."""
+"""Grants, by which a client obtains tokens: the login of a person, a secret of the client, or a third party's
+assertion."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -19,80 +20,86 @@ _EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 _KIND = "urn:ietf:params:oauth:token-type:"
 
 Identity = str | Callable[[], Awaitable[str]]
-"""A signed token of somebody who vouches, or what gets one, anew each time: they do not last."""
+"""A signed token of an identity provider, or a function that gets a new one each time, since such tokens expire
+soon."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenRequest:
-    """What a token is wanted for."""
+    """The parameters of a request for a token."""
 
     web: Web
     issuer: IssuerMetadata
     endpoint: TokenEndpoint
     client: ClientInformation | None
     resource: str | None
-    """As the server names itself, exactly."""
+    """The exact name that the server gives itself."""
     scopes: frozenset[str]
 
     async def ask(self, grant_type: str, **fields: str | None) -> Token:
-        """The token of a grant with `fields`. Raises `AuthError`."""
+        """Request a token by a grant with `fields`. Raises `AuthError`."""
         scope = " ".join(sorted(self.scopes)) or None
         return await self.endpoint.ask(grant_type, {**fields, "resource": self.resource, "scope": scope}, self.scopes)
 
 
 class Grant(Protocol):
-    """One way to a token. What it shows of ours is for one issuer alone: see `binding_of`."""
+    """A way to obtain a token. The credentials that it presents are for one issuer only: see `binding_of`."""
 
     @property
     def client(self) -> ClientInformation | None:
-        """As what the client is registered; None where it has to find that out, or is nobody's client."""
+        """The registration of the client; None if it is still to be found, or if the grant needs no client."""
 
     @property
     def redirect(self) -> Redirect | None:
-        """How a person logs in; None where no person does."""
+        """The login page and its redirect; None if no person logs in."""
 
     @property
     def needs_person(self) -> bool:
-        """Whether a person is asked."""
+        """True if a person is asked to log in."""
 
     async def obtain(self, request: TokenRequest) -> Token:
-        """A new token. Raises `AuthError`."""
+        """Return a new token. Raises `AuthError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationCode:
-    """A person logs in at the issuer, with a browser."""
+    """A person logs in at the issuer with a browser."""
 
     redirect: Redirect | None
-    """None where nobody is there to be asked: what was kept of an earlier login serves, and is refreshed."""
+    """None if nobody is present to be asked: a stored earlier login is then used and refreshed."""
     client: ClientInformation | None = None
     metadata_url: str | None = None
-    """A URL of https at which the client says of itself what issuers want to know, which is its id then."""
+    """An https URL of the client's own metadata document for issuers; the URL is then also the client's id."""
     name: str = "mcp-server-bundle"
-    """How issuers show the client to people."""
+    """The name of the client that issuers show to people."""
     advice: Callable[[frozenset[str]], str] | None = None
-    """What people are told who have to log in, and for which scopes, where there is no `redirect`."""
+    """Returns the advice for people who have to log in, and for which scopes, if there is no `redirect`."""
     needs_person = True
 
     def login_required(self, lacks: frozenset[str] = frozenset()) -> LoginRequired:
-        """What is raised where nobody is there to be asked. `lacks` is what an earlier login does not allow."""
-        why = f"the login lacks the scope {escape(' '.join(sorted(lacks)))[:200]}" if lacks else "nobody is logged in"
-        return LoginRequired(f"{why}; {'log in to the server' if self.advice is None else self.advice(lacks)}")
+        """Return the error to raise if nobody is present to be asked. `lacks` are the scopes that an earlier login
+        does not have."""
+        reason = (
+            f"the login lacks the scope {escape(' '.join(sorted(lacks)))[:200]}" if lacks else "nobody is logged in"
+        )
+        return LoginRequired(f"{reason}; {'log in to the server' if self.advice is None else self.advice(lacks)}")
 
     async def obtain(self, request: TokenRequest) -> Token:
-        """Sends the person to the issuer. Raises `LoginRequired` where there is none, and other `AuthError`s."""
+        """Send the person to the issuer. Raises `LoginRequired` if nobody is present, and other `AuthError`s."""
         if self.redirect is None or request.client is None:
             raise self.login_required()
-        begun, redirect_uri = Authorization.begin(), self.redirect.redirect_uris[0]
-        page = begun.url(request.issuer, request.client.client_id, redirect_uri, request.scopes, request.resource)
-        code = begun.code(await self.redirect.open(page), request.issuer)
+        authorization, redirect_uri = Authorization.begin(), self.redirect.redirect_uris[0]
+        page = authorization.url(
+            request.issuer, request.client.client_id, redirect_uri, request.scopes, request.resource
+        )
+        code = authorization.code(await self.redirect.open(page), request.issuer)
         # The scopes of a code are those of its request (RFC 6749, section 4.1.3).
         return await request.endpoint.ask(
             "authorization_code",
             {
                 "code": code,
                 "redirect_uri": redirect_uri,
-                "code_verifier": begun.verifier,
+                "code_verifier": authorization.verifier,
                 "client_id": request.client.client_id,
                 "resource": request.resource,
             },
@@ -102,35 +109,37 @@ class AuthorizationCode:
 
 @dataclass(frozen=True, slots=True)
 class ClientCredentials:
-    """The client itself is who uses the server (the extension `io.modelcontextprotocol/oauth-client-credentials`)."""
+    """The client itself is the user of the server (the extension
+    `io.modelcontextprotocol/oauth-client-credentials`)."""
 
     client: ClientInformation
     redirect = None
     needs_person = False
 
     async def obtain(self, request: TokenRequest) -> Token:
-        """Asks with the secret or the key of the client. Raises `AuthError`."""
+        """Request a token with the secret or the key of the client. Raises `AuthError`."""
         return await request.ask("client_credentials")
 
 
 @dataclass(frozen=True, slots=True)
 class EnterpriseManaged:
-    """The identity provider of an enterprise says what its people may use (the extension
+    """The identity provider of an enterprise decides what its people may use (the extension
     `io.modelcontextprotocol/enterprise-managed-authorization`)."""
 
     client: ClientInformation
-    """As the issuer of the server knows it."""
+    """The client as the issuer of the server knows it."""
     identity: Identity = field(repr=False)
     """The id token of the person, from the provider."""
     provider_client: ClientInformation
-    """As the provider knows it."""
+    """The client as the identity provider knows it."""
     provider_endpoint: str
-    """Its token endpoint."""
+    """The token endpoint of the identity provider."""
     redirect = None
     needs_person = False
 
     async def obtain(self, request: TokenRequest) -> Token:
-        """Has the provider vouch for the person, and shows that to the issuer. Raises `AuthError`."""
+        """Request an assertion about the person from the provider, and present it to the issuer. Raises
+        `AuthError`."""
         provider = IssuerMetadata(
             issuer=self.provider_client.issuer or self.provider_endpoint, token_endpoint=self.provider_endpoint
         )
@@ -152,21 +161,21 @@ class EnterpriseManaged:
 
 @dataclass(slots=True)
 class WorkloadIdentity:
-    """The platform that a program runs on says who it is (the extension `io.modelcontextprotocol/auth/wif`)."""
+    """The platform on which a program runs asserts the program's identity (the extension
+    `io.modelcontextprotocol/auth/wif`)."""
 
     identity: Identity = field(repr=False)
     client: ClientInformation | None = None
     issuer: str | None = None
-    """To which alone it is shown; None for the first one that the server names."""
+    """The only issuer to which the identity is presented; None for the first one that the server names."""
     redirect = None
     needs_person = False
     _refused: tuple[str, AuthError] | None = field(default=None, repr=False, init=False)
 
     async def obtain(self, request: TokenRequest) -> Token:
-        """Shows the identity to the issuer: once, as one that was refused will be again. Raises `AuthError`."""
+        """Present the identity to the issuer. One that was refused is not presented again. Raises `AuthError`."""
         assertion = await _current(self.identity)
-        # The extension forbids to try again: an identity that was refused once is refused for a reason that does
-        # not pass.
+        # The extension forbids another try: the reason for which an identity was refused does not pass.
         if self._refused is not None and self._refused[0] == assertion:
             raise self._refused[1]
         try:
@@ -177,8 +186,9 @@ class WorkloadIdentity:
 
 
 def binding_of(grant: Grant) -> tuple[str | None, str | None]:
-    """What `grant` shows that is for one issuer alone, as a store calls it, and which that is, where that is said
-    (2026-07-28, Authorization, Authorization Server Binding). None for what every issuer may see."""
+    """Return the credential of `grant` that is for one issuer only, by the name that a store gives it, and that
+    issuer if it is known (2026-07-28, Authorization, Authorization Server Binding). None for grants that every issuer
+    may see."""
     if grant.client is not None:
         return grant.client.client_id, grant.client.issuer
     return ("workload identity", grant.issuer) if isinstance(grant, WorkloadIdentity) else (None, None)

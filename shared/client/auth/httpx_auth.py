@@ -1,4 +1,4 @@
-"""Credentials for the requests that a program makes by itself, with httpx."""
+"""Credentials for a program's own requests with httpx."""
 
 from collections.abc import AsyncGenerator, Generator
 
@@ -7,11 +7,12 @@ import httpx
 from ...contracts import Credentials
 
 MAX_SENT = 6
-"""How often a request is sent at most."""
+"""The most times that one request is sent."""
 
 
 class HttpxAuth(httpx.Auth):
-    """Any `Credentials`, such as `OAuth`, as httpx has it: `httpx.AsyncClient(auth=HttpxAuth(credentials))`."""
+    """An adapter from any `Credentials`, such as `OAuth`, to httpx:
+    `httpx.AsyncClient(auth=HttpxAuth(credentials))`."""
 
     requires_request_body = True
 
@@ -19,19 +20,19 @@ class HttpxAuth(httpx.Auth):
         self._credentials = credentials
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
-        """One request, as often as it takes. Raises AuthError where what the server wants can't be had."""
-        url, given = str(request.url), httpx.Headers(request.headers)
+        """Send one request as often as necessary. Raises AuthError if what the server requires can't be obtained."""
+        url, original = str(request.url), httpx.Headers(request.headers)
         for _ in range(MAX_SENT):
-            own = await self._credentials.headers(request.method, url)
-            request.headers = httpx.Headers({**given, **own})  # none that belong to a token of before
+            credentials = await self._credentials.headers(request.method, url)
+            request.headers = httpx.Headers({**original, **credentials})  # without those of an earlier token
             response = yield request
             headers = {name: response.headers[name] for name in response.headers}
-            # Where httpx follows redirects, the answer may be somebody else's.
-            asked = str(response.request.url)
-            if not await self._credentials.answered(request.method, asked, response.status_code, headers):
+            # If httpx follows redirects, the answer may come from another server.
+            answering_url = str(response.request.url)
+            if not await self._credentials.answered(request.method, answering_url, response.status_code, headers):
                 return
 
     def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """Raises RuntimeError: obtaining tokens waits for others, which a client without `await` can't."""
+        """Raise RuntimeError: obtaining a token waits for others, which is impossible in a client without `await`."""
         raise RuntimeError("these credentials are for httpx.AsyncClient")
         yield request

@@ -1,4 +1,4 @@
-"""Tokens in the keyring of the system: the file keeps what anybody may know of them, such as their scopes."""
+"""Tokens in the keyring of the system; a file has the parts that are no secrets, such as the scopes."""
 
 import asyncio
 import configparser
@@ -22,106 +22,107 @@ from .tokens import Key
 SERVICE = "mcp-server-bundle"
 SECRETS = ("access_token", "refresh_token", "client_secret", "dpop_key")
 MAX_SAFE = 1_280
-"""Letters that every keyring takes: that of Windows has room for 2,560 bytes, and two for each letter."""
+"""Characters that every keyring accepts: Windows has room for 2,560 bytes, and uses two for each character."""
 _NO_SUCH = (AttributeError, ImportError, OSError, TypeError, ValueError)
 _UNUSABLE = (KeyringError, RuntimeError, configparser.Error)
 
 
 def usable_keyring() -> KeyringBackend | None:
-    """The keyring of the system; None where there is none, or one that keeps nothing. Raises AuthError where the user
-    has named one that can't be had."""
+    """Return the keyring of the system; None without one, or if it stores nothing. Raises AuthError if the user has
+    named a keyring that is not available."""
     try:
-        found = keyring.get_keyring()
+        system = keyring.get_keyring()
     except (*_NO_SUCH, *_UNUSABLE) as error:
-        why = escape(str(error))[:200]
-        raise AuthError(f"PYTHON_KEYRING_BACKEND or keyringrc.cfg names no usable keyring: {why}") from None
-    # The library's own measure of what is recommended: below are `fail`, `null` and files without encryption.
-    return found if found.priority >= 1 else None
+        reason = escape(str(error))[:200]
+        raise AuthError(f"PYTHON_KEYRING_BACKEND or keyringrc.cfg names no usable keyring: {reason}") from None
+    # The library's own threshold for a recommended keyring: below it are `fail`, `null` and unencrypted files.
+    return system if system.priority >= 1 else None
 
 
 class KeyringTokens:
-    """A `TokenStore` whose secrets are in a keyring, and the rest in a file in `folder`; there is also what a keyring
-    has no room for."""
+    """A `TokenStore` with the secrets in a keyring and the rest in a file in `folder`. The file also has secrets that
+    are too long for the keyring."""
 
     def __init__(self, folder: Path, system: KeyringBackend) -> None:
         self._file = FileTokens(folder)
         self._system = system
 
     async def get(self, key: Key) -> Mapping[str, Any] | None:
-        """What was put there last; None where somebody has taken it out of the keyring. Raises OutOfReach where that
-        can't be used, and AuthError for what can't be read."""
-        known = self._file.entries().get(key)
-        if known is None or not known.get(IN_KEYRING):
-            return known
+        """Return the stored value; None if it was removed from the keyring. Raises OutOfReach if the keyring can't be
+        used, and AuthError for a value that can't be read."""
+        entry = self._file.entries().get(key)
+        if entry is None or not entry.get(IN_KEYRING):
+            return entry
         text = await self._ask(self._system.get_password, SERVICE, _name(key))
         if text is None:
             return None
         try:
-            found = json.loads(text)
+            secrets = json.loads(text)
         except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
+            secrets = None
+        if not isinstance(secrets, dict):
             raise AuthError("what the keyring of the system has of this login can't be read; log out and in again")
-        return {**{name: value for name, value in known.items() if name != IN_KEYRING}, **found}
+        return {**{name: value for name, value in entry.items() if name != IN_KEYRING}, **secrets}
 
     async def put(self, key: Key, value: Mapping[str, Any]) -> None:
-        """Keeps `value`. Raises AuthError where the keyring or the file does not take it."""
+        """Store `value`. Raises AuthError if the keyring or the file does not accept it."""
         secrets = {name: value[name] for name in SECRETS if name in value}
-        known = dict(value)
+        entry = dict(value)
         if secrets and await self._is_taken(_name(key), json.dumps(secrets)):
-            known = {name: one for name, one in value.items() if name not in secrets} | {IN_KEYRING: True}
-        await self._file.put(key, known)
+            entry = {name: field for name, field in value.items() if name not in secrets} | {IN_KEYRING: True}
+        await self._file.put(key, entry)
 
     async def delete(self, key: Key) -> None:
-        """Forgets it. Raises as `put`."""
-        known = self._file.entries().get(key)
-        if known is not None and known.get(IN_KEYRING):
+        """Delete the value. Raises the errors of `put`."""
+        entry = self._file.entries().get(key)
+        if entry is not None and entry.get(IN_KEYRING):
             await self._ask(self._forget, _name(key))
         await self._file.delete(key)
 
     def lock(self, key: Key) -> AbstractAsyncContextManager[None]:
-        """Held by one at a time, whatever process it is in."""
+        """Return a lock that one holder at a time has, in any process."""
         return self._file.lock(key)
 
     def entries(self) -> dict[Key, dict[str, Any]]:
-        """All that is kept, without its secrets. Raises AuthError."""
+        """Return all stored values without their secrets. Raises AuthError."""
         return self._file.entries()
 
     def _forget(self, name: str) -> None:
         try:
             self._system.delete_password(SERVICE, name)
-        except PasswordDeleteError:  # somebody has taken it out
+        except PasswordDeleteError:  # it was removed in the meantime
             return
 
     async def _is_taken(self, name: str, text: str) -> bool:
-        """Whether the keyring has `text` now, or is too small. Raises OutOfReach where it can't be used."""
+        """Store `text` in the keyring. Returns False if it is too long for it; raises OutOfReach if the keyring can't
+        be used."""
         try:
             await self._ask(self._system.set_password, SERVICE, name, text)
         except OutOfReach as error:
-            # A keyring that takes nothing has failed; of one that is merely too small for this, the file takes
-            # over.
+            # A keyring that accepts nothing has failed; if the text is merely too long for it, the file takes it
+            # instead.
             if len(text) <= MAX_SAFE or isinstance(error, _Closed):
                 raise
             with suppress(OutOfReach):
-                await self._ask(self._forget, name)  # it may have an older one
+                await self._ask(self._forget, name)  # it may have an older value
             return False
         return True
 
-    async def _ask(self, what: Any, *how: str) -> Any:
+    async def _ask(self, call: Any, *arguments: str) -> Any:
         # A keyring is a plugin, and may raise anything: pywin32, D-Bus and others have errors of their own.
-        asking = to_thread.run_sync(partial(what, *how))
-        found: Any = (await asyncio.gather(asking, return_exceptions=True))[0]
-        if isinstance(found, Exception):
-            is_closed = isinstance(found, InitError | KeyringLocked | NoKeyringError)
-            kind, why = _Closed if is_closed else OutOfReach, type(found).__name__
-            raise kind(f"the keyring of the system can't be used: {why}")
-        if isinstance(found, BaseException):
-            raise found
-        return found
+        pending = to_thread.run_sync(partial(call, *arguments))
+        outcome: Any = (await asyncio.gather(pending, return_exceptions=True))[0]
+        if isinstance(outcome, Exception):
+            is_closed = isinstance(outcome, InitError | KeyringLocked | NoKeyringError)
+            kind, reason = _Closed if is_closed else OutOfReach, type(outcome).__name__
+            raise kind(f"the keyring of the system can't be used: {reason}")
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
 
 
 class _Closed(OutOfReach):
-    """It takes nothing, however short."""
+    """The keyring is locked or missing, and accepts no text of any length."""
 
 
 def _name(key: Key) -> str:

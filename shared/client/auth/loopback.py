@@ -1,4 +1,4 @@
-"""How a person logs in: in the browser of the system, which comes back to a port of this machine (RFC 8252)."""
+"""The login of a person in the system's browser, which is redirected to a port of this machine (RFC 8252)."""
 
 import asyncio
 import secrets
@@ -17,7 +17,7 @@ from ...errors import AuthError
 
 LOGIN_SECONDS = 300.0
 MAX_FIELDS = 50
-"""Of the query that the browser brings."""
+"""Fields in the query of the redirect."""
 _HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "cache-control": "no-store",
@@ -30,8 +30,8 @@ _REFUSED = _PAGE.format("This is not the answer that the program waits for.")
 
 
 class Callback:
-    """A `Redirect` for programs that bring the person to the page themselves: `open` takes its URL, and gives the
-    parameters of the one of `redirect_uris` to which the person came back."""
+    """A `Redirect` for programs that open the page themselves. `open` takes the URL of the page, and returns the
+    parameters of the URI, one of `redirect_uris`, to which the person came back."""
 
     def __init__(self, redirect_uris: Sequence[str], open: Callable[[str], Awaitable[Mapping[str, str]]]) -> None:
         self.redirect_uris = tuple(redirect_uris)
@@ -39,9 +39,9 @@ class Callback:
 
 
 class Loopback:
-    """A `Redirect` to this machine, for as long as the block. `tell` is given the page to log in on, for those whose
-    browser does not open, and `browses` says whether one is opened. Issuers that were told of one address beforehand
-    want their `path` and perhaps their `port`; for the others both are new each time."""
+    """A `Redirect` to this machine, open during the block. `tell` receives the URL of the login page, for people
+    whose browser does not open; `browses` is false if no browser is to be opened. Issuers with a registered address
+    require its `path` and perhaps its `port`; otherwise both are new each time."""
 
     def __init__(
         self, tell: Callable[[str], None], *, browses: bool = True, path: str | None = None, port: int = 0
@@ -54,11 +54,11 @@ class Loopback:
         self._host = ""
 
     def __enter__(self) -> Self:
-        """Raises AuthError where the port is taken."""
+        """Raise AuthError if the port is taken."""
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
-            # The address and not `localhost`, which a resolver may send elsewhere (RFC 8252, section 8.3). Bound
-            # and not yet listening: the port is ours before the issuer is told of it.
+            # An address and not `localhost`, which a resolver may send elsewhere (RFC 8252, section 8.3). The socket
+            # is bound but not yet listening: the port is reserved before the issuer learns of it.
             self._socket.bind(("127.0.0.1", self._port))
         except OSError as error:
             self._socket.close()
@@ -74,21 +74,22 @@ class Loopback:
 
     @property
     def redirect_uris(self) -> Sequence[str]:
-        """Where the browser comes back to."""
+        """The URI to which the browser is redirected."""
         return (f"http://{self._host}{self._path}",)
 
     async def open(self, url: str) -> Mapping[str, str]:
-        """Opens `url` in the browser, and waits for the one answer to it. Raises AuthError where none comes."""
+        """Open `url` in the browser, and wait for the one redirect that answers it. Raises AuthError if none
+        arrives."""
         if self._socket is None or urlsplit(url).scheme not in ("http", "https"):
             raise AuthError("there is no page to log in on")
         state = dict(parse_qsl(urlsplit(url).query)).get("state")
         answer: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
 
         async def serve(request: web.BaseRequest) -> web.Response:
-            given = self._answer_in(request, state)
-            if given is None or answer.done():
+            parameters = self._answer_in(request, state)
+            if parameters is None or answer.done():
                 return _response(_REFUSED, 400)
-            answer.set_result(given)
+            answer.set_result(parameters)
             return _response(_DONE, 200)
 
         runner = web.ServerRunner(web.Server(serve, access_log=None), shutdown_timeout=1.0)
@@ -106,31 +107,31 @@ class Loopback:
             async with anyio.create_task_group() as tasks:
                 if self._browses:
                     tasks.start_soon(_browse, url)
-                given = await answer
+                parameters = await answer
                 tasks.cancel_scope.cancel()
-                return given
+                return parameters
         raise AuthError(f"nobody has logged in within {LOGIN_SECONDS:g} s")
 
     def _answer_in(self, request: web.BaseRequest, state: str | None) -> dict[str, str] | None:
-        """What the browser brings; None for what is no answer to ours, whoever sends it. Pages elsewhere can have a
-        browser come here under other names."""
+        """Return the parameters of the redirect; None if the request does not belong to this login, whoever sent it.
+        Other pages can send a browser here under other host names."""
         if request.method != "GET" or request.path != self._path or request.host != self._host:
             return None
         try:
             pairs = parse_qsl(request.query_string, keep_blank_values=True, max_num_fields=MAX_FIELDS)
         except ValueError:
             return None
-        given = dict(pairs)
-        return given if len(given) == len(pairs) and given.get("state") == state else None
+        parameters = dict(pairs)
+        return parameters if len(parameters) == len(pairs) and parameters.get("state") == state else None
 
 
 async def _browse(url: str) -> None:
-    # A browser in the terminal lasts until the person leaves it.
+    # A browser in the terminal runs until the person leaves it.
     await to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True)
 
 
 def _response(page: str, status: int) -> web.Response:
     response = web.Response(text=page, status=status, content_type="text/html", headers=_HEADERS)
-    # The browser would keep the connection, and the server would wait for it at the end.
+    # The browser would keep the connection open, and the server would wait for it when it closes.
     response.force_close()
     return response

@@ -1,4 +1,4 @@
-"""The credentials of a client: tokens that it obtains, keeps, refreshes and proves to have."""
+"""The credentials of a client: tokens that it obtains, stores, refreshes and proves possession of."""
 
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -22,19 +22,19 @@ from .tokens import MemoryTokens, TokenStore
 __all__ = ["OAuth", "OAuthOptions"]
 
 MAX_OBTAINED = 3
-"""How many tokens in a row the server may refuse."""
+"""Tokens in a row that the server may refuse."""
 
 
 @record
 class _Sent:
-    """What the headers had that a task has asked for last: an answer is judged by the token that was sent, which
-    another request may have replaced meanwhile, or failed to."""
+    """The token state at the last `headers` call of a task. An answer is judged by the token that was sent, which
+    another request may have replaced since, or failed to replace."""
 
     by: "OAuth"
     number: int
-    """Of the token."""
+    """The number of the token."""
     attempts: int
-    """How many logins had been tried."""
+    """The number of logins that had been attempted."""
     nonce: str | None
 
 
@@ -54,8 +54,8 @@ class OAuth:
         options: OAuthOptions | None = None,
         web: Web | None = None,
     ) -> None:
-        """`url` is that of the server, `tokens` where they are kept: until the program ends where that is not said.
-        `web` is for certificates of one's own."""
+        """`url` is that of the server. `tokens` is the store; the default lasts until the program ends. `web` is for
+        custom certificates."""
         self._url = _as_http(url)
         self._grant = grant
         self._tokens = MemoryTokens() if tokens is None else tokens
@@ -65,7 +65,8 @@ class OAuth:
         self._held = HeldTokens(self._url, grant, self._tokens, self._options, self._web)
         self._binding, self._bound = binding_of(grant)
         self._ungranted: frozenset[str] = frozenset()
-        """What was asked for and not granted: to ask again would open one browser after the other."""
+        """Scopes that were requested and not granted: another request for them would open one browser after
+        another."""
         self._obtained = 0
         self._has_refreshed = False
         self._attempts = 0
@@ -74,35 +75,37 @@ class OAuth:
 
     @property
     def has_token(self) -> bool:
-        """Whether there is a token, which was obtained or kept."""
+        """True if there is a token, obtained or loaded from the store."""
         return self._held.token is not None
 
     @property
     def may_wait_for_person(self) -> bool:
-        """Whether a request may have to wait until somebody has logged in."""
+        """True if a request may have to wait until somebody has logged in."""
         return self._grant.redirect is not None
 
     async def headers(self, method: str, url: str) -> Mapping[str, str]:
-        """The token, for this server alone. Raises `AuthError` where one that has ended can't be had anew."""
+        """Return the headers with the token, for this server only. Raises `AuthError` if an expired token can't be
+        renewed."""
         if not _same_origin(self._url, url):
             return {}
-        held = self._held
-        if not self._is_loaded or held.is_due:
+        cache = self._held
+        if not self._is_loaded or cache.is_due:
             async with self._tokens.lock(self._pointer):
-                if not self._is_loaded or held.is_due:  # who waited finds it done
-                    await held.renew()
+                if not self._is_loaded or cache.is_due:  # another task may have done it while this one waited
+                    await cache.renew()
                     self._is_loaded = True
         proofs = self._proofs
-        _sent.set(_Sent(self, held.number, self._attempts, None if proofs is None else proofs.nonce(url)))
-        token = held.token
-        if token is None or held.has_ended:
+        _sent.set(_Sent(self, cache.number, self._attempts, None if proofs is None else proofs.nonce(url)))
+        token = cache.token
+        if token is None or cache.has_ended:
             return {}
         if token.kind != "dpop" or proofs is None:
             return {"authorization": f"Bearer {token.access}"}
         return {"authorization": f"DPoP {token.access}", **proofs.headers(method, url, token.access)}
 
     async def answered(self, method: str, url: str, status: int, headers: Mapping[str, str]) -> bool:
-        """Obtains what a server that refuses says it wants; whether that was had. Raises `AuthError` where not."""
+        """Obtain what a server that refuses a request asks for. Returns True if it was obtained and the request is to
+        be sent again; raises `AuthError` if it can't be obtained."""
         if not _same_origin(self._url, url):
             return False
         proofs = self._proofs
@@ -112,9 +115,9 @@ class OAuth:
             self._obtained, self._has_refreshed = 0, False
         if status not in (401, 403):
             return False
-        # All headers of that name, as one.
-        found = [value for key, value in headers.items() if key.lower() == "www-authenticate"]
-        challenge = pick_challenge(", ".join(found) or None)
+        # All headers of that name, joined into one.
+        challenges = [value for key, value in headers.items() if key.lower() == "www-authenticate"]
+        challenge = pick_challenge(", ".join(challenges) or None)
         error = challenge.parameters.get("error") if challenge else None
         sent = _sent.get()
         sent = sent if sent is not None and sent.by is self else _Sent(self, self._held.number, self._attempts, None)
@@ -130,8 +133,8 @@ class OAuth:
         return None if self._held.login is None else self._held.login.proofs
 
     async def _obtain(self, challenge: Challenge | None, sent: _Sent, *, more: bool) -> None:
-        """Has a token for `challenge`, with `more` scopes than the one that was sent, where nobody has tried it since
-        then: those who waited meanwhile share what became of it."""
+        """Obtain a token for `challenge`, with `more` scopes than the token that was sent, unless another task has
+        tried since then: tasks that waited share the outcome."""
         async with self._tokens.lock(self._pointer):
             if self._attempts != sent.attempts and self._failure is not None:
                 raise self._failure
@@ -147,19 +150,19 @@ class OAuth:
                 self._attempts += 1
 
     async def _authorize(self, challenge: Challenge | None, *, more: bool) -> None:
-        wanted, held = frozenset(challenge.scopes if challenge else ()), self._held
-        had = (held.token.scopes if held.token else frozenset()) | self._ungranted
-        if self._obtained >= MAX_OBTAINED or (more and wanted <= had):
-            named = f" for the scope {escape(' '.join(sorted(wanted)))[:200]}" if wanted else ""
+        requested, cache = frozenset(challenge.scopes if challenge else ()), self._held
+        present = (cache.token.scopes if cache.token else frozenset()) | self._ungranted
+        if self._obtained >= MAX_OBTAINED or (more and requested <= present):
+            named = f" for the scope {escape(' '.join(sorted(requested)))[:200]}" if requested else ""
             raise AuthError(f"the server refuses every token that can be obtained{named}")
-        if await held.adopt(wanted if more else frozenset()):
+        if await cache.adopt(requested if more else frozenset()):
             return
         login = await self._find(challenge)
-        if not (more or self._has_refreshed) and await held.refresh(login):
-            self._has_refreshed = True  # once: a server that refuses the new one as well wants a new login
+        if not (more or self._has_refreshed) and await cache.refresh(login):
+            self._has_refreshed = True  # once: if the server refuses the new token too, it requires a new login
             return
-        scopes = login.found.choose_scopes(wanted, held.asked, lasting=self._grant.needs_person)
-        lacks = wanted if more else frozenset()
+        scopes = login.found.choose_scopes(requested, cache.asked, lasting=self._grant.needs_person)
+        lacks = requested if more else frozenset()
         await self._log_in(await self._registered(login, scopes, lacks), scopes)
 
     async def _log_in(self, login: Login, scopes: frozenset[str]) -> None:
@@ -180,21 +183,21 @@ class OAuth:
     async def _find(self, challenge: Challenge | None) -> Login:
         if self._binding is not None and self._bound is None:
             self._bound = await bound_issuer(self._tokens, self._url, self._binding)
-        found = await discover(self._web, self._url, challenge, self._bound)
-        key, held = (found.issuer.issuer, found.resource or canonical(self._url)), self._held
-        if held.login is not None and held.login.key != key:
-            held.drop()  # nothing of one issuer is shown to another one
+        discovered = await discover(self._web, self._url, challenge, self._bound)
+        key, cache = (discovered.issuer.issuer, discovered.resource or canonical(self._url)), self._held
+        if cache.login is not None and cache.login.key != key:
+            cache.drop()  # no credential of one issuer is presented to another
         if self._binding is not None:
-            self._bound = found.issuer.issuer
+            self._bound = discovered.issuer.issuer
         bound = self._options.proofs
         if bound is None:
-            bound = found.wants_proofs or (challenge is not None and challenge.scheme == "dpop")
-        client = held.login.client if held.login else None
-        return Login(found, client, key, (self._proofs or Proofs(self._options.now)) if bound else None)
+            bound = discovered.wants_proofs or (challenge is not None and challenge.scheme == "dpop")
+        client = cache.login.client if cache.login else None
+        return Login(discovered, client, key, (self._proofs or Proofs(self._options.now)) if bound else None)
 
     async def _registered(self, login: Login, scopes: frozenset[str], lacks: frozenset[str]) -> Login:
-        """As whom the issuer knows the client: given, by its own document, or told by the issuer, now or before.
-        `lacks` is what the token that is there lacks."""
+        """Return `login` with the client as the issuer knows it: the given one, its metadata document, or a
+        registration, new or stored. `lacks` are the scopes that the present token lacks."""
         grant, issuer = self._grant, login.found.issuer
         if not isinstance(grant, AuthorizationCode):
             return Login(login.found, grant.client, login.key, login.proofs)
@@ -211,17 +214,17 @@ class OAuth:
     async def _told(
         self, issuer: IssuerMetadata, uris: list[str], name: str, scopes: frozenset[str]
     ) -> ClientInformation:
-        place = registration_key(issuer.issuer)
-        kept = await self._tokens.get(place)
-        if kept is not None and kept.get("redirect_uris") == uris:
-            return ClientInformation.from_json(kept, issuer.issuer)
+        key = registration_key(issuer.issuer)
+        stored = await self._tokens.get(key)
+        if stored is not None and stored.get("redirect_uris") == uris:
+            return ClientInformation.from_json(stored, issuer.issuer)
         client = await register(self._web, issuer, uris, name, sorted(scopes))
-        await self._tokens.put(place, {**client.to_json(), "redirect_uris": uris})
+        await self._tokens.put(key, {**client.to_json(), "redirect_uris": uris})
         return client
 
 
-def _same_origin(one: str, other: str) -> bool:
-    root = urlsplit(canonical(one))
+def _same_origin(url: str, other: str) -> bool:
+    root = urlsplit(canonical(url))
     return covers(f"{root.scheme}://{root.netloc}", _as_http(other))
 
 

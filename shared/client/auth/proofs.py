@@ -1,4 +1,4 @@
-"""The proofs of one client that it has the key its tokens are bound to, with the nonces that servers want in them."""
+"""The proofs that one client possesses the key of its tokens, with the nonces that servers require in them."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,34 +14,34 @@ MAX_NONCE = 1_024
 
 
 class Proofs:
-    """Makes proofs with one key (RFC 9449). The nonce of a server is the last one that it has given out."""
+    """Makes proofs with one key (RFC 9449). The nonce for a server is the last one that it has sent."""
 
-    def __init__(self, now: Callable[[], float], kept: Mapping[str, Any] | None = None) -> None:
-        """`kept` is a key of before. Raises `AuthError` where it is none."""
+    def __init__(self, now: Callable[[], float], stored_key: Mapping[str, Any] | None = None) -> None:
+        """Raises `AuthError` if `stored_key` is not a key."""
         self._now = now
         self._nonces: dict[str, str] = {}
         try:
-            self._key = new_key() if kept is None else ECKey.import_key(dict(kept))
+            self._key = new_key() if stored_key is None else ECKey.import_key(dict(stored_key))
         except (JoseError, ValueError, TypeError, KeyError):
             raise AuthError("the key of the stored tokens can't be read; log out and in again") from None
 
     def to_json(self) -> dict[str, Any]:
-        """The key, with its secret."""
+        """Return the key, including its secret."""
         return dict(self._key.as_dict(private=True))
 
     def headers(self, method: str, url: str, token: str | None = None) -> dict[str, str]:
-        """The proof that goes with a request, which is made once for each."""
+        """Return the header with the proof for a request. A proof is made for one request only."""
         nonce = self.nonce(url)
         return {"dpop": make_proof(self._key, method, url, self._now(), token=token, nonce=nonce)}
 
     def nonce(self, url: str) -> str | None:
-        """The nonce that the server at `url` has given out last."""
+        """Return the last nonce that the server at `url` has sent."""
         return self._nonces.get(_origin(url))
 
     def learn(self, url: str, headers: Mapping[str, str]) -> bool:
-        """Remembers the nonce of an answer from `url`; whether it is another one than before."""
+        """Store the nonce of an answer from `url`. Returns True if it differs from the one before."""
         nonce = next((value for name, value in headers.items() if name.lower() == "dpop-nonce"), None)
-        # The same one again is no reason to ask once more: the proof had it, and was refused for something else.
+        # The same nonce is no reason for another request: the proof contained it, and was refused for something else.
         if not nonce or len(nonce) > MAX_NONCE or self._nonces.get(_origin(url)) == nonce:
             return False
         self._nonces[_origin(url)] = nonce

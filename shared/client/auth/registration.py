@@ -1,4 +1,4 @@
-"""How an issuer comes to know a client: it was registered, or a document of its own says it, or the issuer is told.
+"""The client's identity at an issuer: a registration, a metadata document of the client, or a dynamic registration.
 
 (2026-07-28, Authorization, Client Registration Approaches; RFC 7591.)
 """
@@ -18,53 +18,54 @@ _PREFERRED = ("none", "client_secret_basic", "client_secret_post")
 
 
 def is_visible(text: object) -> TypeGuard[str]:
-    """Whether it is what ids, secrets, codes and tokens that an issuer makes up may be (RFC 6749, appendix A)."""
+    """Return True if `text` may be an id, secret, code or token that an issuer issues (RFC 6749, appendix A)."""
     return isinstance(text, str) and 0 < len(text) <= MAX_VISIBLE and all(" " <= char <= "~" for char in text)
 
 
 @dataclass(frozen=True, slots=True)
 class ClientInformation:
-    """What an issuer knows a client by. It is shown without its secrets."""
+    """The client as an issuer knows it. Its representation contains no secrets."""
 
     client_id: str
     secret: str | None = field(default=None, repr=False)
     private_key: str | None = field(default=None, repr=False)
     """PEM, for `private_key_jwt`."""
     algorithm: str = "ES256"
-    """What the key signs with."""
+    """The signature algorithm of the key."""
     method: str | None = None
-    """How it proves itself at the token endpoint; None leaves that to what the issuer takes."""
+    """The authentication method at the token endpoint; None for one that the issuer supports."""
     issuer: str | None = None
-    """Who knows it. Where that is not said it is the first issuer it is shown to, and no other."""
+    """The issuer that knows the client; None for the first one to which it is presented, and no other."""
 
     def choose_method(self, issuer: IssuerMetadata) -> str:
-        """How the client proves itself to `issuer`. Raises `AuthError` where it takes nothing that the client has."""
+        """Return the authentication method to use with `issuer`. Raises `AuthError` if it supports none of the
+        client's."""
         if self.method is not None:
             return self.method
-        taken = issuer.token_endpoint_auth_methods_supported
+        supported = issuer.token_endpoint_auth_methods_supported
         if self.private_key is not None:
-            able = ["private_key_jwt"]
+            possible = ["private_key_jwt"]
         elif self.secret is not None:
-            able = ["client_secret_basic", "client_secret_post", "none"]
+            possible = ["client_secret_basic", "client_secret_post", "none"]
         else:
-            able = ["none"]
-        # Where an issuer says nothing, the default is client_secret_basic (RFC 8414, section 2), which is the first
-        # that a client with a secret can do.
-        if taken is None or able == ["none"]:
-            return able[0]
-        for method in able:
-            if method in taken:
+            possible = ["none"]
+        # If an issuer names no methods, the default is client_secret_basic (RFC 8414, section 2), which is also the
+        # first method of a client with a secret.
+        if supported is None or possible == ["none"]:
+            return possible[0]
+        for method in possible:
+            if method in supported:
                 return method
-        raise AuthError(f"the issuer accepts none of the client's ways to authenticate: {', '.join(able)}")
+        raise AuthError(f"the issuer accepts none of the client's ways to authenticate: {', '.join(possible)}")
 
     def to_json(self) -> dict[str, Any]:
-        """As a store keeps what an issuer has made up."""
-        told = {"client_secret": self.secret, "token_endpoint_auth_method": self.method}
-        return {"client_id": self.client_id, **{name: value for name, value in told.items() if value is not None}}
+        """Return the registration as a store has it."""
+        optional = {"client_secret": self.secret, "token_endpoint_auth_method": self.method}
+        return {"client_id": self.client_id, **{name: value for name, value in optional.items() if value is not None}}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any], issuer: str) -> "ClientInformation":
-        """What an issuer answered, or a store kept. Raises `AuthError` for what is none."""
+        """Return the client from an issuer's answer or from a store. Raises `AuthError` if it is invalid."""
         client_id, secret = value.get("client_id"), value.get("client_secret")
         method = value.get("token_endpoint_auth_method")
         if not is_visible(client_id) or (secret not in (None, "") and not is_visible(secret)):
@@ -75,30 +76,32 @@ class ClientInformation:
 async def register(
     web: Web, issuer: IssuerMetadata, redirect_uris: Sequence[str], name: str, scopes: Sequence[str]
 ) -> ClientInformation:
-    """Tells the issuer of the client. Raises `AuthError`, with what the issuer says."""
+    """Register the client with the issuer. Raises `AuthError` with the issuer's error."""
     if issuer.registration_endpoint is None:
         raise AuthError(
             "the issuer has no dynamic registration: register a client there, and give its id with --client-id"
         )
-    taken = issuer.token_endpoint_auth_methods_supported
+    supported = issuer.token_endpoint_auth_methods_supported
     document: dict[str, Any] = {
         "client_name": name,
         "redirect_uris": list(redirect_uris),
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
-        # Issuers of OpenID Connect take redirects to this machine from native applications alone; 2026-07-28 has
-        # clients say which they are.
+        # OpenID Connect issuers accept redirects to this machine from native applications only; 2026-07-28 requires
+        # clients to say which kind they are.
         "application_type": "native" if all(map(_is_local, redirect_uris)) else "web",
-        "token_endpoint_auth_method": next((one for one in _PREFERRED if one in (taken or _PREFERRED)), "none"),
+        "token_endpoint_auth_method": next(
+            (method for method in _PREFERRED if method in (supported or _PREFERRED)), "none"
+        ),
     }
     if scopes:
         document["scope"] = " ".join(scopes)
     answer = await web.post_json(issuer.registration_endpoint, document, near=issuer.issuer)
-    told = answer.document if isinstance(answer.document, dict) else {}
+    answered = answer.document if isinstance(answer.document, dict) else {}
     if answer.status not in (200, 201):
-        why = " ".join(str(told[key])[:200] for key in ("error", "error_description") if key in told)
-        raise AuthError(f"the issuer did not register the client: HTTP {answer.status} {escape(why)}".rstrip())
-    return ClientInformation.from_json(told, issuer.issuer)
+        reason = " ".join(str(answered[key])[:200] for key in ("error", "error_description") if key in answered)
+        raise AuthError(f"the issuer did not register the client: HTTP {answer.status} {escape(reason)}".rstrip())
+    return ClientInformation.from_json(answered, issuer.issuer)
 
 
 def _is_local(uri: str) -> bool:

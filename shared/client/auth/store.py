@@ -1,7 +1,7 @@
-"""Tokens in a file that its owner alone can read, for all programs of a user.
+"""Tokens in a file that only its owner can read, shared by all programs of a user.
 
-The file is replaced as a whole, under a lock over processes; who obtains or refreshes a token holds a lock of its own
-meanwhile, so that a second process finds the result of the first.
+The file is replaced as a whole under a lock between processes. A process that obtains or refreshes a token holds a
+lock of its own in the meantime, so that a second process finds the result of the first.
 """
 
 import hashlib
@@ -21,48 +21,48 @@ from ...program.files.entries import current, entry_at
 from .tokens import Key
 
 IN_KEYRING = "in_keyring"
-"""Says of an entry that its secrets are in the keyring of the system."""
+"""Marks an entry whose secrets are in the keyring of the system."""
 
 POLL_SECONDS = 0.05
-"""Between two looks at a lock that another process holds."""
+"""Seconds between two attempts to acquire a lock that another process holds."""
 WRITE_SECONDS = 10.0
-"""How long another process may take to write the file."""
+"""Seconds that another process may take to write the file."""
 _FORMAT = 1
 
 Entries = dict[str, dict[str, dict[str, Any]]]
 
 
 class OutOfReach(AuthError):
-    """Tokens are kept, and can't be had where this runs, or now."""
+    """Tokens are stored, but are not available in this environment, or not now."""
 
 
 class FileTokens:
-    """A `TokenStore` in `folder`, which is made where it is not there."""
+    """A `TokenStore` in `folder`, which is created if it does not exist."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "tokens.json"
         self._folder = folder
 
     async def get(self, key: Key) -> Mapping[str, Any] | None:
-        """What was put there last. Raises AuthError for a file that can't be read, and OutOfReach for tokens that a
-        `KeyringTokens` has put there."""
-        found = self.entries().get(key)
-        if found is None or not found.get(IN_KEYRING):
-            return found
+        """Return the stored value. Raises AuthError for a file that can't be read, and OutOfReach for tokens that a
+        `KeyringTokens` has stored."""
+        entry = self.entries().get(key)
+        if entry is None or not entry.get(IN_KEYRING):
+            return entry
         if not key[1]:
-            return None  # as whom an issuer knows the client: it is told anew
+            return None  # a client registration, which is then made again
         raise OutOfReach(
             "the tokens of this login are in the keyring of the system, which is not there now: go where it is, or "
             "log in again"
         )
 
     async def put(self, key: Key, value: Mapping[str, Any]) -> None:
-        """Keeps `value`. Raises AuthError where it can't be written; the file stays as it was then."""
+        """Store `value`. Raises AuthError if the file can't be written; it is then unchanged."""
         with self._changing() as entries:
             entries.setdefault(key[0], {})[key[1]] = dict(value)
 
     async def delete(self, key: Key) -> None:
-        """Forgets it. Raises as `put`."""
+        """Delete the value. Raises the errors of `put`."""
         if key not in self.entries():
             return
         with self._changing() as entries:
@@ -70,27 +70,29 @@ class FileTokens:
 
     @asynccontextmanager
     async def lock(self, key: Key) -> AsyncIterator[None]:
-        """Held by one at a time, whatever process it is in. Raises AuthError where no lock can be had."""
-        # A URL is no name of a file: it has slashes, and letters that Windows does not take.
+        """Hold the lock of `key`, one holder at a time, in any process. Raises AuthError if no lock is available."""
+        # A URL is not a valid file name: it has slashes, and characters that Windows does not allow.
         digest = hashlib.sha256("\n".join(key).encode()).hexdigest()[:32]
         with self._told():
             self._make_folder()
-            held = filelock.FileLock(self._folder / f"{digest}.lock", timeout=0, mode=0o600)
-        while not self._acquired(held):  # noqa: ASYNC110 - nothing tells that another process has let it go
+            file_lock = filelock.FileLock(self._folder / f"{digest}.lock", timeout=0, mode=0o600)
+        while not self._acquired(file_lock):  # noqa: ASYNC110 - no event says that another process has released it
             await anyio.sleep(POLL_SECONDS)
         try:
             yield
         finally:
-            held.release()
+            file_lock.release()
 
     def entries(self) -> dict[Key, dict[str, Any]]:
-        """All that is kept. Raises AuthError for a file that can't be read; one that is damaged is set aside."""
+        """Return all stored values. Raises AuthError for a file that can't be read; a damaged file is moved aside."""
         with self._told():
-            found = self._read()
-        if found is None:
+            contents = self._read()
+        if contents is None:
             with self._locked():
-                found = self._whole()
-        return {(issuer, of): value for issuer, values in found.items() for of, value in values.items()}
+                contents = self._whole()
+        return {
+            (issuer, resource): value for issuer, values in contents.items() for resource, value in values.items()
+        }
 
     def _acquired(self, lock: filelock.BaseFileLock) -> bool:
         with self._told():
@@ -105,15 +107,15 @@ class FileTokens:
         with self._locked():
             entries = self._whole()
             yield entries
-            left = {issuer: values for issuer, values in entries.items() if values}
-            text = json.dumps({"format": _FORMAT, "entries": left}, indent=1).encode()
+            remaining = {issuer: values for issuer, values in entries.items() if values}
+            text = json.dumps({"format": _FORMAT, "entries": remaining}, indent=1).encode()
             entry = entry_at(self.path.resolve())
-            found = current(entry)
-            if found is not None and found.st_mode & 0o077 and os.name != "nt":
-                # The new file takes over the mode, which is not ours where somebody has copied this one or opened it.
+            status = current(entry)
+            if status is not None and status.st_mode & 0o077 and os.name != "nt":
+                # The new file inherits the mode, which is wrong if somebody has copied this file or changed its mode.
                 self.path.chmod(0o600)
-                found = current(entry)
-            put_in_place(prepared(entry, text, found, mode=0o600), entry, found)
+                status = current(entry)
+            put_in_place(prepared(entry, text, status, mode=0o600), entry, status)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -127,26 +129,26 @@ class FileTokens:
         try:
             yield
         except (OSError, filelock.Timeout) as error:
-            why = getattr(error, "strerror", None) or "another program has it"
-            raise AuthError(f"tokens can't be kept in {self.path}: {why}") from None
+            reason = getattr(error, "strerror", None) or "another program has it"
+            raise AuthError(f"tokens can't be kept in {self.path}: {reason}") from None
 
     def _make_folder(self) -> None:
         self._folder.parent.mkdir(parents=True, exist_ok=True)
         self._folder.mkdir(mode=0o700, exist_ok=True)
 
     def _read(self) -> Entries | None:
-        """What the file has; None where it is damaged."""
+        """Return the contents of the file; None if it is damaged."""
         try:
             return _parsed(self.path.read_bytes())
         except FileNotFoundError:
             return {}
 
     def _whole(self) -> Entries:
-        """The same for whoever has the lock, or another program could have put a good file in place meanwhile. Raises
-        AuthError for one that is damaged, and sets it aside."""
-        found = self._read()
-        if found is not None:
-            return found
+        """Return the contents of the file while the lock is held; without it, another program could replace the file
+        in the meantime. Moves a damaged file aside, and raises AuthError."""
+        entries = self._read()
+        if entries is not None:
+            return entries
         # Not deleted: a program of a later version may have written it.
         aside = self.path.with_suffix(".damaged")
         self.path.replace(aside)
@@ -159,7 +161,7 @@ def _parsed(text: bytes) -> Entries | None:
     except (ValueError, RecursionError):
         return None
     entries = document.get("entries") if isinstance(document, dict) else None
-    # Another format is another version's: to write over it would lose what that has kept.
+    # Another format belongs to another version: overwriting it would lose that version's data.
     if not isinstance(entries, dict) or document.get("format") != _FORMAT:
         return None
     is_whole = all(

@@ -1,4 +1,4 @@
-"""What is kept of a login from one program to the next, as a `TokenStore` has it."""
+"""A login in a `TokenStore`, from one run of a program to the next."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +18,7 @@ from .tokens import Key, Token, TokenStore
 
 @record
 class Login:
-    """Who issues tokens for a server, and what was agreed with them."""
+    """The issuer of the tokens for a server, and the client and keys used with it."""
 
     found: Found
     client: ClientInformation | None
@@ -28,39 +28,40 @@ class Login:
 
 @record
 class Kept:
-    """What a store has of a login."""
+    """A login and its token, as a store has them."""
 
     login: Login
     token: Token
     asked: frozenset[str]
-    """The scopes that were asked for, whatever was granted."""
+    """The requested scopes, whether or not they were granted."""
 
 
 def pointer_key(url: str) -> Key:
-    """Where it is kept who issued the tokens for the server at `url`."""
+    """Return the key of the entry that names the issuer of the tokens for the server at `url`."""
     return "", canonical(url)
 
 
 def registration_key(issuer: str) -> Key:
-    """Where it is kept as whom an issuer knows the client."""
+    """Return the key of the entry with the client's registration at an issuer."""
     return issuer, ""
 
 
 async def bound_issuer(tokens: TokenStore, url: str, binding: str) -> str | None:
-    """The one issuer that was shown what is called `binding`, for the server at `url`; None where none was."""
+    """Return the one issuer to which the credential `binding` was presented for the server at `url`; None if there is
+    none."""
     pointer = await tokens.get(pointer_key(url))
     if pointer is None or pointer.get("binding") != binding:
         return None
     issuer = pointer.get("issuer")
-    told = issuer.get("issuer") if isinstance(issuer, dict) else None
-    return told if isinstance(told, str) else None
+    name = issuer.get("issuer") if isinstance(issuer, dict) else None
+    return name if isinstance(name, str) else None
 
 
-async def keep(tokens: TokenStore, url: str, kept: Kept, grant: Grant, *, whole: bool) -> None:
-    """Keeps a login to the server at `url` by `grant`; a client that this has brought without its secrets, or else
-    `whole`. Raises `AuthError` where the store can't."""
-    login, told = kept.login, kept.login.found.resource_metadata
-    value: dict[str, Any] = {**kept.token.to_json(), "asked": sorted(kept.asked)}
+async def keep(tokens: TokenStore, url: str, stored: Kept, grant: Grant, *, whole: bool) -> None:
+    """Store a login to the server at `url` by `grant`. A client that the grant provides is stored without its
+    secrets, unless `whole`. Raises `AuthError` if the store fails."""
+    login, metadata = stored.login, stored.login.found.resource_metadata
+    value: dict[str, Any] = {**stored.token.to_json(), "asked": sorted(stored.asked)}
     if login.proofs is not None:
         value["dpop_key"] = login.proofs.to_json()
     if login.client is not None:
@@ -69,7 +70,7 @@ async def keep(tokens: TokenStore, url: str, kept: Kept, grant: Grant, *, whole:
     pointer = {
         "issuer": login.found.issuer.model_dump(exclude_none=True),
         "resource": login.found.resource,
-        "resource_metadata": told.model_dump(exclude_none=True) if told else None,
+        "resource_metadata": metadata.model_dump(exclude_none=True) if metadata else None,
         "key": list(login.key),
         "binding": binding_of(grant)[0],
     }
@@ -77,7 +78,7 @@ async def keep(tokens: TokenStore, url: str, kept: Kept, grant: Grant, *, whole:
 
 
 def _known(client: ClientInformation, *, whole: bool) -> dict[str, Any]:
-    """What is kept of a client. The others are told where something is missing of it."""
+    """Return the entry of a client. If secrets are left out, it says so."""
     if whole and client.private_key is None:
         return client.to_json()
     has_secrets = client.secret is not None or client.private_key is not None
@@ -85,25 +86,26 @@ def _known(client: ClientInformation, *, whole: bool) -> dict[str, Any]:
 
 
 async def forget(tokens: TokenStore, login: Login, token: Token) -> None:
-    """Forgets a token that is over, unless there is another one by now. Raises `AuthError` where the store can't."""
+    """Delete the entry of an expired token, unless another token has replaced it. Raises `AuthError` if the store
+    fails."""
     value = await tokens.get(login.key)
-    # Another process may have put a good one there since: it must not be lost with the one that is over.
+    # Another process may have stored a valid token since: it must not be deleted with the expired one.
     if value is not None and value.get("refresh_token") == token.refresh:
         await tokens.delete(login.key)
 
 
 async def read_kept(
-    tokens: TokenStore, url: str, given: ClientInformation | None, now: Callable[[], float]
+    tokens: TokenStore, url: str, client_information: ClientInformation | None, now: Callable[[], float]
 ) -> Kept | None:
-    """What was kept of a login to the server at `url`; None where it was not, or was that of another client than
-    the one that is `given`. Raises `AuthError` for what can't be read."""
+    """Return the stored login to the server at `url`; None without one, or if it belongs to another client than
+    `client_information`. Raises `AuthError` if it can't be read."""
     pointer = await tokens.get(pointer_key(url))
     if pointer is None:
         return None
     try:
         issuer = IssuerMetadata.model_validate(pointer.get("issuer"))
-        told = pointer.get("resource_metadata")
-        metadata = None if told is None else ResourceMetadata.model_validate(told)
+        stored_metadata = pointer.get("resource_metadata")
+        metadata = None if stored_metadata is None else ResourceMetadata.model_validate(stored_metadata)
     except ValidationError:
         raise AuthError("the stored login can't be read; log out and in again") from None
     resource = pointer.get("resource")
@@ -112,15 +114,17 @@ async def read_kept(
     if value is None:
         return None
     client_id, token = value.get("client_id"), Token.from_json(value)
-    if given is not None and (given.client_id != client_id or given.issuer not in (None, issuer.issuer)):
+    if client_information is not None and (
+        client_information.client_id != client_id or client_information.issuer not in (None, issuer.issuer)
+    ):
         return None
-    client = given
-    if given is None and isinstance(client_id, str):
+    client = client_information
+    if client_information is None and isinstance(client_id, str):
         client = ClientInformation.from_json(value, issuer.issuer)
         if value.get("is_confidential"):
-            token = replace(token, refresh=None)  # without the secret the issuer would refuse it, for good
-    found = Found(issuer, resource if isinstance(resource, str) else None, metadata)
+            token = replace(token, refresh=None)  # without the secret the issuer would refuse it for good
+    discovered = Found(issuer, resource if isinstance(resource, str) else None, metadata)
     proofs = Proofs(now, value["dpop_key"]) if value.get("dpop_key") else None
-    asked = value.get("asked")
-    scopes = frozenset(map(str, asked)) if isinstance(asked, list) else frozenset()
-    return Kept(Login(found, client, key, proofs), token, scopes)
+    requested = value.get("asked")
+    scopes = frozenset(map(str, requested)) if isinstance(requested, list) else frozenset()
+    return Kept(Login(discovered, client, key, proofs), token, scopes)

@@ -1,4 +1,4 @@
-"""Asks an authorization server for tokens (RFC 6749, section 5). The forms are Authlib's."""
+"""Token requests to an authorization server (RFC 6749, section 5). The form encodings are Authlib's."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,13 +25,13 @@ from .tokens import Token
 _KINDS: dict[str, type[ECKey | RSAKey | OKPKey]] = {"ES": ECKey, "RS": RSAKey, "PS": RSAKey}
 _ASSERTED_SECONDS = 60
 _MOST_SECONDS = 10 * 365 * 24 * 3600
-"""What is said to last longer is taken for a mistake: nobody knows when it ends."""
+"""The longest lifetime in seconds; a longer one is treated as a mistake, and the expiry as unknown."""
 _PUBLIC = {"audience", "client_id", "grant_type", "redirect_uri", "resource", "scope"}
 """Fields of a request that an error may repeat, besides those that name a type."""
 
 
 class TokenRefused(AuthError):
-    """An authorization server has issued no token; `error` is its code for that (RFC 6749, section 5.2)."""
+    """An authorization server has refused to issue a token; `error` is its error code (RFC 6749, section 5.2)."""
 
     def __init__(self, error: str, message: str) -> None:
         super().__init__(message)
@@ -49,7 +49,7 @@ class TokenEndpoint:
         now: Callable[[], float],
         proofs: Proofs | None = None,
     ) -> None:
-        """`client` is None where what is asked with says by itself who asks. Raises `AuthError`."""
+        """`client` is None if the fields of the request identify the client. Raises `AuthError`."""
         if issuer.token_endpoint is None:
             raise AuthError("the issuer has no token endpoint")
         if client is not None and client.issuer not in (None, issuer.issuer):
@@ -64,8 +64,8 @@ class TokenEndpoint:
         self._proofs = proofs
 
     async def ask(self, grant_type: str, fields: Mapping[str, str | None], scopes: frozenset[str]) -> Token:
-        """The token for a grant. `scopes` are what it is for where the answer does not say. Raises `TokenRefused`,
-        and other `AuthError`s."""
+        """Request the token for a grant. `scopes` are its scopes if the answer names none. Raises `TokenRefused`, and
+        other `AuthError`s."""
         document = await self.ask_document(grant_type, fields)
         access, kind = document.get("access_token"), document.get("token_type")
         if not is_visible(access) or " " in access or not isinstance(kind, str):
@@ -73,7 +73,7 @@ class TokenEndpoint:
         kind = kind.lower()
         if kind not in ("bearer", "dpop") or (kind == "dpop" and self._proofs is None):
             raise AuthError("the issuer has issued a token of another type than was asked for")
-        # Silently less than was asked for: whoever steals it could use it.
+        # Accepting silently less than was requested would let a thief use the token.
         if self._proofs is not None and kind != "dpop":
             raise AuthError("the issuer has issued a token that is not bound to the key of the client")
         lasts, granted, refresh = (document.get(name) for name in ("expires_in", "scope", "refresh_token"))
@@ -86,11 +86,11 @@ class TokenEndpoint:
         )
 
     async def ask_document(self, grant_type: str, fields: Mapping[str, str | None]) -> dict[str, Any]:
-        """The whole answer. Raises like `ask`."""
-        # An empty parameter counts as one that is left out (RFC 6749, section 3.2).
-        given = {name: value for name, value in fields.items() if value}
+        """Return the whole answer to a token request. Raises the errors of `ask`."""
+        # An empty parameter counts as omitted (RFC 6749, section 3.2).
+        present = {name: value for name, value in fields.items() if value}
         with _sendable():
-            headers, body = self._authenticated(prepare_token_request(grant_type, **given))
+            headers, body = self._authenticated(prepare_token_request(grant_type, **present))
         answer = await self._post(dict(parse_qsl(body)), headers)
         document = answer.document
         if not isinstance(document, dict):
@@ -100,30 +100,30 @@ class TokenEndpoint:
         return document
 
     async def revoke(self, token: Token) -> bool:
-        """Has the issuer take back `token`, and what renews it; whether it has said so (RFC 7009). Raises
-        `AuthError` where it is out of reach."""
-        place = self._issuer.revocation_endpoint
-        if place is None:
+        """Ask the issuer to revoke `token` and its refresh token. Returns True if it confirms that (RFC 7009); raises
+        `AuthError` if it is out of reach."""
+        endpoint = self._issuer.revocation_endpoint
+        if endpoint is None:
             return False
         hint, secret = ("refresh_token", token.refresh) if token.refresh else ("access_token", token.access)
         with _sendable():
             headers, body = self._authenticated(prepare_revoke_token_request(secret, hint)[0])
-        answer = await self._web.post_form(place, dict(parse_qsl(body)), near=self._issuer.issuer, headers=headers)
+        answer = await self._web.post_form(endpoint, dict(parse_qsl(body)), near=self._issuer.issuer, headers=headers)
         return answer.status == 200
 
     async def _post(self, fields: Mapping[str, str], headers: Mapping[str, str]) -> Answer:
-        near, proofs = self._issuer.issuer, self._proofs
+        issuer, proofs = self._issuer.issuer, self._proofs
         if proofs is None:
-            return await self._web.post_form(self._url, fields, near=near, headers=headers)
+            return await self._web.post_form(self._url, fields, near=issuer, headers=headers)
         proof = proofs.headers("POST", self._url)
-        answer = await self._web.post_form(self._url, fields, near=near, headers={**headers, **proof})
+        answer = await self._web.post_form(self._url, fields, near=issuer, headers={**headers, **proof})
         is_new, document = proofs.learn(self._url, answer.headers), answer.document
-        # Once more, with the nonce: an issuer that asks for another one each time would be asked for ever (RFC
+        # One retry, with the nonce: an issuer that requires another nonce each time would be asked for ever (RFC
         # 9449, section 8).
         if not is_new or not isinstance(document, dict) or document.get("error") != "use_dpop_nonce":
             return answer
         proof = proofs.headers("POST", self._url)
-        answer = await self._web.post_form(self._url, fields, near=near, headers={**headers, **proof})
+        answer = await self._web.post_form(self._url, fields, near=issuer, headers={**headers, **proof})
         proofs.learn(self._url, answer.headers)
         return answer
 
@@ -137,7 +137,7 @@ class TokenEndpoint:
             return {}, f"{body}&{urlencode({**named, 'client_assertion': self._assertion(client)})}"
         if method not in ClientAuth.DEFAULT_AUTH_METHODS:
             raise AuthError(f"the client can't prove itself by {escape(method)[:50]}")
-        # Authlib leaves out that both are coded like a form there (RFC 6749, section 2.3.1).
+        # Authlib does not form-encode both, as is required there (RFC 6749, section 2.3.1).
         code = quote_plus if method == "client_secret_basic" else str
         auth = ClientAuth(code(client.client_id), code(client.secret or ""), method)
         _, headers, body = auth.prepare("POST", self._url, {}, body)  # type: ignore[no-untyped-call]
@@ -159,23 +159,23 @@ class TokenEndpoint:
             raise AuthError("the private key of the client can't sign what the issuer wants") from None
 
     def _refusal(self, answer: Answer, body: str) -> TokenRefused:
-        told = answer.document.get("error_description")
-        given = [(name, value) for name, value in parse_qsl(body) if name not in _PUBLIC]
-        secrets = [value for name, value in given if not name.endswith("_type")]
+        description = answer.document.get("error_description")
+        private = [(name, value) for name, value in parse_qsl(body) if name not in _PUBLIC]
+        secrets = [value for name, value in private if not name.endswith("_type")]
         # An issuer may repeat in its text what it was sent, and this text is shown and logged.
         secrets += [self._client.secret or ""] if self._client else []
-        nothing = f"HTTP {answer.status}"
-        error = _without(secrets, str(answer.document.get("error", nothing)), nothing)[:100]
-        why = _without(secrets, told, "")[:300] if isinstance(told, str) else ""
-        text = f"the issuer has refused a token: {escape(error)}" + (f": {escape(why)}" if why else "")
+        unknown = f"HTTP {answer.status}"
+        error = _without(secrets, str(answer.document.get("error", unknown)), unknown)[:100]
+        reason = _without(secrets, description, "")[:300] if isinstance(description, str) else ""
+        text = f"the issuer has refused a token: {escape(error)}" + (f": {escape(reason)}" if reason else "")
         return TokenRefused(error, text)
 
 
 def _without(secrets: Iterable[str], text: str, otherwise: str) -> str:
-    """The text of an issuer, unless it repeats a secret, as it is or as a form has it."""
-    # A value of three letters is in many a word, and no secret.
-    long = [secret for secret in secrets if len(secret) > 3]
-    return otherwise if any(one in text for secret in long for one in (secret, quote_plus(secret))) else text
+    """Return the issuer's text; `otherwise` if the text repeats a secret, as it is or form-encoded."""
+    # A value of three letters occurs in many words, and is no secret.
+    significant = [secret for secret in secrets if len(secret) > 3]
+    return otherwise if any(form in text for secret in significant for form in (secret, quote_plus(secret))) else text
 
 
 def _is_duration(lasts: object) -> TypeGuard[float]:
@@ -184,7 +184,7 @@ def _is_duration(lasts: object) -> TypeGuard[float]:
 
 @contextmanager
 def _sendable() -> Iterator[None]:
-    """Raises AuthError for half a letter (a lone surrogate) in what others have made up."""
+    """Raise AuthError for a lone surrogate in text from others."""
     try:
         yield
     except UnicodeError:

@@ -1,4 +1,4 @@
-"""Tokens, and the seam to where they are kept."""
+"""Tokens, and the interface of a store for them."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -10,81 +10,81 @@ import anyio
 from ...errors import AuthError
 
 MAX_TIME = 1e11
-"""Seconds since 1970 after which no token ends: in the year 5138."""
+"""The latest expiry of a token, in seconds since 1970: in the year 5138."""
 
 Key = tuple[str, str]
-"""An issuer and a resource, as they name themselves. What an issuer knows the client by stands at an empty resource,
-and at an empty issuer who was asked last for tokens of a URL."""
+"""An issuer and a resource, by the names that they give themselves. An empty resource is for the client's
+registration at the issuer, and an empty issuer for the last issuer of tokens for a URL."""
 
 
 class TokenStore(Protocol):
-    """Keeps tokens and what belongs to them as JSON. Each method may raise `AuthError` where it can't."""
+    """A store of tokens and related data as JSON. Each method may raise `AuthError`."""
 
     async def get(self, key: Key) -> Mapping[str, Any] | None:
-        """What was put there last."""
+        """Return the stored value."""
 
     async def put(self, key: Key, value: Mapping[str, Any]) -> None:
-        """Keeps `value`, all of it or, where that fails, what was there."""
+        """Store `value`; if that fails, the previous value is unchanged."""
 
     async def delete(self, key: Key) -> None:
-        """Forgets it, also where there is none."""
+        """Delete the value, if there is one."""
 
     def lock(self, key: Key) -> AbstractAsyncContextManager[None]:
-        """Held by one at a time, whatever process it is in."""
+        """Return a lock that one holder at a time has, in any process."""
 
 
 class MemoryTokens:
-    """A `TokenStore` that ends with the program."""
+    """A `TokenStore` in memory, which lasts until the program ends."""
 
     def __init__(self) -> None:
         self._values: dict[Key, Mapping[str, Any]] = {}
         self._locks: dict[Key, anyio.Lock] = {}
 
     async def get(self, key: Key) -> Mapping[str, Any] | None:
-        """What was put there last."""
+        """Return the stored value."""
         return self._values.get(key)
 
     async def put(self, key: Key, value: Mapping[str, Any]) -> None:
-        """Keeps `value`."""
+        """Store `value`."""
         self._values[key] = dict(value)
 
     async def delete(self, key: Key) -> None:
-        """Forgets it."""
+        """Delete the value, if there is one."""
         self._values.pop(key, None)
 
     @asynccontextmanager
     async def lock(self, key: Key) -> AsyncIterator[None]:
-        """Held by one at a time."""
+        """Hold the lock of `key`, one holder at a time."""
         async with self._locks.setdefault(key, anyio.Lock()):
             yield
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What a token endpoint has issued. It is shown without its secrets."""
+    """A token from a token endpoint. Its representation contains no secrets."""
 
     access: str = field(repr=False)
     kind: str = "bearer"
-    """In small letters: `bearer` or `dpop`."""
+    """The type of the token in lower case: `bearer` or `dpop`."""
     scopes: frozenset[str] = frozenset()
-    """What was asked for, or what was granted where the server says so."""
+    """The requested scopes, or the granted ones if the server names them."""
     expires: float | None = None
-    """In seconds since 1970; None where nobody said."""
+    """The expiry in seconds since 1970; None if it is unknown."""
     refresh: str | None = field(default=None, repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        """As a store keeps it."""
-        told = {"expires": self.expires, "refresh_token": self.refresh}
+        """Return the token as a store has it."""
+        optional = {"expires": self.expires, "refresh_token": self.refresh}
         return {
             "access_token": self.access,
             "token_type": self.kind,
             "scope": " ".join(sorted(self.scopes)),
-            **{name: value for name, value in told.items() if value is not None},
+            **{name: value for name, value in optional.items() if value is not None},
         }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Token":
-        """The token that a store kept. Raises `AuthError` for what is none."""
+        """Return the token from its stored form. Raises `AuthError` if that is invalid."""
         access, kind, scope = value.get("access_token"), value.get("token_type"), value.get("scope", "")
         expires, refresh = value.get("expires"), value.get("refresh_token")
         is_whole = isinstance(access, str) and isinstance(kind, str) and isinstance(scope, str)

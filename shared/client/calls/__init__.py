@@ -1,1 +1,1 @@
-"""The calls of a client: what each sends, what it answers meanwhile, and what becomes of the result."""
+"""The calls of a client: requests, answers to questions in the meantime, and results."""

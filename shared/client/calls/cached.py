@@ -1,4 +1,4 @@
-"""Requests whose results may be used again: asked of the server once, by however many callers.
+"""Requests with cached results: one request to the server for any number of simultaneous callers.
 
 typed calls ──▶ CachedRequests ──▶ Client's own requests ──▶ server
                      │  ▲
@@ -27,8 +27,8 @@ _ASKED_BY = {
     "resources/templates/list": "cursor",
     "resources/read": "uri",
 }
-"""The methods whose results say how long they hold, and the only param that a result may be kept for. Skills are
-asked for each time: their entries are to be no older than the files that they vouch for."""
+"""The methods with cacheable results, and the one param that a cached result may depend on. Skills are requested each
+time: their entries must not be older than the files that they vouch for."""
 _CHANGED: dict[Kind, tuple[str, ...]] = {
     "tools": ("tools/list",),
     "prompts": ("prompts/list",),
@@ -37,10 +37,10 @@ _CHANGED: dict[Kind, tuple[str, ...]] = {
 
 
 class _Flight:
-    """One request under way, and all who wait for its result.
+    """One pending request, and all callers that wait for its result.
 
-    The first caller makes the request in its own task, and leads; the others follow. Where the leader gives up, by
-    being cancelled or for want of time, one of them leads the next.
+    The first caller makes the request in its own task, and leads; the others follow. If the leader gives up, because
+    it is cancelled or its time is up, one of the others leads the next request.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class _Flight:
         self._error: McpError | OSError | None = None
 
     async def lead(self, request: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-        """Makes the request for everybody. Raises what it raises."""
+        """Make the request on behalf of all callers. Raises the errors of the request."""
         try:
             self._result = await request()
         except TimeoutError:  # others may have more time
@@ -62,8 +62,8 @@ class _Flight:
         return self._result
 
     async def follow(self) -> dict[str, Any] | None:
-        """Waits for the leader, and gives a result of its own; None where the leader gave up. Raises what the request
-        raised."""
+        """Wait for the leader. Returns a separate copy of the result; None if the leader gave up. Raises the errors
+        of the request."""
         await self._ended.wait()
         if self._error is not None:
             raise self._error
@@ -74,11 +74,11 @@ _NOBODY: tuple[Pending | None, _Flight | None] = (None, None)
 
 
 class CachedRequests:
-    """A `Requester` for one client: what `request` gives, or what `cache` has. Callers that want the same at once
-    wait for one request, unless they want to hear of its progress."""
+    """A `Requester` for one client that uses the results in `cache`. Simultaneous callers with the same question
+    share one request, unless they follow its progress."""
 
     def __init__(self, request: Requester, cache: ResponseCache, *, server: Hashable | None = None) -> None:
-        """`server` tells the server from others where the cache is shared; None shares nothing."""
+        """`server` identifies the server in a shared cache; None shares nothing."""
         self._request = request
         self._cache = cache
         self._owner = object()
@@ -93,75 +93,75 @@ class CachedRequests:
         timeout: float | None = 60,  # noqa: ASYNC109 - every request has a limit, asked for or not
         on_progress: Progress | None = None,
     ) -> dict[str, Any]:
-        """The result, which is the caller's own. Raises what `request` raises, and TimeoutError when nothing came in
-        `timeout` seconds."""
+        """Return the result, as an object of the caller's own. Raises the errors of `request`, and TimeoutError if no
+        answer arrives in `timeout` seconds."""
         question = self._question(method, params or {})
         if question is None:
             return await self._request(method, params, timeout=timeout, on_progress=on_progress)
-        kept = self._cache.find(question)
-        if kept is not None and self._cache.is_fresh(kept):
-            return kept.result()
+        entry = self._cache.find(question)
+        if entry is not None and self._cache.is_fresh(entry):
+            return entry.result()
         if on_progress is not None:
             with self._cache.asking(question) as pending:
                 return await self._ask(pending, partial(self._request, timeout=timeout, on_progress=on_progress))
         return await self._share(question, timeout)
 
-    # What the client hears
+    # Notifications from the client
 
     def heard(self, change: Change) -> None:
-        """Hears that something has changed at the server."""
+        """Handle a change at the server."""
         uri = change.uri
         if change.kind == "missed":
-            self._changed(lambda one: one.owner in (None, self._owner))
+            self._changed(lambda question: question.owner in (None, self._owner))
         elif uri is not None:
-            self._changed(lambda one: one.method == "resources/read" and _overlap(one.of or "", uri))
+            self._changed(lambda question: question.method == "resources/read" and _overlap(question.of or "", uri))
         else:
-            self._changed(lambda one: one.method in _CHANGED.get(change.kind, ()))
+            self._changed(lambda question: question.method in _CHANGED.get(change.kind, ()))
 
     def asked_back(self, method: str, params: Mapping[str, Any]) -> None:
-        """Hears that the server has answered a request with questions: what it says next is about our answers, and
-        holds for them alone."""
+        """Handle an answer to a request that consists of questions: the next result depends on our answers, and is
+        valid for them alone."""
         question = self._question(method, params)
         if question is not None:
-            self._changed(lambda one: one == question)
+            self._changed(lambda candidate: candidate == question)
 
     def distrust(self, method: str) -> None:
-        """Hears that results of a method were no use: what was kept is neither used nor read by its etag again."""
-        self._cache.forget(lambda one: one.server == self._server and one.method == method)
+        """Handle an unusable result of a method: cached results are neither used nor revalidated by their etags."""
+        self._cache.forget(lambda question: question.server == self._server and question.method == method)
 
     def questioned(self) -> None:
-        """Hears that the server asks something before it answers. Who answers that may make any request, and is not
-        to wait for one that may be waiting for the answer."""
+        """Handle a question that the server asks before it answers. The handler may make any request, and must not
+        wait for a pending one that may itself wait for the handler's answer."""
         self._flights.clear()
 
     def closed(self) -> None:
-        """Hears that the client is closed: what it alone was told is not kept."""
-        self._cache.forget(lambda one: one.owner is self._owner)
+        """Handle the closing of the client: results that are private to it are evicted."""
+        self._cache.forget(lambda question: question.owner is self._owner)
 
     def _changed(self, concerns: Callable[[Question], bool]) -> None:
-        self._cache.changed(lambda one: one.server == self._server and concerns(one))
+        self._cache.changed(lambda question: question.server == self._server and concerns(question))
 
     # Requests
 
     def _question(self, method: str, params: Mapping[str, Any]) -> Question | None:
-        """What may be kept; None for what may not, as it depends on more."""
-        by = _ASKED_BY.get(method)
-        if by is None or not self._cache.max_bytes:
+        """Return the question of a request; None if its result depends on more, and can't be cached."""
+        param = _ASKED_BY.get(method)
+        if param is None or not self._cache.max_bytes:
             return None
-        of = params.get(by)
-        if len(params) > (by in params) or not isinstance(of, str | None):
+        of = params.get(param)
+        if len(params) > (param in params) or not isinstance(of, str | None):
             return None
         return Question(self._server, self._owner, method, of)
 
     async def _share(self, question: Question, seconds: float | None) -> dict[str, Any]:
-        until = math.inf if seconds is None else anyio.current_time() + seconds
+        deadline = math.inf if seconds is None else anyio.current_time() + seconds
         while True:
             pending, flight = self._flights.get(question, _NOBODY)
-            left = None if seconds is None else until - anyio.current_time()
-            # What was asked before something changed is not for those who ask after it.
+            remaining = None if seconds is None else deadline - anyio.current_time()
+            # A result that was requested before a change is not for callers that ask after it.
             if pending is None or flight is None or pending.is_stale:
-                return await self._lead(question, left)
-            with anyio.move_on_after(left) as patience:
+                return await self._lead(question, remaining)
+            with anyio.move_on_after(remaining) as patience:
                 result = await flight.follow()
             if patience.cancelled_caught:
                 raise TimeoutError(f"the server gave no answer in {seconds:g} s")
@@ -171,36 +171,36 @@ class CachedRequests:
     async def _lead(self, question: Question, seconds: float | None) -> dict[str, Any]:
         flight = _Flight()
         with self._cache.asking(question) as pending:
-            self._flights[question] = ours = (pending, flight)
+            self._flights[question] = registered = (pending, flight)
             try:
                 return await flight.lead(lambda: self._ask(pending, partial(self._request, timeout=seconds)))
             finally:
-                if self._flights.get(question) is ours:
+                if self._flights.get(question) is registered:
                     del self._flights[question]
 
     async def _ask(self, pending: Pending, request: Callable[..., Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-        question, kept = pending.question, self._cache.find(pending.question)
-        by = _ASKED_BY[question.method]
-        params: dict[str, Any] = {} if question.of is None else {by: question.of}
-        if kept is not None and kept.etag is not None and question.method == "resources/read":
-            params["_meta"] = {ETAG: kept.etag}
+        question, entry = pending.question, self._cache.find(pending.question)
+        param = _ASKED_BY[question.method]
+        params: dict[str, Any] = {} if question.of is None else {param: question.of}
+        if entry is not None and entry.etag is not None and question.method == "resources/read":
+            params["_meta"] = {ETAG: entry.etag}
         try:
             result = await request(question.method, params)
         except PeerError:
-            if by == "cursor" and question.of is not None:  # the pages before it belong to another list by now
-                self._changed(lambda one: one.method == question.method)
+            if param == "cursor" and question.of is not None:  # the earlier pages belong to an outdated list
+                self._changed(lambda candidate: candidate.method == question.method)
             raise
         meta = result.get("_meta")
-        if kept is not None and isinstance(meta, dict) and meta.get(NOT_MODIFIED) is True:
+        if entry is not None and isinstance(meta, dict) and meta.get(NOT_MODIFIED) is True:
             hints = {"ttlMs": result.get("ttlMs", 0), "cacheScope": result.get("cacheScope", "private")}
-            result = {**kept.result(), **hints}
-            if not hints["ttlMs"]:  # it is kept as it is; big contents need not be written again
+            result = {**entry.result(), **hints}
+            if not hints["ttlMs"]:  # the entry stays as it is; large contents need not be serialized again
                 return result
         pending.keep(result)
         return result
 
 
-def _overlap(one: str, other: str) -> bool:
-    """Whether two URIs are the same, or one lies below the other: what is told of may be a part of what was read, and
-    the other way round (2025-11-25, Resources)."""
-    return one == other or one.startswith(other.rstrip("/") + "/") or other.startswith(one.rstrip("/") + "/")
+def _overlap(uri: str, other: str) -> bool:
+    """Return True if two URIs are equal, or one lies below the other: a reported resource may be a part of one that
+    was read, or contain it (2025-11-25, Resources)."""
+    return uri == other or uri.startswith(other.rstrip("/") + "/") or other.startswith(uri.rstrip("/") + "/")

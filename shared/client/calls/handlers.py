@@ -1,5 +1,5 @@
-"""What a client answers when its server asks, and what it does when it is told: the functions of `ClientOptions`,
-with models on their side and dictionaries on that of the wire."""
+"""The answers of a client to requests and notifications of its server: the functions of `ClientOptions`, which take
+and return models, called with the dictionaries of the wire."""
 
 import logging
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class Handlers:
         self._options = options
         self.visits = Visits()
         self.answers: dict[str, Handler] = {}
-        """By method, what answers a question."""
+        """The handlers of questions, by method."""
         self._takers: dict[str, Callable[[dict[str, Any]], None]] = {}
         if options.elicit is not None or options.elicit_url is not None:
             self.answers["elicitation/create"] = self._elicit
@@ -45,7 +45,7 @@ class Handlers:
             self._takers["notifications/elicitation/complete"] = self._visited
 
     def take(self, notice: Notified) -> None:
-        """Takes a notification that belongs to no call and no subscription."""
+        """Handle a notification that belongs to no call and no subscription."""
         taker = self._takers.get(notice.method)
         if taker is not None:
             taker(notice.params)
@@ -62,7 +62,7 @@ class Handlers:
             try:
                 return completed(form, answer).to_wire()
             except InvalidAnswer as error:
-                # In the handshake era nobody waits for it: the server is told that we could not answer.
+                # In the handshake era nobody waits for the answer: the server is told that we could not answer.
                 _log.error("%s", error)
                 raise
         if mode == "url" and self._options.elicit_url is not None:
@@ -76,7 +76,7 @@ class Handlers:
         raise InvalidParams("this mode of elicitation was not declared")
 
     def _visited(self, params: dict[str, Any]) -> None:
-        # Ids that are unknown or were told already are to be ignored (2025-11-25, Elicitation, URL Mode).
+        # Ids that are unknown or already reported are to be ignored (2025-11-25, Elicitation, URL Mode).
         id_ = params.get("elicitationId")
         if isinstance(id_, str) and self.visits.end(id_) and self._options.on_visited is not None:
             self._options.on_visited(id_)
@@ -112,18 +112,19 @@ def _logged(log: Log, params: dict[str, Any]) -> None:
 
 
 def completed(form: ElicitForm, answer: ElicitResult) -> ElicitResult:
-    """`answer` as the server gets it: what an accepted form leaves out has its default (SEP-1034).
+    """Return `answer` in the form that the server receives: fields that an accepted form omits have their defaults
+    (SEP-1034).
 
-    Raises InvalidAnswer where it breaks the schema of the form.
+    Raises InvalidAnswer if it violates the schema of the form.
     """
     if answer.action != "accept":
         return ElicitResult(action=answer.action)
-    given = {name: value for name, value in (answer.content or {}).items() if value is not None}
-    content: dict[str, Any] = {**form.defaults(), **given}
+    filled = {name: value for name, value in (answer.content or {}).items() if value is not None}
+    content: dict[str, Any] = {**form.defaults(), **filled}
     try:
         fault = CheckedSchema(form.requested_schema, form=True).fault(content)
     except UnusableSchema:
-        fault = None  # the server, which made the form, has to look for itself
+        fault = None  # the server, which made the form, has to check the answer
     if fault is not None:
         path, text = fault
         raise InvalidAnswer(f"the answer to a form is wrong at {'.'.join(path) or 'its top'}: {text}")

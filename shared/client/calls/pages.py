@@ -15,7 +15,7 @@ Page = TypeVar("Page", bound=ResultPage)
 
 
 def read_result(method: str, model: type[Result], result: dict[str, Any]) -> Result:
-    """The result of `method` as a model. Raises InvalidResult."""
+    """Return the result of `method` as a model. Raises InvalidResult."""
     try:
         return model.model_validate(result)
     except ValidationError as error:
@@ -26,20 +26,20 @@ def read_result(method: str, model: type[Result], result: dict[str, Any]) -> Res
 async def iter_pages(
     request: Requester, method: str, model: type[Page], params: Mapping[str, Any] | None = None
 ) -> AsyncIterator[Page]:
-    """Every page of a list; one is asked for when the one before it has been taken.
+    """Iterate over the pages of a list; each is requested when the previous one has been consumed.
 
-    Raises what `request` does, InvalidResult, and McpError for a list without end.
+    Raises the errors of `request`, InvalidResult, and McpError for an endless list.
     """
-    asked: set[str] = set()
-    wanted: dict[str, Any] = {**(params or {})}
+    cursors: set[str] = set()
+    page_params: dict[str, Any] = {**(params or {})}
     for _ in range(MAX_PAGES):
-        page = read_result(method, model, await request(method, wanted))
+        page = read_result(method, model, await request(method, page_params))
         yield page
         cursor = page.next_cursor
         if cursor is None:
             return
-        if cursor in asked:
+        if cursor in cursors:
             raise McpError(f"the pages of {method} have no end: a cursor came twice")
-        asked.add(cursor)
-        wanted = {**wanted, "cursor": cursor}
+        cursors.add(cursor)
+        page_params = {**page_params, "cursor": cursor}
     raise McpError(f"{method} has more than {MAX_PAGES} pages")

@@ -1,5 +1,4 @@
-"""The calls of a server as an application makes them: models go in and come out, and lists are followed to their
-last page."""
+"""The calls of a server for applications: arguments and results are models, and lists are read to their last page."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
@@ -28,7 +27,7 @@ from .pages import iter_pages, read_result
 from .raw_calls import Requester
 
 SECONDS = 60.0
-"""How long an answer may take where the caller does not say."""
+"""The default time limit of an answer."""
 
 Item = TypeVar("Item", bound=Wire)
 Result = TypeVar("Result", bound=Wire)
@@ -36,9 +35,10 @@ Page = TypeVar("Page", bound=ResultPage)
 
 
 class TypedCalls:
-    """What is asked of one server. Each call raises what `Client.request` does, and InvalidResult for a result that
-    is not shaped as the protocol says; a list without end raises McpError. Where a list changes while it is read, its
-    server may refuse to give the next page: a list is then read anew, once, and an iterator raises PeerError."""
+    """The calls to one server. Each raises the errors of `Client.request`, and InvalidResult for a result that does
+    not have the shape of the protocol; an endless list raises McpError. If a list changes while it is read, its
+    server may refuse the next page: a method that returns a list then reads it once more, and an iterator raises
+    PeerError."""
 
     def __init__(
         self,
@@ -48,50 +48,50 @@ class TypedCalls:
         has_output_schemas: Callable[[], bool] = lambda: True,
         distrust: Callable[[str], None] = lambda method: None,
     ) -> None:
-        """`has_output_schemas` says whether the protocol that is spoken has them. `distrust` hears of a method whose
-        result was no use, before it is asked for again: what is given then is not to be what was kept."""
+        """`has_output_schemas` returns True if the protocol version in use has them. `distrust` is called with a
+        method whose result was unusable, before the next request, which must not be answered from a cache."""
         self._requested = request
         self._has_output_schemas = has_output_schemas
         self._distrust = distrust
         self._checks = ToolChecks(arguments=check_arguments)
 
     async def list_tools(self) -> list[Tool]:
-        """Every tool."""
+        """Return all tools."""
         return await _whole(self.iter_tools)
 
     async def iter_tools(self) -> AsyncIterator[Tool]:
-        """Every tool; a page is asked for when the one before it has been taken."""
+        """Iterate over all tools; each page is requested when the previous one has been consumed."""
         async for page in self._pages("tools/list", ListToolsResult):
             self._checks.learn(page.tools)
             for tool in page.tools:
                 yield tool
 
     async def list_resources(self) -> list[Resource]:
-        """Every resource."""
+        """Return all resources."""
         return await _whole(self.iter_resources)
 
     async def iter_resources(self) -> AsyncIterator[Resource]:
-        """Every resource; a page is asked for when the one before it has been taken."""
+        """Iterate over all resources; each page is requested when the previous one has been consumed."""
         async for page in self._pages("resources/list", ListResourcesResult):
             for resource in page.resources:
                 yield resource
 
     async def list_resource_templates(self) -> list[ResourceTemplate]:
-        """Every resource template."""
+        """Return all resource templates."""
         return await _whole(self.iter_resource_templates)
 
     async def iter_resource_templates(self) -> AsyncIterator[ResourceTemplate]:
-        """Every resource template; a page is asked for when the one before it has been taken."""
+        """Iterate over all resource templates; each page is requested when the previous one has been consumed."""
         async for page in self._pages("resources/templates/list", ListResourceTemplatesResult):
             for template in page.resource_templates:
                 yield template
 
     async def list_prompts(self) -> list[Prompt]:
-        """Every prompt."""
+        """Return all prompts."""
         return await _whole(self.iter_prompts)
 
     async def iter_prompts(self) -> AsyncIterator[Prompt]:
-        """Every prompt; a page is asked for when the one before it has been taken."""
+        """Iterate over all prompts; each page is requested when the previous one has been consumed."""
         async for page in self._pages("prompts/list", ListPromptsResult):
             for prompt in page.prompts:
                 yield prompt
@@ -104,23 +104,23 @@ class TypedCalls:
         timeout: float | None = SECONDS,  # noqa: ASYNC109 - every request has a limit, asked for or not
         on_progress: Progress | None = None,
     ) -> CallToolResult:
-        """The result of a tool; look for `is_error`, a tool's failure is a result.
+        """Return the result of a tool. Check `is_error`: a failure of the tool is a result.
 
-        Structured content that breaks the schema of a tool that was listed is an InvalidResult, and InvalidArguments
-        are raised where the options say that they are checked. Before that the list is read again, as it may be old;
-        a list, too, takes `timeout` seconds at most.
+        Structured content that violates the schema of a listed tool raises InvalidResult; invalid arguments raise
+        InvalidArguments if the options have them checked. Before that the list is read again, as it may be outdated;
+        this, too, takes `timeout` seconds at most.
         """
         params = await self._call_of(name, arguments, timeout)
         result = await self._requested("tools/call", params, timeout=timeout, on_progress=on_progress)
         return await self._result_of(name, result, timeout)
 
     async def _call_of(self, name: str, arguments: Mapping[str, Any] | None, seconds: float | None) -> dict[str, Any]:
-        given = dict(arguments or {})
+        call_arguments = dict(arguments or {})
         if self._checks.lacks(name):
             await self._list_tools_in(seconds)
         if self._checks.arguments:
-            await self._checked(self._checks.check_arguments, name, given, seconds)
-        return {"name": name, "arguments": given}
+            await self._checked(self._checks.check_arguments, name, call_arguments, seconds)
+        return {"name": name, "arguments": call_arguments}
 
     async def _result_of(self, name: str, result: dict[str, Any], seconds: float | None) -> CallToolResult:
         called = self._read("tools/call", CallToolResult, result)
@@ -134,7 +134,7 @@ class TypedCalls:
         *,
         timeout: float | None = SECONDS,  # noqa: ASYNC109 - as above
     ) -> ReadResourceResult:
-        """The contents of a resource."""
+        """Return the contents of a resource."""
         result = await self._requested("resources/read", {"uri": uri}, timeout=timeout)
         return self._read("resources/read", ReadResourceResult, result)
 
@@ -145,7 +145,7 @@ class TypedCalls:
         *,
         timeout: float | None = SECONDS,  # noqa: ASYNC109 - as above
     ) -> GetPromptResult:
-        """A prompt, rendered."""
+        """Return a rendered prompt."""
         params = {"name": name, "arguments": dict(arguments or {})}
         result = await self._requested("prompts/get", params, timeout=timeout)
         return self._read("prompts/get", GetPromptResult, result)
@@ -157,8 +157,8 @@ class TypedCalls:
         value: str,
         context: Mapping[str, str] | None = None,
     ) -> Completion:
-        """Values for the argument `name` of a prompt or a resource template, of which `value` was typed; `context`
-        has the arguments that are settled already."""
+        """Return completions of the argument `name` of a prompt or a resource template, from its typed `value`;
+        `context` has the arguments that are already set."""
         params: dict[str, Any] = {"ref": ref.to_wire(), "argument": {"name": name, "value": value}}
         if context:
             params["context"] = {"arguments": dict(context)}

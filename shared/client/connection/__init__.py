@@ -1,1 +1,1 @@
-"""A session on a transport: opened, kept alive, made anew where it was lost; and what it tells of changes."""
+"""A session on a transport: its opening, heartbeat and reconnection, and the changes that the server reports."""

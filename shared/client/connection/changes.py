@@ -1,10 +1,10 @@
-"""`Changes`: what changes at a server, as an iterator that lives through lost connections.
+"""The changes at a server, as an iterator that survives lost connections.
 
     async for change in client.changes(["file:///notes.txt"]):
         ...
 
-One task keeps the subscription, and puts what it hears where the reader takes it. Who reads slowly finds each change
-once, however often it came; who falls too far behind is told that changes were missed, which stands for all of them.
+One task maintains the subscription, and queues the changes for the reader. A slow reader receives each change once,
+however often it was reported; one that is too far behind receives a single change `missed` in place of all.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -26,14 +26,14 @@ from .subscription import Change, Kind, Subscription, subscribed
 __all__ = ["Change", "Changes", "Kind", "Pending"]
 
 PENDING = 1_000
-"""Changes that wait for a reader; more of them become one that says so."""
+"""The maximum number of queued changes; more are replaced by one that says so."""
 STEADY_SECONDS = 60.0
-"""A subscription that stood so long is made again at once where it ends."""
+"""Seconds after which a subscription counts as steady, and is renewed at once when it ends."""
 _MISSED = Change("missed")
 
 
 class Pending:
-    """The changes that nobody has taken yet, each of them once."""
+    """The changes that the reader has not consumed, each of them once."""
 
     def __init__(self, limit: int = PENDING) -> None:
         self._limit = limit
@@ -43,23 +43,23 @@ class Pending:
         self._is_over = False
 
     def put(self, change: Change) -> None:
-        """Adds a change, which wakes the reader."""
+        """Add a change, and wake the reader."""
         if _MISSED not in self._changes:
             if change == _MISSED or (len(self._changes) >= self._limit and change not in self._changes):
-                # It says of everything what each of the others says of one thing.
+                # One gap covers all the other changes.
                 self._changes.clear()
                 change = _MISSED
             self._changes[change] = None
         self._woken.wake()
 
     def end(self, error: Exception | None = None) -> None:
-        """Nothing more will come; `error` is raised once all was taken."""
+        """End the queue; `error` is raised once all changes are consumed."""
         if not self._is_over:
             self._is_over, self._error = True, error
             self._woken.wake()
 
     async def take(self) -> Change | None:
-        """The oldest change; None at the end. Raises the error that it ended with."""
+        """Return the oldest change; None at the end. Raises the error of `end`."""
         while not self._changes:
             if self._error is not None:
                 raise self._error
@@ -72,11 +72,11 @@ class Pending:
 
 
 class Changes(AsyncIterator[Change]):
-    """Changes of some resources, and of the lists. The server has been asked when the first one is awaited, or when
-    `async with` begins its block; the end of the block, `aclose`, or dropping the iterator takes that back.
+    """Changes of some resources, and of the lists. The server is asked when the first change is awaited, or when the
+    block of `async with` begins; the end of the block, `aclose`, or dropping the iterator cancels the subscription.
 
-    Iterating raises PeerError where the server refuses, TimeoutError where it gives no answer, and ConnectionError
-    where the connection is lost and not to be opened again. It ends with the client.
+    Iterating raises PeerError if the server refuses, TimeoutError if it gives no answer, and ConnectionError if the
+    connection is lost and not to be reopened. It ends with the client.
     """
 
     def __init__(self, link: Link, tasks: TaskGroup, uris: Sequence[str], *, lists: bool) -> None:
@@ -87,8 +87,8 @@ class Changes(AsyncIterator[Change]):
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """The URIs whose changes the server does not tell, as it said in the stateless era; in the handshake era it
-        refuses all of them with an error."""
+        """The URIs whose changes the server does not report, as acknowledged in the stateless era; in the handshake
+        era it refuses all of them with an error."""
         return self._keeper.refused
 
     def __aiter__(self) -> Self:
@@ -102,7 +102,7 @@ class Changes(AsyncIterator[Change]):
         return change
 
     async def __aenter__(self) -> Self:
-        """Raises what iterating does."""
+        """Subscribe. Raises the errors of iterating."""
         self._start()
         try:
             await self._keeper.stands.wait()
@@ -119,7 +119,7 @@ class Changes(AsyncIterator[Change]):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Takes the subscription back, and waits until that is done."""
+        """Cancel the subscription, and wait until that is done."""
         self._keeper.scope.cancel()
         if self._is_started:
             with anyio.CancelScope(shield=True):
@@ -134,30 +134,30 @@ class Changes(AsyncIterator[Change]):
                 self._keeper.end(ConnectionError("the connection is lost, or the client is closed"))
 
     def __del__(self) -> None:
-        # A loop that was left by `break` has no other way to say so. The keeper does not know its iterator.
+        # A loop that was left by `break` has no other way to end this. The keeper has no reference to its iterator.
         if self._is_started:
             with suppress(RuntimeError):  # the event loop is gone
                 self._keeper.scope.cancel()
 
 
 class _Keeper:
-    """Keeps one subscription, on one connection after another."""
+    """Maintains one subscription, on one connection after another."""
 
     def __init__(self, link: Link, uris: tuple[str, ...], lists: bool) -> None:
         self.pending = Pending()
         self.scope = anyio.CancelScope()
         self.stands = anyio.Event()
-        """Set when the server has been asked for the first time, and when it never will be."""
+        """Set when the server has been asked for the first time, or never will be."""
         self.ended = anyio.Event()
         self.refused: tuple[str, ...] = ()
         self.refusal: McpError | OSError | None = None
-        """Why it has never stood."""
+        """The error that prevented the first subscription."""
         self._link = link
         self._uris = uris
         self._lists = lists
 
     async def run(self) -> None:
-        """Subscribes, and again whenever that ends."""
+        """Subscribe, and again whenever the subscription ends."""
         try:
             with self.scope:
                 await self._keep()
@@ -167,7 +167,7 @@ class _Keeper:
             self.end()
 
     def end(self, error: McpError | OSError | None = None) -> None:
-        """Nothing more will be heard, because of `error` where there is one."""
+        """End the changes, with `error` if there is one."""
         if not self.stands.is_set():
             self.refusal = error
         self.pending.end(error)
@@ -184,8 +184,8 @@ class _Keeper:
                     raise ConnectionError("the server ended the connection")
                 await self._once(connection)
             except (ConnectionError, TimeoutError, PeerError) as error:
-                # What was refused before is refused for good; what stood once is waited for, where the server is away
-                # or says of itself that it is busy.
+                # A first subscription that fails is not repeated. A later one is, if the server is gone or says that
+                # it is busy.
                 may_pass = not isinstance(error, PeerError) or error.code in BUSY
                 if not self.stands.is_set() or not self._link.lasts or not may_pass:
                     raise

@@ -1,10 +1,11 @@
-"""Runs a `ClientSession` over a transport: one reader, one writer, and a task for each question of the server's.
+"""The connection that runs a `ClientSession` over a transport: a reader, a writer, and a task for each question of
+the server.
 
     call ──▶ session.request ──▶ outgoing ──▶ writer ──▶ transport
     transport ──▶ session.receive ──▶ a waiter is woken, a callback is called, or a question is answered
 
-Callers never wait to write, so a call that is cancelled can't tear a message apart: what the transport can't take at
-once is left to the writer.
+Callers never wait to write, so a cancelled call can't truncate a message: what the transport can't accept at once is
+sent by the writer.
 """
 
 import asyncio
@@ -36,14 +37,15 @@ ENOUGH = 8
 """Messages that are worth a write of their own."""
 _ENDED = "the server ended the connection"
 _REJECTED = -1
-"""The code for what the user does not want (2025-11-25, Sampling, Error Handling)."""
+"""The error code for a rejection by the user (2025-11-25, Sampling, Error Handling)."""
 LAST_WORDS_SECONDS = 1.0
-"""Time for the messages still due when the client closes, and for the answers still due in a session that is over."""
+"""Seconds for the remaining messages when the client closes, and for the remaining answers in a session that is
+over."""
 
 
 class Waiter:
-    """Waits for the end of one request of ours. `on_notice` takes the notifications that belong to it; `relay` all
-    that does, of a request that is made for somebody else."""
+    """Waits for the end of one of our requests. `on_notice` receives the notifications that belong to it; `relay`
+    receives all its messages if it is made on behalf of somebody else."""
 
     __slots__ = ("_outcome", "_settled", "id", "is_stream", "on_notice", "relay", "timer")
 
@@ -52,27 +54,27 @@ class Waiter:
         self.on_notice = on_notice
         self.relay: Relay | None = None
         self.is_stream = False
-        """Whether no answer is expected soon."""
+        """True if no answer is expected soon."""
         self.timer: asyncio.TimerHandle | None = None
         self._outcome: Outcome | TimeoutError | None = None
         self._settled = Signal()
 
     def settle(self, outcome: Outcome | TimeoutError) -> None:
-        """Says how the request ended, where that is not known yet."""
+        """Set the outcome of the request, unless it already has one."""
         if self._outcome is None:
             self._outcome = outcome
             self._settled.wake()
 
     async def wait(self) -> Response | Failure | InputWanted:
-        """How it ended. Raises ConnectionError where no answer came that can be used, and TimeoutError where it came
-        too late."""
+        """Wait for the outcome and return it. Raises ConnectionError without a usable answer, and TimeoutError if it
+        is too late."""
         while self._outcome is None:
             await self._settled.wait()
         match self._outcome:
             case Answered(_, answer):
                 return answer
-            case InputWanted() as wanted:
-                return wanted
+            case InputWanted() as questions:
+                return questions
             case Unusable(_, reason, fate):
                 raise lost(reason, fate)
             case TimeoutError() as error:
@@ -80,27 +82,27 @@ class Waiter:
 
 
 def result_of(answer: Response | Failure) -> dict[str, Any]:
-    """The result in `answer`. Raises PeerError for an error."""
+    """Return the result in `answer`. Raises PeerError for an error."""
     if isinstance(answer, Failure):
         raise PeerError(answer.message, code=answer.code, data=answer.data)
     return answer.result
 
 
 class Offered(Protocol):
-    """Whoever wants to hear of changes."""
+    """A receiver of changes."""
 
     uris: Sequence[str]
 
     def offer(self, notice: Notified) -> bool:
-        """Takes a notification; False where it is none of theirs."""
+        """Handle a notification. Returns False if it concerns another receiver."""
 
     def missed(self) -> None:
-        """Some may have been lost."""
+        """Handle a gap in which notifications may have been lost."""
 
 
 class Connection:
-    """A session with one server while it lasts. `hear` is told of what belongs to no request, and whether a
-    subscription has taken it."""
+    """A session with one server while it lasts. `hear` receives the messages that belong to no request, with True if
+    a subscription has received them as well."""
 
     def __init__(
         self,
@@ -110,16 +112,16 @@ class Connection:
         hear: Callable[[Notified | Gap, bool], None],
         relay: Relay | None = None,
     ) -> None:
-        """`relay` answers in place of the handlers."""
+        """`relay` replaces the handlers."""
         self.session = session
         self.subscriptions: list[Offered] = []
-        """Those that are open."""
+        """The open subscriptions."""
         self.heard = 0.0
-        """When something came the last time, by the clock of the loop."""
+        """The time of the last received message, by the clock of the event loop."""
         self.gone = anyio.Event()
         """Set when the connection is lost."""
         self.closed = anyio.Event()
-        """Set when nothing of it is left."""
+        """Set when nothing of the connection remains."""
         self._transport = transport
         self._prompt = transport if isinstance(transport, PromptTransport) else None
         self._unsent: list[Outgoing] = []
@@ -137,12 +139,12 @@ class Connection:
 
     @property
     def busy(self) -> bool:
-        """Whether an answer is awaited."""
+        """True if an answer is awaited."""
         return any(not waiter.is_stream for waiter in self._waiting.values())
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Reads and writes meanwhile; closes the transport at the end."""
+        """Read and write during the block; close the transport at its end."""
         self._closed = None
         try:
             async with background() as self._tasks:
@@ -158,18 +160,19 @@ class Connection:
                 self.closed.set()
 
     def lose(self, reason: str) -> None:
-        """Ends the connection: what waits for an answer gets none."""
+        """End the connection: pending requests get no answer."""
         if self._closed is None:
             self._closed = reason
         self.gone.set()
-        # What the transport was never given has certainly not come to the server.
-        unsent = {one.message.id for one in self._due() if isinstance(one.message, Request)}
+        # A request that the transport was never given has certainly not reached the server.
+        unsent = {entry.message.id for entry in self._due() if isinstance(entry.message, Request)}
         for waiter in tuple(self._waiting.values()):
             fate: Fate = "unreached" if waiter.id in unsent else "unknown"
             waiter.settle(Unusable(waiter.id, self._closed, fate))
 
     async def drained(self) -> None:
-        """Waits a moment for the answers to what was under way when the session was over: each has its own fate."""
+        """Wait briefly for the answers to requests that were pending when the session ended: each has its own
+        fate."""
         with anyio.move_on_after(LAST_WORDS_SECONDS):
             while self.busy:
                 await self._drained.wait()
@@ -183,11 +186,11 @@ class Connection:
         on_notice: Callable[[Notified], None] | None = None,
         caller: Caller | None = None,
     ) -> Coroutine[Any, Any, dict[str, Any] | InputWanted]:
-        """One request and its result, made for `caller` where that is somebody else. When it is given up, the server
-        is told.
+        """Make one request and return its result, on behalf of `caller` if given. If it times out or is cancelled,
+        the server is told.
 
-        Raises PeerError for an error answer, TimeoutError when `seconds` have passed without any, and
-        ConnectionError when the connection is lost or the answer can't be used.
+        Raises PeerError for an error answer, TimeoutError if none arrives in `seconds`, and ConnectionError if the
+        connection is lost or the answer can't be used.
         """
         run = self._call if spans.tracer is None else self._in_span
         return run(method, params, seconds, on_notice, caller)
@@ -224,9 +227,9 @@ class Connection:
 
     @contextmanager
     def sent(self, id: RequestId, on_notice: Callable[[Notified], None] | None = None) -> Iterator[Waiter]:
-        """Has the request `id` sent that the session holds, and gives it up at the end of the block.
+        """Send the request `id` that the session holds, and cancel it at the end of the block if it has no answer.
 
-        Raises Unreached where the connection is lost already, and ConnectionError where it is not opened yet.
+        Raises Unreached if the connection is already lost, and ConnectionError if it is not open yet.
         """
         if self._closed is not None:
             raise lost(self._closed, "unreached" if self.gone.is_set() else "unknown")
@@ -236,7 +239,7 @@ class Connection:
             yield waiter
         finally:
             del self._waiting[id]
-            # Nothing to cancel where the answer has come: then the session knows the id no more.
+            # Nothing to cancel if the answer has come: the session then no longer knows the id.
             if self.session.cancel(id, "the client gave up"):
                 self.flush()
             if self._closed is not None:
@@ -244,7 +247,7 @@ class Connection:
 
     @contextmanager
     def listening(self, on_notice: Callable[[Notified], None]) -> Iterator[str]:
-        """A token for the progress of what outlives its request: all that comes for it in the block is given to
+        """Yield a token for the progress of work that outlives its request: during the block, its notifications go to
         `on_notice`."""
         token = self.session.progress_token()
         self._listening[token] = on_notice
@@ -255,9 +258,9 @@ class Connection:
             self.session.forget_token(token)
 
     async def answer(self, waiter: Waiter, seconds: float | None) -> Response | Failure | InputWanted:
-        """Waits for the end of a request. The time in which we owe the server an answer does not count.
+        """Wait for the end of a request. The time in which the server waits for an answer of ours does not count.
 
-        Raises TimeoutError when `seconds` have passed, and what `Waiter.wait` raises.
+        Raises TimeoutError after `seconds`, and the errors of `Waiter.wait`.
         """
         if seconds is None:
             return await waiter.wait()
@@ -279,14 +282,14 @@ class Connection:
             waiter.settle(TimeoutError(f"the server gave no answer in {seconds:g} s"))
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
-        """Has a notification sent."""
+        """Send a notification without waiting."""
         self.session.notify(method, params)
         self.flush()
 
     def flush(self) -> None:
-        """Has sent what the session holds: at once where nothing else is under way, else by the writer, which sends
-        in one piece what many want at the same time. A piece is not left to grow, for a server that has nothing to do
-        meanwhile: 32 calls at a time then take 31 us each, and not 56."""
+        """Send the messages that the session holds: at once if nothing else is pending, otherwise by the writer,
+        which joins simultaneous messages into one write. A small batch is not delayed further while the server is
+        idle: 32 simultaneous calls then take 31 us each instead of 56."""
         is_growing = len(self._waiting) > 1 and self.session.outgoing_count < ENOUGH
         if self._prompt is None or self._is_writing or is_growing:
             self._ready.wake()
@@ -298,24 +301,24 @@ class Connection:
         waiting, self._unsent = [*self._unsent, *self.session.outgoing()], []
         return waiting
 
-    async def inputs(self, wanted: InputWanted) -> dict[str, Any]:
-        """What a request needs besides its own params when it is made again.
+    async def inputs(self, questions: InputWanted) -> dict[str, Any]:
+        """Return the params that answer the server's questions when a request is made again.
 
-        Raises McpError where the server asks what nobody answers, and what the handlers raise.
+        Raises McpError for a question without a handler, and the errors of the handlers.
         """
         answers: dict[str, Any] = {}
-        for key, (method, params) in wanted.requests.items():
+        for key, (method, params) in questions.requests.items():
             if method not in self._handlers:
                 raise McpError(f"the server asks for {method[:100]}, which was not declared")
             answers[key] = await self._handlers[method](params)
-        # As it came: what is in it is the server's matter alone (2026-07-28, Multi Round-Trip Requests).
-        state = {} if wanted.state is None else {"requestState": wanted.state}
+        # Unchanged: only the server interprets it (2026-07-28, Multi Round-Trip Requests).
+        state = {} if questions.state is None else {"requestState": questions.state}
         return {"inputResponses": answers, **state} if answers else state
 
     # Tasks
 
     async def _read(self) -> None:
-        current.set(None)  # it outlives the call that it was opened for
+        current.set(None)  # the connection outlives the call that opened it
         clock, flood = asyncio.get_running_loop().time, Flood()
         try:
             while True:
@@ -331,7 +334,7 @@ class Connection:
         current.set(None)
         try:
             while True:
-                # What is taken here can no longer be sent by anybody else.
+                # Messages that are taken here can no longer be sent by another task.
                 await anyio.lowlevel.checkpoint_if_cancelled()
                 if waiting := self._due():
                     self._is_writing = True
@@ -347,25 +350,25 @@ class Connection:
             if waiting := self._due():
                 await self._transport.send(waiting)
 
-    async def _answer_question(self, asked: Asked, scope: anyio.CancelScope) -> None:
-        relay = self._relay_of(asked)
+    async def _answer_question(self, question: Asked, scope: anyio.CancelScope) -> None:
+        relay = self._relay_of(question)
         with scope:
             try:
                 answer: dict[str, Any] | McpError = await (
-                    self._handlers[asked.method](asked.params) if relay is None else relay.answer(asked)
+                    self._handlers[question.method](question.params) if relay is None else relay.answer(question)
                 )
             except Denied as denied:
                 answer = RpcError(str(denied), code=_REJECTED)
             except McpError as error:
                 answer = error
-            # Another question may have the id of one that was taken back.
-            if self._questions.get(asked.id) is not scope:
+            # Another question may have reused the id of one that was withdrawn.
+            if self._questions.get(question.id) is not scope:
                 return
             if isinstance(answer, McpError):
-                self.session.fail(asked.id, answer)
+                self.session.fail(question.id, answer)
             else:
-                self.session.respond(asked.id, answer)
-            del self._questions[asked.id]
+                self.session.respond(question.id, answer)
+            del self._questions[question.id]
             self.flush()
 
     # Events
@@ -401,8 +404,8 @@ class Connection:
                 self._hear(event, bool(self.subscriptions))
 
     def _notified(self, event: Notified) -> None:
-        if event.stream is not None and (theirs := self._waiting.get(event.stream)) and theirs.relay is not None:
-            theirs.relay.heard(event)
+        if event.stream is not None and (owner := self._waiting.get(event.stream)) and owner.relay is not None:
+            owner.relay.heard(event)
             return
         if event.about in self._listening:
             self._listening[event.about](event)
@@ -413,31 +416,31 @@ class Connection:
                 waiter.on_notice(event)
             if waiter is not None and not waiter.is_stream:
                 return
-            taken = True
+            is_taken = True
         else:
-            # Every one of them is asked.
-            taken = not self.session.stateless and True in [
+            # Every subscription is asked.
+            is_taken = not self.session.stateless and True in [
                 subscription.offer(event) for subscription in tuple(self.subscriptions)
             ]
-        self._hear(event, taken)
+        self._hear(event, is_taken)
 
-    def _relay_of(self, asked: Asked) -> Relay | None:
-        waiter = None if asked.stream is None else self._waiting.get(asked.stream)
+    def _relay_of(self, question: Asked) -> Relay | None:
+        waiter = None if question.stream is None else self._waiting.get(question.stream)
         return self._relay if waiter is None or waiter.relay is None else waiter.relay
 
 
 def _traced(params: dict[str, Any]) -> dict[str, Any]:
-    """The params of a request that is made for what is done now, unless they name a trace themselves."""
+    """Return the params of a request with the current trace context, unless they already contain one."""
     context = current.get()
     if context is None:
         return params
     meta = params.get("_meta") or {}
-    # A gateway passes on what its own client has said.
+    # A gateway passes on the context of its own client.
     return params if TRACEPARENT in meta else {**params, "_meta": {**meta, **context.carried()}}
 
 
 def _described(method: str, params: Mapping[str, Any]) -> tuple[str, spans.Attributes]:
-    """The name and the attributes of the span of a request (OpenTelemetry, semantic conventions for MCP)."""
+    """Return the name and the attributes of the span of a request (OpenTelemetry, semantic conventions for MCP)."""
     attributes, name = {"mcp.method.name": method}, params.get("name")
     if not isinstance(name, str) or method not in ("tools/call", "prompts/get"):
         return method, attributes

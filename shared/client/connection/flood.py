@@ -1,7 +1,7 @@
-"""How fast a server may tell what nobody has asked for, before it is read no faster.
+"""The rate at which a server may send unrequested notifications before it is read more slowly.
 
-What is not read fills the pipe or the socket, so the server waits, and nobody else: each notification costs whoever
-reads it time, and a gateway reads for many. Answers wait behind it, but only those of that server.
+Unread data fills the pipe or the socket, so only the server waits: each notification costs its reader time, and a
+gateway reads for many clients. Answers wait behind the notifications, but only those of that server.
 """
 
 import logging
@@ -12,14 +12,15 @@ from ...protocol.wire.jsonrpc import Failure, Message, Notification, Response
 _log = logging.getLogger("shared.client.flood")
 
 PER_SECOND, BURST = 100, 1_000
-"""Notifications that a list has changed, of which one says as much as many; of all else 50 times as many."""
+"""The rate and burst of notifications that a list has changed, for which one is as good as many; other notifications
+may be 50 times as many."""
 _OTHERS = 0.02
 LONGEST_PAUSE = 1.0
-"""Seconds: a server that is alive is to be heard often enough to be known for that."""
+"""The longest pause in seconds: a live server must be read often enough to be recognized as such."""
 
 
 class Flood:
-    """What one server has told lately."""
+    """The rate of recent messages of one server."""
 
     def __init__(self) -> None:
         self._level = 0.0
@@ -27,8 +28,7 @@ class Flood:
         self._has_warned = False
 
     def pause(self, messages: Sequence[Message], now: float) -> float:
-        """Seconds to wait after these messages, before the next are read. The log tells once of a server that has to
-        wait."""
+        """Return the seconds to wait after these messages before the next are read. The first pause is logged."""
         cost = sum(map(_cost, messages))
         if not cost:
             return 0.0
@@ -37,7 +37,7 @@ class Flood:
         pause = min((self._level - BURST) / PER_SECOND, LONGEST_PAUSE)
         if pause <= 0:
             return 0.0
-        # What it has waited for is not held against it again.
+        # A server is not charged again for what it has already waited for.
         self._level = min(self._level, BURST + PER_SECOND * LONGEST_PAUSE)
         if not self._has_warned:
             self._has_warned = True

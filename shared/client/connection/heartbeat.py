@@ -1,7 +1,7 @@
-"""Notices a server that is dead without having said so: it is asked for a sign of life where it has been silent.
+"""The detection of a server that has died without closing its connection: it is pinged after a silence.
 
-Calls have their own time limits. Who only listens would wait for ever on a connection that broke without a word, so
-while there are subscriptions, and nothing else is under way, silence is not taken for peace.
+Calls have their own time limits. A client that only listens would wait for ever on a silently broken connection, so
+the server is pinged while there are subscriptions and no pending calls.
 """
 
 import anyio
@@ -11,15 +11,15 @@ from .connection import Connection
 
 
 async def watch_over(connection: Connection, seconds: float | None) -> None:
-    """Waits until `connection` is lost. One on which nothing came for `seconds`, and on which a ping is then not
-    answered in as long, is lost; None asks for nothing."""
+    """Wait until `connection` is lost. If nothing arrives for `seconds`, and a ping is then not answered in as long,
+    it is lost; with None there are no pings."""
     while not connection.gone.is_set():
         silent = anyio.current_time() - connection.heard
-        # While an answer is due its own time limit sees to it, and a server that works may be too busy for pings.
+        # A pending call has its own time limit, and a server at work may be too busy for pings.
         if seconds is None or silent < seconds or connection.busy or not connection.subscriptions:
-            # Until silence has lasted that long; where nobody cares about it yet, once more so long.
-            left = None if seconds is None else seconds - silent if silent < seconds else seconds
-            with anyio.move_on_after(left):
+            # Until silence has lasted `seconds`; if it does not matter yet, for another `seconds`.
+            remaining = None if seconds is None else seconds - silent if silent < seconds else seconds
+            with anyio.move_on_after(remaining):
                 await connection.gone.wait()
         else:
             method = "server/discover" if connection.session.stateless else "ping"

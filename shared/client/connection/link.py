@@ -1,10 +1,10 @@
-"""The connection to one server while it lasts, and a new one where it was lost.
+"""The connection to one server while it lasts, and a new one after it was lost.
 
-    entered ──▶ open ──▶ lost ──▶ (somebody asks) ──▶ opening again ──▶ open
-                                                              └──▶ failed: who asked is told, the next one tries
+    entered ──▶ open ──▶ lost ──▶ (a caller asks) ──▶ opening again ──▶ open
+                                                              └──▶ failed: callers get the error, the next one tries
 
-A connection is opened again by one task, however many wait for it; each waits as long as it has time. Pauses grow
-where it is lost again and again.
+A connection is reopened by one task for all callers that wait; each waits as long as its time limit. Pauses grow if
+it is lost again and again.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -25,7 +25,7 @@ from .restart import Pauses, Start
 
 
 class _Attempt:
-    """The opening of one connection, for all who wait for it."""
+    """The opening of one connection, for all callers that wait for it."""
 
     def __init__(self) -> None:
         self.over = anyio.Event()
@@ -38,8 +38,8 @@ class _Attempt:
 
 
 class Link:
-    """The way to one server. `connect` makes a connection that is not open yet, in a mode, of a transport; `start`
-    opens another transport where one was lost, and None leaves it lost; `reopened` hears of each new connection."""
+    """The way to one server. `connect` makes an unopened connection from a transport and a mode; `start` opens
+    another transport after one was lost, and None leaves it lost; `reopened` is called for each new connection."""
 
     def __init__(
         self,
@@ -49,11 +49,11 @@ class Link:
         start: Start | None,
         reopened: Callable[[], None],
     ) -> None:
-        """Raises ValueError for a mode or a version that does not exist, and where they leave none to speak."""
+        """Raises ValueError for an unknown mode or version, and if together they permit no version."""
         self.connection = connect(transport, options.mode)
-        """The newest one, which may be lost."""
+        """The newest connection, which may be lost."""
         self.options = options
-        """With which the next connection is opened."""
+        """The options for the next connection."""
         self._connect = connect
         self._start = start
         self._reopened = reopened
@@ -65,20 +65,21 @@ class Link:
 
     @property
     def lasts(self) -> bool:
-        """Whether requests can still be made, now or after the connection was opened again."""
+        """True if requests can still be made, now or after the connection is reopened."""
         return self._is_entered and (self._start is not None or not self.connection.gone.is_set())
 
     async def ended(self) -> None:
-        """Waits until requests can no longer be made."""
+        """Wait until requests can no longer be made."""
         while self.lasts:
             await (self.connection.gone if self._start is None else self._over).wait()
 
     @asynccontextmanager
     async def living(self) -> AsyncIterator[TaskGroup]:
-        """Opens the first connection, and closes the last one; what it gives are tasks that end with the block.
+        """Open the first connection, and close the last one at the end of the block. Yields a task group that ends
+        with the block.
 
-        Raises PeerError when the server refuses, ConnectionError when it is gone or no version is shared, and
-        TimeoutError when it gives no answer.
+        Raises PeerError if the server refuses, ConnectionError if it is gone or no version is shared, and
+        TimeoutError if it gives no answer.
         """
         self._is_entered = True
         try:
@@ -90,14 +91,14 @@ class Link:
                     self._start = None
         finally:
             self._over.set()
-            # Where the client ends of an error, the block hears of that first.
+            # If the client ends with an error, the block receives it first.
             self.connection.lose("the client is closed")
 
     async def current(self, seconds: float | None) -> Connection:
-        """The connection to use. One that was lost is opened again, where that is wanted.
+        """Return the connection to use. A lost one is reopened, if that is enabled.
 
-        Raises TimeoutError where there is none in `seconds`; the opening goes on then. Raises Unreached where it
-        can't be opened, and PeerError where the server refuses.
+        Raises TimeoutError if this takes more than `seconds`, while the opening continues; Unreached if it can't be
+        opened; and PeerError if the server refuses.
         """
         if not self.connection.gone.is_set() or self._start is None:
             return self.connection
@@ -117,15 +118,15 @@ class Link:
         await self._live(self.connection, task_status.started)
 
     async def _live(self, connection: Connection, opened: Callable[[], None]) -> None:
-        """Opens a session on `connection`, tells that it is the one to use, and closes it once it is lost."""
+        """Open a session on `connection`, make it the current connection, and close it once it is lost."""
         async with connection.running():
             await open_session(connection, self.options)
-            if self.options.log_level is not None:  # which may be another one by now
+            if self.options.log_level is not None:  # it may have changed since
                 connection.session.log_level(self.options.log_level)
             self.connection = connection
             opened()
             await watch_over(connection, self.options.heartbeat_seconds)
-            # Over HTTP each answer comes on a response of its own, which may still arrive.
+            # Over HTTP each answer has a response of its own, which may still arrive.
             await connection.drained()
             connection.lose("the session is over")
 
@@ -135,11 +136,11 @@ class Link:
             self._reopened()
             attempt.end()
 
-        # The era of a server stays: one that never answers what it does not know is waited for once.
+        # The era of a server does not change: one that never answers unknown requests is waited for once.
         stays = self.options.mode == "auto" and not self.connection.session.stateless
         try:
-            # Not before the last one is closed: two connections to a server that takes one, as a process does,
-            # would stand in each other's way.
+            # Only after the last connection is closed: two connections to a server that accepts one, such as a
+            # process, would disturb each other.
             await self.connection.closed.wait()
             await anyio.sleep(self._pauses.left(anyio.current_time()))
             self._pauses.started(anyio.current_time())

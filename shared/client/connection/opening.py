@@ -1,7 +1,7 @@
-"""Opens a session: which era the server lives in, and what it says of itself (2026-07-28, Versioning).
+"""The opening of a session: the era of the server, and its description of itself (2026-07-28, Versioning).
 
-With "auto" the stateless era is tried first. Whatever an old server answers, also nothing, leads to the
-handshake; what only a stateless server can answer does not.
+With "auto" the stateless era is tried first. Any answer of an old server, or none, leads to the handshake; an answer
+that only a stateless server can give does not.
 """
 
 import logging
@@ -21,17 +21,17 @@ from .retry import Retries
 _log = logging.getLogger("shared.client.opening")
 
 OPENING_SECONDS = 60.0
-"""How long a server may take to start and answer, where nothing else can be tried."""
+"""Seconds that a server may take to start and answer, without an alternative to try."""
 _NAMED = 10
-"""Versions of a server that an error repeats: there will be no more for long."""
+"""The maximum number of server versions in an error message."""
 
 
 async def open_session(connection: Connection, options: ClientOptions) -> None:
-    """Opens the session of `connection` as `options.mode` says. A server that is too busy is asked again, up to 4
-    times in all.
+    """Open the session of `connection` in `options.mode`. A server that is too busy is asked again, up to 4 times in
+    all.
 
-    Raises PeerError when the server refuses, TimeoutError when it gives no answer, and ConnectionError when it is
-    gone, answers what can't be used, or shares no version.
+    Raises PeerError if the server refuses, TimeoutError if it gives no answer, and ConnectionError if it is gone, its
+    answer can't be used, or it shares no version.
     """
     retries, failed = Retries(), 0
     while True:
@@ -47,7 +47,7 @@ async def open_session(connection: Connection, options: ClientOptions) -> None:
 
 async def _open(connection: Connection, options: ClientOptions) -> None:
     session = connection.session
-    # `server/discover` harms no server: an old one answers an error, or nothing, in all ways that there are.
+    # `server/discover` harms no server: an old one answers with an error of some kind, or not at all.
     era = await _discover(connection, options) if session.stateless else Era.HANDSHAKE
     if era is Era.AGAIN:
         era = await _discover(connection, options)
@@ -56,7 +56,7 @@ async def _open(connection: Connection, options: ClientOptions) -> None:
     with connection.sent(session.initialize()) as waiter:
         answer = await connection.answer(waiter, options.opening_seconds or OPENING_SECONDS)
     if isinstance(answer, Failure) and session.refused(answer):
-        # It was slow to start: our probe had timed out, and reached it all the same.
+        # The server was slow to start: our probe timed out, but reached it all the same.
         if session.goes_back() and await _discover(connection, options) is Era.STATELESS:
             return
         raise _nothing_shared(session, options)
@@ -64,20 +64,21 @@ async def _open(connection: Connection, options: ClientOptions) -> None:
         raise _nothing_shared(session, options)
     connection.flush()
     if options.log_level is not None and session.server is not None and session.server.can("logging"):
-        # Says which log messages are wanted. A server that refuses is used without.
+        # Sets the level of log messages. A server that refuses is used without it.
         try:
             await connection.call("logging/setLevel", {"level": options.log_level}, seconds=OPENING_SECONDS)
         except PeerError as error:
-            if error.code > 0:  # an HTTP status: what is wrong is not the level
+            if error.code > 0:  # an HTTP status: the level is not the problem
                 raise
             _log.warning("the server refuses the log level %s: %s", options.log_level, error)
 
 
 async def _discover(connection: Connection, options: ClientOptions) -> Era:
-    """How to go on: the session is open now, or a handshake is to be tried, or this once more."""
+    """Try to discover the server. Returns the era: the session is now open, a handshake is to be tried, or this is to
+    be tried again."""
     session = connection.session
     patience = options.opening_seconds or OPENING_SECONDS
-    # Some servers answer nothing to what they don't know: where there is another way they are not waited for long.
+    # Some servers do not answer unknown requests: if there is an alternative, they are not waited for long.
     seconds = options.probe_seconds if session.may_shake_hands else patience
     answer: Response | Failure | InputWanted | None = None
     with connection.sent(session.discover()) as waiter:
@@ -86,7 +87,7 @@ async def _discover(connection: Connection, options: ClientOptions) -> Era:
         except Unreached:
             raise
         except (TimeoutError, ConnectionError):
-            # No answer, or one that can't be used: old servers know neither the method nor what is said with it.
+            # No answer, or an unusable one: old servers know neither the method nor its params.
             if connection.gone.is_set() or not session.may_shake_hands:
                 raise
     era = session.discovered(answer if isinstance(answer, Response | Failure) else None)
@@ -100,7 +101,7 @@ async def _discover(connection: Connection, options: ClientOptions) -> Era:
 def _nothing_shared(session: ClientSession, options: ClientOptions) -> ConnectionError:
     accepted = options.accepted()
     ours = f"{accepted[0]} to {accepted[-1]}" if len(accepted) > 1 else f"{accepted[0]} alone"
-    # What is no date is not repeated: it might say anything.
-    dates = [one for one in session.named if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", one)][:_NAMED]
+    # Only dates are repeated: another text might say anything.
+    dates = [version for version in session.named if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", version)][:_NAMED]
     theirs = f"the server speaks {', '.join(dates)}" if dates else "the server names none that it speaks"
     return ConnectionError(f"no protocol version in common: {theirs}, and this client {ours}")

@@ -1,4 +1,4 @@
-"""One subscription on one connection: which notifications are its own, and what they say has changed."""
+"""One subscription on one connection: its notifications, and the changes that they report."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -15,12 +15,12 @@ from .connection import Connection, Waiter, result_of
 from .opening import OPENING_SECONDS
 
 Kind = Literal["resource", "tools", "prompts", "resources", "missed"]
-"""What has changed: one resource; the list of tools, of prompts or of resources; or anything of it, unheard."""
+"""The kind of a change: one resource; the list of tools, of prompts or of resources; or any of them, after a gap."""
 
 MAX_URI = 8_192
-"""Characters of a URI that has changed: a thousand changes may wait for who reads slowly."""
+"""The maximum length of the URI in a change: a thousand changes may wait for a slow reader."""
 FAREWELL_SECONDS = 2.0
-"""Time for the server to take back what it was asked to tell."""
+"""Seconds for the server to answer the requests that end a subscription."""
 _LISTS: tuple[Kind, ...] = ("tools", "prompts", "resources")
 _UPDATED = "notifications/resources/updated"
 _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -28,19 +28,19 @@ _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Something has changed at the server. With `missed`, anything subscribed to may have."""
+    """A change at the server. `missed` means that anything subscribed to may have changed."""
 
     kind: Kind
     uri: str | None = None
-    """Of the resource; it may be a part of what was subscribed to."""
+    """The URI of the resource; it may be a part of one that was subscribed to."""
 
 
 _LIST_CHANGES = {f"notifications/{what}/list_changed": Change(what) for what in _LISTS}
 
 
 def change_of(notice: Notified) -> Change | None:
-    """The change that a notification tells of; None where it is about something else. One of a resource whose URI is
-    too long to be kept says that changes were missed."""
+    """Return the change that a notification reports; None if it reports something else. A resource whose URI is too
+    long is reported as `missed`."""
     if notice.method != _UPDATED:
         return _LIST_CHANGES.get(notice.method)
     uri = notice.params.get("uri")
@@ -51,29 +51,29 @@ def change_of(notice: Notified) -> Change | None:
 
 @dataclass(eq=False, slots=True)
 class Subscription:
-    """Changes of `uris`, and with `lists` of the lists of tools, prompts and resources, told to `tell`."""
+    """Changes of `uris`, and with `lists` of the lists of tools, prompts and resources, passed to `tell`."""
 
     uris: Sequence[str]
     tell: Callable[[Change], None]
     lists: bool = True
     honoured: dict[str, Any] | None = None
-    """What the server acknowledged, in the stateless era; None before it, and in the handshake era."""
+    """The filter that the server acknowledged, in the stateless era; None before that, and in the handshake era."""
     acknowledged: anyio.Event = field(default_factory=anyio.Event)
 
     def filter(self) -> dict[str, Any]:
-        """The `notifications` param of `subscriptions/listen`."""
+        """Return the `notifications` param of `subscriptions/listen`."""
         lists = {f"{what}ListChanged": True for what in _LISTS} if self.lists else {}
         return {**lists, "resourceSubscriptions": list(self.uris)} if self.uris else lists
 
     def refused(self) -> tuple[str, ...]:
-        """The URIs of which the server has acknowledged that it will not tell."""
+        """Return the URIs that are missing from the server's acknowledgement."""
         if self.honoured is None:
             return ()
         served = self.honoured.get("resourceSubscriptions")
         return tuple(uri for uri in self.uris if not isinstance(served, list) or uri not in served)
 
     def take(self, notice: Notified) -> None:
-        """Takes a notification of its own listen stream."""
+        """Handle a notification of the subscription's own listen stream."""
         if notice.method == _ACKNOWLEDGED:
             honoured = notice.params.get("notifications")
             self.honoured = honoured if isinstance(honoured, dict) else {}
@@ -82,13 +82,17 @@ class Subscription:
             self.tell(change)
 
     def offer(self, notice: Notified) -> bool:
-        """Takes a notification of the handshake era, which says not whose it is; False where it is none of ours."""
+        """Handle a notification of the handshake era, which does not name its subscription. Returns False if it
+        belongs to another one."""
         change = change_of(notice)
         if change is None:
             return False
         if change.uri is not None:
-            # What we asked for, or something that is a part of it (2025-11-25, Resources).
-            wants = any(change.uri == one or change.uri.startswith(one.rstrip("/") + "/") for one in self.uris)
+            # A URI of the subscription, or a part of one (2025-11-25, Resources).
+            wants = any(
+                change.uri == subscribed_uri or change.uri.startswith(subscribed_uri.rstrip("/") + "/")
+                for subscribed_uri in self.uris
+            )
         else:
             wants = self.lists
         if change.kind != "missed" and not wants:
@@ -97,7 +101,7 @@ class Subscription:
         return True
 
     def missed(self) -> None:
-        """Tells that changes may have been missed."""
+        """Report that changes may have been missed."""
         self.tell(Change("missed"))
 
 
@@ -105,10 +109,10 @@ class Subscription:
 async def subscribed(
     connection: Connection, subscription: Subscription
 ) -> AsyncIterator[Callable[[], Awaitable[object]]]:
-    """Has the server tell of what `subscription` wants as long as the block. What is given waits until nothing more
-    can come, as the server has ended the stream or is gone; then it may raise ConnectionError.
+    """Subscribe to the changes of `subscription` during the block. Yields a function that waits until no others can
+    arrive, because the server has ended the stream or is gone; it may raise ConnectionError.
 
-    Raises PeerError where the server refuses, TimeoutError where it gives no answer, and ConnectionError.
+    Raises PeerError if the server refuses, TimeoutError if it gives no answer, and ConnectionError.
     """
     open_one = _listening if connection.session.stateless else _subscribing
     connection.subscriptions.append(subscription)
@@ -134,7 +138,7 @@ async def _listening(
 
 
 async def _opened(subscription: Subscription, waiter: Waiter) -> None:
-    """Waits for the acknowledgement of a listen stream. Raises PeerError or ConnectionError in place of one."""
+    """Wait for the acknowledgement of a listen stream. Raises PeerError or ConnectionError in its absence."""
 
     async def refused() -> None:
         answer = await waiter.wait()
@@ -151,21 +155,21 @@ async def _opened(subscription: Subscription, waiter: Waiter) -> None:
 async def _subscribing(
     connection: Connection, subscription: Subscription
 ) -> AsyncIterator[Callable[[], Awaitable[object]]]:
-    taken: list[str] = []
+    accepted: list[str] = []
     try:
         for uri in subscription.uris:
             await connection.call("resources/subscribe", {"uri": uri}, seconds=OPENING_SECONDS)
-            taken.append(uri)
+            accepted.append(uri)
         yield connection.gone.wait
     finally:
         if not connection.gone.is_set():
             others = (other for other in connection.subscriptions if other is not subscription)
-            held = {uri for other in others for uri in other.uris}
-            await _unsubscribe(connection, [uri for uri in taken if uri not in held])
+            still_subscribed = {uri for other in others for uri in other.uris}
+            await _unsubscribe(connection, [uri for uri in accepted if uri not in still_subscribed])
 
 
 async def _unsubscribe(connection: Connection, uris: Sequence[str]) -> None:
-    """Takes back what the server was asked to tell. A connection that is closed meanwhile brings no answer."""
+    """Cancel the subscriptions to `uris`. A connection that is closed in the meantime brings no answer."""
 
     async def stop_at_the_end() -> None:
         await connection.closed.wait()

@@ -1,12 +1,11 @@
-"""`ClientGroup`: what a host uses that has several servers, each isolated from the others.
+"""A group of clients for a host with several servers, each isolated from the others.
 
     servers = {"files": ["mcp-bundle-filesystem", "."], "web": group_server("https://example.org/mcp", token=token)}
     async with ClientGroup(servers, permit=ask_the_user) as group:
         tools = await group.list_tools()
         result = await group.call_tool("files__read_text_file", {"path": "README.md"})
 
-A server that fails, or takes its time, takes no other along: what the others have is there, and what failed is said
-beside it.
+A server that fails, or is slow, does not affect the others: their items are returned, together with the failures.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -35,20 +34,20 @@ ENTERING_SECONDS = 30.0
 LISTING_SECONDS = 10.0
 CALL_SECONDS = 60.0
 CLOSING_SECONDS = 10.0
-"""How long the servers have, all together, to end in peace."""
+"""Seconds for all servers together to end gracefully."""
 
 
 class UnknownServer(McpError):
-    """The group has no server of that name, or the name of a tool or prompt names none."""
+    """The group has no server of that name, or the name of a tool or prompt contains none."""
 
 
 class ClientGroup(Entered):
     """Several servers by name, of letters, digits and hyphens. Any number of calls may run at once.
 
-    `permit` decides each act of every server, after the one of its own options. With `retry` servers that have failed
-    are tried again, with pauses that grow to 30 seconds; `on_status` hears of all that happens to them, and must
-    neither block nor raise. Entering waits until each is ready or has failed, `entering_seconds` at most; those that
-    take longer may still come.
+    `permit` decides each act of every server, after the one in the server's own options. With `retry`, failed servers
+    are tried again, with pauses that grow to 30 seconds. `on_status` receives each new status, and must neither block
+    nor raise. Entering waits until each server is ready or has failed, `entering_seconds` at most; slower servers may
+    still become ready.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class ClientGroup(Entered):
         on_status: Callable[[ServerStatus], None] | None = None,
         entering_seconds: float = ENTERING_SECONDS,
     ) -> None:
-        """Raises ValueError for what is no name of a server."""
+        """Raises ValueError for an invalid server name."""
         self._first = {check_server_name(name): server for name, server in (servers or {}).items()}
         self._permit = permit
         self._retry = retry
@@ -84,21 +83,21 @@ class ClientGroup(Entered):
 
     @property
     def statuses(self) -> list[ServerStatus]:
-        """How each server is."""
+        """The status of each server."""
         return [member.status for member in self._members.values()]
 
     def client(self, server: str) -> Client:
-        """The client of a server, for what the group does not do. It is another one after a failure.
+        """Return the client of a server, for calls that the group does not have. After a failure the server has a new
+        client.
 
-        Raises UnknownServer, and ConnectionError where the server is not ready.
+        Raises UnknownServer, and ConnectionError if the server is not ready.
         """
         return self._member(server).client
 
     async def add(self, name: str, server: GroupServer | str | Sequence[str]) -> ServerStatus:
-        """Adds a server, and waits as entering does; how it is then.
+        """Add a server, wait like entering does, and return its status.
 
-        Raises ValueError for a name that is taken or that no server can have, and RuntimeError where the group is not
-        entered.
+        Raises ValueError for a name that is taken or invalid, and RuntimeError if the group is not entered.
         """
         if check_server_name(name) in self._members:
             raise ValueError(f"there is a server of that name: {name}")
@@ -109,7 +108,7 @@ class ClientGroup(Entered):
         return member.status
 
     async def remove(self, name: str) -> None:
-        """Closes the client of a server; calls that it has raise ConnectionError. Raises UnknownServer."""
+        """Close the client of a server; its pending calls raise ConnectionError. Raises UnknownServer."""
         member = self._member(name)
         del self._members[name]
         await _close([member])
@@ -145,8 +144,8 @@ class ClientGroup(Entered):
         timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - every request has a limit, asked for or not
         on_progress: Progress | None = None,
     ) -> CallToolResult:
-        """The result of the tool with a name of `list_tools`. Raises UnknownServer, ConnectionError where the server
-        is not ready, and what `Client.call_tool` does."""
+        """Call the tool with a name from `list_tools`, and return its result. Raises UnknownServer, ConnectionError
+        if the server is not ready, and the errors of `Client.call_tool`."""
         member, own = await self._found(name, TOOLS, timeout)
         return await member.client.call_tool(own, arguments, timeout=timeout, on_progress=on_progress)
 
@@ -157,7 +156,8 @@ class ClientGroup(Entered):
         *,
         timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - as above
     ) -> StartedTool:
-        """The tool with a name of `list_tools`, started as by `Client.start_tool`. Raises as `call_tool` does."""
+        """Start the tool with a name from `list_tools`, like `Client.start_tool`. Raises the errors of
+        `call_tool`."""
         member, own = await self._found(name, TOOLS, timeout)
         return await member.client.start_tool(own, arguments, timeout=timeout)
 
@@ -168,7 +168,7 @@ class ClientGroup(Entered):
         *,
         timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - as above
     ) -> GetPromptResult:
-        """The prompt with a name of `list_prompts`, rendered. Raises as `call_tool` does."""
+        """Return the rendered prompt with a name from `list_prompts`. Raises the errors of `call_tool`."""
         member, own = await self._found(name, PROMPTS, timeout)
         return await member.client.get_prompt(own, arguments, timeout=timeout)
 
@@ -179,8 +179,8 @@ class ClientGroup(Entered):
         *,
         timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - as above
     ) -> ReadResourceResult:
-        """The contents of a resource of `server`: the same URI may be something else at another one. Raises as
-        `call_tool` does."""
+        """Return the contents of a resource of `server`; at another server the same URI may be another resource.
+        Raises the errors of `call_tool`."""
         return await self._member(server).client.read_resource(uri, timeout=timeout)
 
     async def _found(self, name: str, kind: Kind[Any], seconds: float | None) -> tuple[Member, str]:
@@ -189,7 +189,7 @@ class ClientGroup(Entered):
         except ValueError as error:
             raise UnknownServer(str(error)) from None
         member = self._member(server)
-        # Nearly every name: only what was too long for hosts has to be looked up in the list.
+        # Nearly every name: only a name that was too long for hosts is looked up in the list.
         if not may_be_shortened(rest):
             return member, rest
         own = own_name(name, member.names.get(kind.capability, ()))
@@ -204,31 +204,31 @@ class ClientGroup(Entered):
     # Lists
 
     async def list_tools(self, *, seconds: float = LISTING_SECONDS) -> Listing[Tool]:
-        """The tools of all servers, as far as they have told them in `seconds`."""
+        """Return the tools of all servers that have listed them within `seconds`."""
         return await self._listing(TOOLS, seconds)
 
     async def list_prompts(self, *, seconds: float = LISTING_SECONDS) -> Listing[Prompt]:
-        """The prompts of all servers, as far as they have told them in `seconds`."""
+        """Return the prompts of all servers that have listed them within `seconds`."""
         return await self._listing(PROMPTS, seconds)
 
     async def list_resources(self, *, seconds: float = LISTING_SECONDS) -> Listing[Resource]:
-        """The resources of all servers, as far as they have told them in `seconds`."""
+        """Return the resources of all servers that have listed them within `seconds`."""
         return await self._listing(RESOURCES, seconds)
 
     async def list_resource_templates(self, *, seconds: float = LISTING_SECONDS) -> Listing[ResourceTemplate]:
-        """The resource templates of all servers, as far as they have told them in `seconds`."""
+        """Return the resource templates of all servers that have listed them within `seconds`."""
         return await self._listing(TEMPLATES, seconds)
 
     async def _listing(self, kind: Kind[Item], seconds: float) -> Listing[Item]:
-        found: dict[str, list[Listed[Item]]] = {}
+        lists: dict[str, list[Listed[Item]]] = {}
         failures: dict[str, Exception] = {}
 
         async def ask(name: str, member: Member) -> None:
-            # Said beforehand: when the time is up nothing of this runs any more.
+            # Set beforehand: when the time is up, none of this runs any more.
             failures[name] = TimeoutError(f"{name} has not told its {kind.what} in {seconds:g} s")
             with anyio.move_on_after(seconds):
                 try:
-                    found[name] = [kind.listed(name, item) for item in await kind.items(member)]
+                    lists[name] = [kind.listed(name, item) for item in await kind.items(member)]
                     del failures[name]
                 except (McpError, OSError) as error:
                     failures[name] = error
@@ -237,12 +237,12 @@ class ClientGroup(Entered):
         async with anyio.create_task_group() as tasks:
             for name, member in members.items():
                 tasks.start_soon(ask, name, member)
-        items = [one for name in members for one in found.get(name, ())]
+        items = [entry for name in members for entry in lists.get(name, ())]
         return Listing(items, {name: failures[name] for name in members if name in failures})
 
 
 async def _close(members: Iterable[Member]) -> None:
-    """Has all of them leave at once, and stops those that take too long."""
+    """Close all members at the same time, and cancel those that take too long."""
     members = list(members)
     with anyio.CancelScope(shield=True):
         for member in members:

@@ -1,4 +1,4 @@
-"""What the servers of a group have, with whose it is."""
+"""The lists of the servers of a group, with the server of each item."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -16,27 +16,27 @@ Item = TypeVar("Item", Tool, Prompt, Resource, ResourceTemplate)
 
 @dataclass(frozen=True, slots=True)
 class Listed(Generic[Item]):
-    """Something that a server of a group has."""
+    """An item of a server in a group."""
 
     server: str
     name: str
-    """The name in the group, of a tool or a prompt; the URI of a resource, or the template of one."""
+    """The name of a tool or a prompt in the group; the URI of a resource, or the template of one."""
     item: Item
-    """As the server gave it, with its own name."""
+    """The item as the server sent it, with its own name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing(Generic[Item]):
-    """What the servers of a group have, in their order."""
+    """The items of the servers of a group, in the order of the servers."""
 
     items: list[Listed[Item]]
     failures: dict[str, Exception]
-    """By server, why it could not say what it has."""
+    """The errors of servers whose list is missing, by server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[Item]):
-    """A list that servers with the `capability` have; those of URIs need no names of the group's."""
+    """A list that servers with the `capability` have; items with URIs need no name in the group."""
 
     what: str
     capability: str
@@ -45,9 +45,9 @@ class Kind(Generic[Item]):
     is_of_uris: bool = False
 
     async def items(self, member: Member) -> list[Item]:
-        """What the server has; nothing where it says that there is no such list. Its names are kept with it.
+        """Return the items of a server; an empty list if it declares no such list. The names are stored in `member`.
 
-        Raises ConnectionError where it is not ready, and what the client's call does.
+        Raises ConnectionError if it is not ready, and the errors of the client's call.
         """
         client = member.client
         items = await self.ask(client) if client.server.can(self.capability) else []
@@ -56,7 +56,7 @@ class Kind(Generic[Item]):
         return items
 
     def listed(self, server: str, item: Item) -> Listed[Item]:
-        """An item of `server` with its name in the group."""
+        """Return an item of `server` with its name in the group."""
         name = self.name(item)
         return Listed(server, name if self.is_of_uris else full_name(server, name), item)
 

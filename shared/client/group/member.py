@@ -1,6 +1,6 @@
-"""One server of a group: its life in a task of its own, in which it fails without the others.
+"""One server of a group: its life in a task of its own, so that its failure does not affect the others.
 
-connecting ──▶ ready ──▶ failed ──▶ (after a pause, where that is asked for) ──▶ connecting
+connecting ──▶ ready ──▶ failed ──▶ (after a pause, with `retry`) ──▶ connecting
      └──▶ failed              └──▶ closed
 """
 
@@ -23,76 +23,76 @@ ServerState = Literal["connecting", "ready", "failed", "closed"]
 
 @dataclass(frozen=True, slots=True)
 class GroupServer:
-    """How a server is reached, with options of its own: its handlers for one, which hear of no other server."""
+    """The way to connect to a server, with its own options; their handlers receive messages of no other server."""
 
     connect: Callable[[ClientOptions], AbstractAsyncContextManager[Client]]
     options: ClientOptions = field(default_factory=ClientOptions)
 
 
 def group_server(target: str | Sequence[str], options: ClientOptions | None = None, **how: Any) -> GroupServer:
-    """The server at a URL, or the one that a command starts. `how` is that of `connect`."""
+    """Return the server at a URL, or the one that a command starts. `how` is that of `connect`."""
     return GroupServer(partial(connect, target, **how), options or ClientOptions())
 
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """How a server of a group is."""
+    """The status of a server of a group."""
 
     name: str
     state: ServerState
     error: Exception | None = None
-    """Why it has failed; while it is tried again, why it did the last time."""
+    """The error of the last failure, also while the server is tried again."""
 
     @property
     def reason(self) -> str:
-        """The error in words; empty where there is none."""
+        """The text of the error; empty without one."""
         return "" if self.error is None else str(self.error) or type(self.error).__name__
 
 
 class Member:
-    """A server in a group. `told` hears of each new status."""
+    """A server in a group. `on_status` is called with each new status."""
 
     def __init__(
-        self, name: str, server: GroupServer, options: ClientOptions, told: Callable[[ServerStatus], None]
+        self, name: str, server: GroupServer, options: ClientOptions, on_status: Callable[[ServerStatus], None]
     ) -> None:
         self.status = ServerStatus(name, "connecting")
         self.settled = anyio.Event()
-        """Set when it is ready, has failed, or is closed, the first time."""
+        """Set when the server is first ready, failed or closed."""
         self.left = anyio.Event()
-        """Set when nothing of it is left."""
+        """Set when nothing of it remains."""
         self.names: dict[str, tuple[str, ...]] = {}
-        """What it has listed last, by what that is."""
+        """The names in its last lists, by capability."""
         self._connect = partial(server.connect, options)
-        self._told = told
+        self._told = on_status
         self._client: Client | None = None
         self._leaving = anyio.Event()
         self._scope = anyio.CancelScope()
 
     @property
     def client(self) -> Client:
-        """Its client. Raises ConnectionError where it is not ready."""
+        """The client of the server. Raises ConnectionError if it is not ready."""
         if self._client is None:
             status = self.status
             raise ConnectionError(f"{status.name} is {status.state}{status.reason and ': ' + status.reason}")
         return self._client
 
     async def live(self, *, retry: bool) -> None:
-        """Has a client of it until it is to leave; with `retry` it is tried again for as long as that takes."""
+        """Run a client of the server until `leave` is called; with `retry`, a failed server is tried again."""
         try:
             with self._scope:
                 await self._live_on(retry)
-        finally:  # the group waits for it, also where who has the group is cancelled
+        finally:  # the group waits for this, even if its owner is cancelled
             self.left.set()
             self._tell("closed")
 
     def leave(self) -> None:
-        """Has it close its client; nobody waits for one that is not ready."""
+        """Close the client; one that is not ready is cancelled."""
         self._leaving.set()
         if self._client is None:
             self._scope.cancel()
 
     def cancel(self) -> None:
-        """Ends the closing, too."""
+        """Cancel everything, the closing included."""
         self._scope.cancel()
 
     async def _live_on(self, retry: bool) -> None:

@@ -1,1 +1,1 @@
-"""JSON Schemas that a server wrote: what they cost, and what they are used to check."""
+"""JSON Schemas of a server: their cost, and the checks made with them."""

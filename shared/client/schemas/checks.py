@@ -1,4 +1,4 @@
-"""What the listed tools of one server promise, and whether calls and results keep to it."""
+"""The schemas of the listed tools of one server, and the checks of calls and results against them."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ _log = logging.getLogger("shared.client.checks")
 
 @dataclass(slots=True)
 class _Promise:
-    """A schema, made ready when it is first needed; `checked` stays None for one that can't be used."""
+    """A schema, compiled when it is first needed; `checked` stays None if it can't be used."""
 
     schema: dict[str, Any]
     checked: CheckedSchema | None = None
@@ -37,9 +37,9 @@ class _Promise:
 
 
 class ToolChecks:
-    """The schemas of the tools that were listed. Results are checked, and `arguments` where it is asked for.
+    """The schemas of the listed tools. Results are checked, and with `arguments` the arguments of calls too.
 
-    Raises ModuleNotFoundError where they are asked for without the extra `client`; results are then not checked.
+    Raises ModuleNotFoundError for `arguments` without the extra `client`. Results are not checked without it.
     """
 
     def __init__(self, *, arguments: bool) -> None:
@@ -50,18 +50,18 @@ class ToolChecks:
         self._outputs: dict[str, _Promise] = {}
 
     def learn(self, tools: Iterable[Tool]) -> None:
-        """Takes what a list says of its tools."""
+        """Remember the schemas of listed tools."""
         for tool in tools:
             _note(self._outputs, tool.name, tool.output_schema)
             if self.arguments:
                 _note(self._inputs, tool.name, tool.input_schema)
 
     def lacks(self, tool: str) -> bool:
-        """Whether the list has to be read before the arguments of the `tool` can be checked."""
+        """Return True if the list has to be read before the arguments of the `tool` can be checked."""
         return self.arguments and tool not in self._inputs
 
     def check_arguments(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        """Raises InvalidArguments where they break the schema of the `tool`."""
+        """Raise InvalidArguments if the arguments violate the schema of the `tool`."""
         promise = self._inputs.get(tool)
         fault = None if promise is None else promise.fault(arguments, tool)
         if fault is not None:
@@ -69,7 +69,7 @@ class ToolChecks:
             raise InvalidArguments(f"the arguments of {tool} are wrong at {'.'.join(path) or 'their top'}: {text}")
 
     def check_result(self, tool: str, result: dict[str, Any]) -> None:
-        """Raises InvalidResult where the result of the `tool` breaks its output schema. A failure need not keep to it
+        """Raise InvalidResult if the result of the `tool` violates its output schema. A failure need not follow it
         (2025-11-25, Tools, Output Schema)."""
         promise = self._outputs.get(tool)
         if promise is None or result.get("isError"):
@@ -83,10 +83,10 @@ class ToolChecks:
 
 
 def _note(promises: dict[str, _Promise], tool: str, schema: dict[str, Any] | None) -> None:
-    known = promises.get(tool)
+    present = promises.get(tool)
     if schema is None:
         promises.pop(tool, None)
-    elif known is None or known.schema != schema:
+    elif present is None or present.schema != schema:
         promises[tool] = _Promise(schema)
         if len(promises) > MAX_TOOLS:
             del promises[next(iter(promises))]

@@ -1,8 +1,8 @@
-"""JSON Schemas that a server wrote, and values checked against them, within limits.
+"""JSON Schemas from a server, and checks of values against them, within limits.
 
-A stranger's schema may be wrong, refer to what must not be fetched, or be made to take for ever; and while the
-library works, nothing else does. Nothing is checked against such a one: that is no fault of the value. Without
-`$schema` it is one of 2020-12 (2026-07-28, Tools).
+A stranger's schema may be invalid, refer to documents that must not be fetched, or be designed to take for ever; and
+the library blocks the program. Nothing is checked against such a schema: the value is not at fault. Without `$schema`
+it is one of 2020-12 (2026-07-28, Tools).
 """
 
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from typing import Any
 from .schema_cost import MAX_LEVELS, Cost, UnusableSchema
 
 MAX_VALUES = 200_000
-"""Of which one value is made; to count them takes a tenth of a second."""
+"""The maximum number of values in a checked value; counting them takes a tenth of a second."""
 MAX_WORK = 5_000_000
-"""Values, times the schemas that may be applied to each: a tenth of a second."""
+"""The maximum number of values times the schemas that may be applied to each: a tenth of a second."""
 MAX_EXPLAINED = 200_000
-"""The same, where it is said what is wrong: that takes more time, and memory."""
+"""The same limit for explaining an error, which takes more time and memory."""
 MAX_STEPS_BACK = 10_000
 MAX_TEXT = 200
 
 
 @dataclass(frozen=True, slots=True)
 class _Engine:
-    """A way to search for patterns: those of up to so many `bytes`, once compiled, take time for each character, and
-    where they look ahead or behind for each two; times the schemas that may be applied there are at most so many."""
+    """A way to search for patterns of up to `bytes`, once compiled. The time grows with the characters, or with their
+    squares if the patterns look around; that number times the schemas that may be applied is at most `searched`."""
 
     bytes: int
     looks_around: bool
@@ -39,15 +39,15 @@ _ENGINES = (
 
 
 def load_library() -> Any:
-    """`jsonschema_rs`. Raises ModuleNotFoundError where the extra `client` is not installed."""
+    """Import `jsonschema_rs`. Raises ModuleNotFoundError if the extra `client` is not installed."""
     import jsonschema_rs
 
     return jsonschema_rs
 
 
 class CheckedSchema:
-    """A schema to check values against. That of a `form` has `format` checked as well, which is else a remark, and
-    what a person typed is not repeated where it is wrong.
+    """A schema to check values against. A `form` schema also checks `format`, which is otherwise only an annotation,
+    and its errors do not repeat what a person typed.
 
     Raises UnusableSchema.
     """
@@ -62,9 +62,9 @@ class CheckedSchema:
 
     def _compiled(self, schema: dict[str, Any], form: bool) -> tuple[_Engine, Any]:
         reason = ""
-        # The cheapest that takes its patterns: what looks around backtracks, and may take time without end.
+        # The cheapest engine that supports the patterns: one with lookaround backtracks, and may take unbounded time.
         for engine in _ENGINES if self._cost.patterns else _ENGINES[:1]:
-            # Offline: a `$ref` to a URL would have us fetch what a stranger names (2026-07-28 forbids it).
+            # Offline: a `$ref` to a URL would fetch what a stranger names (2026-07-28 forbids it).
             options = {"validate_formats": form, "mask": "the value" if form else None, "offline": True}
             try:
                 patterns = self._patterns(engine)
@@ -80,9 +80,9 @@ class CheckedSchema:
         return self._library.RegexOptions(**sizes)
 
     def fault(self, value: object) -> tuple[list[str], str] | None:
-        """Where `value` breaks the schema first, and how; None where it does not.
+        """Return the path and the text of the first error of `value`; None if it is valid.
 
-        Raises UnusableSchema where it would take too long to find out.
+        Raises UnusableSchema if the check would take too long.
         """
         size = _size_of(value)
         cost = self._cost.at(size.levels)
@@ -92,7 +92,7 @@ class CheckedSchema:
         if is_large or (is_searched and cost * searched > self._engine.searched):
             raise UnusableSchema("it would take too long")
         try:
-            # First without saying why: most values fit, and an explanation takes more time and memory.
+            # First without an explanation: most values are valid, and an explanation takes more time and memory.
             if self._validator.is_valid(value):
                 return None
             if cost * size.count <= MAX_EXPLAINED:
@@ -116,8 +116,8 @@ def _short(error: Any) -> str:
 
 @dataclass(slots=True)
 class _Size:
-    """How many values one is made of, the levels of them beneath it, and the lengths of the texts and names in it:
-    their sum, and that of their squares."""
+    """The number of values in a value, the levels beneath it, and the lengths of its texts and names: their sum, and
+    the sum of their squares."""
 
     count: int = 0
     levels: int = -1
@@ -130,17 +130,17 @@ def _size_of(value: object) -> _Size:
     while level and size.levels <= MAX_LEVELS:
         size.count += len(level)
         size.levels += 1
-        texts = [len(one) for one in level if isinstance(one, str)]
+        texts = [len(item) for item in level if isinstance(item, str)]
         beneath: list[object] = []
-        for one in level:
-            # A value that is too large, or holds itself, is not measured to its end.
+        for item in level:
+            # A value that is too large, or contains itself, is not measured to its end.
             if size.count + len(beneath) > MAX_VALUES:
                 return _Size(count=MAX_VALUES + 1)
-            if isinstance(one, dict):
-                texts += [len(name) for name in one if isinstance(name, str)]
-                beneath += one.values()
-            elif isinstance(one, list | tuple):
-                beneath += one
+            if isinstance(item, dict):
+                texts += [len(name) for name in item if isinstance(name, str)]
+                beneath += item.values()
+            elif isinstance(item, list | tuple):
+                beneath += item
         size.characters += sum(texts)
         size.squares += sum(length * length for length in texts)
         level = beneath

@@ -1,4 +1,4 @@
-"""The skills of a server, for a host: found out, and read no sooner than they are needed (the extension
+"""The skills of a server, for a host: listed, and read only when they are needed (the extension
 io.modelcontextprotocol/skills, SEP-2640).
 
     skills = ServerSkills(client, origin="docs")
@@ -7,9 +7,9 @@ io.modelcontextprotocol/skills, SEP-2640).
     skill = await skills.load(entry)            # reads and verifies SKILL.md
     guide = await skill.read("references/GUIDE.md")
 
-What comes is a stranger's text for a model. A host shows where it is from, by the name that it gave the server; the
-same URI at another server is another skill. It asks before it loads one, gives nothing that the front matter asks
-for, `allowed-tools` for one, and runs nothing on its word. A consent is bound to `approval`.
+A skill is a stranger's text for a model. A host shows its origin, by the name that it gave the server; the same URI
+at another server is another skill. It asks before it loads one, grants nothing that the front matter requests, such
+as `allowed-tools`, and runs nothing because a skill says so. A consent is bound to `approval`.
 """
 
 import hashlib
@@ -38,8 +38,9 @@ log = logging.getLogger("shared.client")
 
 
 class ServerSkills:
-    """What one server offers. `origin` is the host's own name for it. Every call raises what `Client.request` does,
-    InvalidResult for a result out of shape, and McpError where the server does not declare what is asked."""
+    """The skills of one server. `origin` is the host's own name for it. Every call raises the errors of
+    `Client.request`, InvalidResult for a malformed result, and McpError if the server does not declare the
+    feature."""
 
     def __init__(self, client: Client, origin: str) -> None:
         self.origin = origin
@@ -47,28 +48,28 @@ class ServerSkills:
 
     @property
     def declared(self) -> bool:
-        """Whether the server has skills at all."""
+        """True if the server has skills at all."""
         return self._client.server.can("extensions", SKILLS)
 
     async def list_skills(self) -> list[SkillEntry]:
-        """Every skill that the server lists. There may be more: one whose URI is known is found by `get_skill`."""
+        """Return all skills that the server lists. There may be more: `get_skill` finds one by its URI."""
         return [entry async for entry in self.iter_skills()]
 
     async def iter_skills(self) -> AsyncIterator[SkillEntry]:
-        """Every skill that the server lists; a page is asked for when the one before it has been taken. An entry that
-        nobody could load is left out, with a warning in the log."""
+        """Iterate over the skills that the server lists; each page is requested when the previous one has been
+        consumed. An entry that nobody could load is left out, with a warning in the log."""
         self._require("extensions", SKILLS)
         async for page in iter_pages(self._client.request, "skills/list", ListSkillsResult):
-            for given in page.skills:
+            for skill in page.skills:
                 try:
-                    yield _entry(given)
+                    yield _entry(skill)
                 except SkillRefused as refusal:
                     log.warning("a skill of %r is left out: %s", self.origin, escape(str(refusal)))
 
     async def get_skill(self, uri: str) -> SkillEntry:
-        """The entry of the skill whose SKILL.md is at `uri`, as it is now, listed or not.
+        """Return the current entry of the skill whose SKILL.md is at `uri`, listed or not.
 
-        Raises PeerError where the server has none, and SkillRefused for an entry that nobody could load.
+        Raises PeerError if the server has none, and SkillRefused for an entry that nobody could load.
         """
         self._require("extensions", SKILLS)
         result = await self._client.request("skills/get", {"uri": uri})
@@ -78,9 +79,9 @@ class ServerSkills:
         return entry
 
     async def load(self, entry: SkillEntry, *, dynamic: bool = False) -> "LoadedSkill":
-        """Reads and verifies the SKILL.md of a skill; `dynamic` allows one that has no digests to verify.
+        """Read and verify the SKILL.md of a skill; `dynamic` allows a skill without digests.
 
-        Raises SkillRefused where it is not what the entry says, or larger than every host must support.
+        Raises SkillRefused if it does not match the entry, or is larger than every host must support.
         """
         check_entry(entry)
         check_limits(entry)
@@ -92,18 +93,18 @@ class ServerSkills:
         return skill
 
     async def read_directory(self, uri: str) -> list[Resource]:
-        """What stands directly in a directory now. It adds nothing to what may be read of a skill whose files are
-        listed: they are in its entry."""
+        """Return the resources directly in a directory now. They do not extend the readable files of a skill with a
+        list of files, which is in its entry."""
         self._require("extensions", SKILLS, "directoryRead")
         pages = iter_pages(self._client.request, "resources/directory/read", ListResourcesResult, {"uri": uri})
         return [resource async for page in pages for resource in page.resources]
 
     def approval(self, entry: SkillEntry) -> str | None:
-        """What a consent to this skill is bound to: another server, URI or file, or a changed one, make it another.
-        None where the skill has no digests: a consent can't be kept then."""
+        """Return a digest to which a consent to this skill is bound: it changes with the server, the URI or a file.
+        None if the skill has no digests, so that a consent can't be stored."""
         if entry.resources == DYNAMIC:
             return None
-        files = sorted([one.uri, one.digest] for one in entry.resources)
+        files = sorted([file.uri, file.digest] for file in entry.resources)
         return hashlib.sha256(json.dumps([self.origin, entry.uri, files]).encode()).hexdigest()
 
     def _require(self, *path: str) -> None:
@@ -112,19 +113,19 @@ class ServerSkills:
 
 
 class LoadedSkill:
-    """A skill that a host acts on, with the entry it holds: only the files of that may be read, each verified when it
-    comes. Once one was not what was listed, nothing more is read: load the skill anew, by a new entry."""
+    """A loaded skill with its entry. Only files of the entry may be read, and each is verified when it arrives. Once
+    one does not match, reading stops: load the skill again with a new entry."""
 
     def __init__(self, client: Client, origin: str, entry: SkillEntry) -> None:
         self.origin = origin
-        """The host's name of the server, to be told to the model with whatever is read."""
+        """The host's name of the server, for the model to see with all that is read."""
         self.entry = entry
         self.text = ""
-        """What is in SKILL.md."""
+        """The contents of SKILL.md."""
         self._client = client
         self._root = root_of(entry)
         listed = [] if entry.resources == DYNAMIC else entry.resources
-        self._listed = {one.uri: one for one in listed}
+        self._listed = {file.uri: file for file in listed}
         self._uris = {unquote(uri.removeprefix(f"{self._root}/")): uri for uri in self._listed}
         self._read: dict[str, bytes] = {}
         self._taken = 0  # bytes, where nothing is listed
@@ -132,15 +133,15 @@ class LoadedSkill:
 
     @property
     def files(self) -> list[str]:
-        """The paths of its files; none where they are not listed."""
+        """The paths of the listed files; empty if they are not listed."""
         return sorted(self._uris)
 
     async def read(self, file: str) -> bytes:
-        """What is in a file of the skill, given by its path as SKILL.md refers to it, or by its URI. A listed file is
+        """Return the contents of a file of the skill, given by its path in SKILL.md or by its URI. A listed file is
         fetched once.
 
-        Raises SkillRefused for a file that is not the skill's, which costs nothing but this call, and for one that is
-        not what was listed: with that the skill is done. Raises what `Client.request` does.
+        Raises SkillRefused for a file that is not the skill's, which affects only this call, and for one that does
+        not match the entry, which ends the skill. Raises the errors of `Client.request`.
         """
         path = posixpath.normpath(file)
         uri = file if "://" in file else self._uris.get(path) or self._uris.get(unquote(path))
@@ -150,7 +151,7 @@ class LoadedSkill:
         if uri in self._read:
             return self._read[uri]
         self._require_sound()
-        # Not `read_resource`: what a cache holds may be older than the entry, and would be refused again and again.
+        # Not `read_resource`: a cached result may be older than the entry, and would be refused again and again.
         result = await self._client.request("resources/read", {"uri": uri})
         self._require_sound()
         try:
@@ -175,24 +176,28 @@ class LoadedSkill:
             raise SkillRefused(self.entry.uri, "limits", f"it has more than {MAX_BYTES:,} bytes")
 
 
-def _entry(given: dict[str, Any]) -> SkillEntry:
-    """Raises SkillRefused for what nobody could load."""
+def _entry(skill: dict[str, Any]) -> SkillEntry:
+    """Return the entry as a model. Raises SkillRefused for one that nobody could load."""
     try:
-        entry = SkillEntry.model_validate(given)
+        entry = SkillEntry.model_validate(skill)
     except ValidationError as error:
-        place, fault = fault_at(error, given)
-        raise SkillRefused(str(given.get("uri")), "entry", f"{place}: {fault}") from None
+        place, fault = fault_at(error, skill)
+        raise SkillRefused(str(skill.get("uri")), "entry", f"{place}: {fault}") from None
     check_entry(entry)
     return entry
 
 
 def _content(uri: str, result: ReadResourceResult) -> bytes:
-    """What is in the file at `uri`. Raises SkillRefused where the result does not hold it."""
-    found = [one for one in result.contents if one.uri == uri]
-    if len(found) != 1:
+    """Return the contents of the file at `uri`. Raises SkillRefused if the result does not have them."""
+    matches = [content for content in result.contents if content.uri == uri]
+    if len(matches) != 1:
         raise SkillRefused(uri, "contents", "the server answered without its content")
-    (one,) = found
+    (content,) = matches
     try:
-        return one.text.encode() if isinstance(one, TextResourceContents) else b64decode(one.blob, validate=True)
+        return (
+            content.text.encode()
+            if isinstance(content, TextResourceContents)
+            else b64decode(content.blob, validate=True)
+        )
     except ValueError:
         raise SkillRefused(uri, "contents", "the server answered with content that can't be read") from None

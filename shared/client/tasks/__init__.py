@@ -1,1 +1,1 @@
-"""Tasks, as a client has them: those of the server, and those that it runs for the server."""
+"""The tasks of a client: those of its server, and those that it runs for the server."""

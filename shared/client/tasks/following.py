@@ -1,9 +1,9 @@
-"""A task of a server, followed to its end in either of its forms: without I/O of its own, for a client and for what
-stands between one and a server.
+"""The following of a server's task to its end, in either of its two forms: without I/O of its own, for clients and
+gateways.
 
     the extension        tasks/get ──▶ working ──▶ (pause) ──▶ tasks/get ──▶ completed, with the result
                                    ──▶ input_required ──▶ tasks/update, each question once
-    2025-11-25 alone     tasks/result ──▶ the result, when there is one; the server asks meanwhile as it always does
+    2025-11-25 alone     tasks/result ──▶ the result, when there is one; meanwhile the server asks questions as usual
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -20,15 +20,15 @@ from ...errors import InputRequired, InvalidParams, InvalidResult, McpError, Pee
 from ...protocol.types.tasks import TaskStatus
 
 POLL_SECONDS = 1.0
-"""How often a server is asked how a task is that does not say how often it wants to be."""
+"""Seconds between status requests if the server names no interval."""
 MIN_POLL_SECONDS = 0.02
 MAX_POLL_SECONDS = 60.0
 CANCEL_SECONDS = 2.0
-"""Time for the server to hear that nobody wants a task any more."""
+"""Seconds for the server to learn that nobody needs a task any more."""
 RESULT_TRIES = 3
-"""How often the result of a task that is over is asked for again, where no answer comes that can be used."""
+"""The most attempts to get the result of a finished task, if no usable answer arrives."""
 MAX_QUESTIONS = 100
-"""That a task may ask at once: each of them may need a person, or a model that costs money."""
+"""The maximum number of simultaneous questions of a task: each may need a person, or a model that costs money."""
 
 _STATUSES: tuple[TaskStatus, ...] = get_args(TaskStatus)
 _FINAL = frozenset({"completed", "failed", "cancelled"})
@@ -36,76 +36,78 @@ _FINAL = frozenset({"completed", "failed", "cancelled"})
 
 @dataclass(frozen=True, slots=True)
 class TaskState:
-    """How a task is, as its server told it."""
+    """The state of a task, as its server reported it."""
 
     id: str
     status: TaskStatus
     message: str | None
-    """What the server says of that, for people: untrusted."""
+    """The server's description of the state, for people: untrusted."""
     poll_seconds: float
-    """How long to wait before asking again."""
+    """Seconds to wait before the next request."""
     told: Mapping[str, Any]
-    """All that was told, as on the wire."""
+    """The whole report, as on the wire."""
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more becomes of it."""
+        """True if the task has ended."""
         return self.status in _FINAL
 
 
 OnTask = Callable[[TaskState], None]
-"""Takes how a task is, first and whenever it has changed. It must neither block nor raise."""
+"""Receives the state of a task, first and whenever it has changed. It must neither block nor raise."""
 
 
 Questions = Mapping[str, tuple[str, dict[str, Any]]]
-"""What a task asks, by key: method and params."""
+"""The questions of a task, by key: method and params."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How the server of a task is asked, and who answers it."""
+    """The means to follow a task: requests to its server, and answers to its questions."""
 
     ask: Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-    """The result of a request, by method and params, which is repeated as far as that helps; that of `tasks/result`
+    """Returns the result of a request, by method and params, which is repeated as far as that helps; `tasks/result`
     takes as long as the task. Raises PeerError, ConnectionError and TimeoutError."""
     answer: Callable[[str, str, dict[str, Any]], Awaitable[dict[str, Any]]]
-    """What is answered to a question of the task, by key, method and params. It is cancelled where the task needs no
-    answer any more; what it raises ends the following. The questions of 2025-11-25 come on another way."""
+    """Returns the answer to a question of the task, by key, method and params. It is cancelled when the task no
+    longer needs the answer; its exceptions end the following. The questions of 2025-11-25 arrive differently."""
     is_experimental: bool = False
-    """Whether the task is one of 2025-11-25."""
+    """True if the task is one of 2025-11-25."""
     on_task: OnTask | None = None
     pause: Callable[[float], Awaitable[None]] = anyio.sleep
     """Waits for so many seconds, or until the connection is lost."""
     answer_all: Callable[[Questions], Awaitable[dict[str, dict[str, Any]]]] | None = None
-    """What is answered to all new questions at once, by key, in place of `answer`: for whoever asks somebody else."""
+    """Returns the answers to all new questions at once, by key, in place of `answer`: for callers that pass them
+    on."""
 
 
-def read_state(method: str, told: Mapping[str, Any]) -> TaskState:
-    """The task that an answer to `method` tells of. Raises InvalidResult where it tells of none."""
-    id_, message = told.get("taskId"), told.get("statusMessage")
+def read_state(method: str, report: Mapping[str, Any]) -> TaskState:
+    """Return the state in an answer to `method`. Raises InvalidResult if it contains none."""
+    id_, message = report.get("taskId"), report.get("statusMessage")
     if not isinstance(id_, str) or not id_:
-        raise InvalidResult(method, "taskId", "a task has one", dict(told))
-    status = next((one for one in _STATUSES if one == told.get("status")), None)
+        raise InvalidResult(method, "taskId", "a task has one", dict(report))
+    status = next((known_status for known_status in _STATUSES if known_status == report.get("status")), None)
     if status is None:
-        raise InvalidResult(method, "status", "it is none that a task can have", dict(told))
-    said = message if isinstance(message, str) else None
-    return TaskState(id_, status, said, _poll_seconds(told), told)
+        raise InvalidResult(method, "status", "it is none that a task can have", dict(report))
+    text = message if isinstance(message, str) else None
+    return TaskState(id_, status, text, _poll_seconds(report), report)
 
 
-def _poll_seconds(told: Mapping[str, Any]) -> float:
-    wanted = told.get("pollIntervalMs", told.get("pollInterval"))
-    if not isinstance(wanted, int | float) or isinstance(wanted, bool) or not wanted > 0:
+def _poll_seconds(report: Mapping[str, Any]) -> float:
+    milliseconds = report.get("pollIntervalMs", report.get("pollInterval"))
+    if not isinstance(milliseconds, int | float) or isinstance(milliseconds, bool) or not milliseconds > 0:
         return POLL_SECONDS
-    # An integer may be one that no float holds.
-    return max(MIN_POLL_SECONDS, min(wanted, MAX_POLL_SECONDS * 1_000) / 1_000)
+    # An integer may be too large for a float.
+    return max(MIN_POLL_SECONDS, min(milliseconds, MAX_POLL_SECONDS * 1_000) / 1_000)
 
 
 async def look(way: Way, id: str) -> TaskState:
-    """How the task is now. Raises TaskLost where its server does not know it, and what `Way.ask` raises."""
+    """Return the current state of the task. Raises TaskLost if its server does not know it, and the errors of
+    `Way.ask`."""
     try:
         state = read_state("tasks/get", await way.ask("tasks/get", {"taskId": id}))
     except PeerError as error:
-        # -32602 is what both forms have servers answer to an id that they don't know.
+        # In both forms servers answer -32602 to an unknown id.
         if error.code != InvalidParams.code:
             raise
         raise TaskLost(f"the server has no such task any more: {error.message}") from error
@@ -115,18 +117,18 @@ async def look(way: Way, id: str) -> TaskState:
 
 
 async def follow(id: str, way: Way, first: TaskState | None = None, *, cancels: bool = True) -> dict[str, Any]:
-    """The result of the task, which is cancelled where that is waited for no more, unless it is to go on. `first` is
-    how it is, where that is known.
+    """Wait for the task and return its result. If the wait is cancelled, so is the task, unless `cancels` is False.
+    `first` is its state, if known.
 
-    Raises PeerError where the task failed, TaskCancelled, TaskLost where its server does not know it any more,
-    InvalidResult for what is no task, and what `Way.ask` and `Way.answer` raise.
+    Raises PeerError if the task failed, TaskCancelled, TaskLost if its server no longer knows it, InvalidResult for
+    an invalid state, and the errors of `Way.ask` and `Way.answer`.
     """
     following = _Following(id, way)
     try:
         with _single_error():
             return await (following.experimental(first) if way.is_experimental else following.extension(first))
     except (ConnectionError, TimeoutError, TaskLost, InputRequired):
-        # There is nobody to be told, or it may only be slow, or another round of the call comes back to it.
+        # The task can't be cancelled, or it may only be slow, or another round of the call returns to it.
         following.is_over = True
         raise
     finally:
@@ -136,15 +138,14 @@ async def follow(id: str, way: Way, first: TaskState | None = None, *, cancels: 
 
 
 async def cancel(way: Way, id: str) -> None:
-    """Has the server cancel the task. Raises what `Way.ask` raises; PeerError too where it is over already, as some
-    servers do."""
+    """Ask the server to cancel the task. Raises the errors of `Way.ask`; some servers answer PeerError if it has
+    already ended."""
     await way.ask("tasks/cancel", {"taskId": id})
 
 
 @contextmanager
 def _single_error() -> Iterator[None]:
-    """Where several requests about a task fail at once, as they do when the connection is lost, raises the first
-    error."""
+    """Raise the first error if several requests about a task fail at once, as they do when the connection is lost."""
     try:
         yield
     except BaseExceptionGroup as group:
@@ -152,7 +153,7 @@ def _single_error() -> Iterator[None]:
 
 
 class _Following:
-    """One task, to its end."""
+    """The following of one task to its end."""
 
     def __init__(self, id: str, way: Way) -> None:
         self.is_over = False
@@ -160,7 +161,7 @@ class _Following:
         self._way = way
         self._seen: tuple[str, str | None] | None = None
         self._failed = 0
-        """How often no result could be had of the task that is over."""
+        """The number of failed attempts to get the result of the finished task."""
 
     def _note(self, state: TaskState) -> None:
         self.is_over = state.is_over
@@ -177,12 +178,12 @@ class _Following:
     # The extension
 
     async def extension(self, first: TaskState | None) -> dict[str, Any]:
-        """What `tasks/get` tells at last."""
+        """Return the outcome from the last `tasks/get`."""
         if first is not None:
             self._note(first)
         async with background() as tasks:
             answers = _Answers(self._id, self._way, tasks)
-            # What the answer to a call says of an end lacks the result.
+            # The first answer to a call may report an end, but lacks the result.
             if first is not None and not first.is_over:
                 await self._way.pause(first.poll_seconds)
             while not (state := await self._look()).is_over:
@@ -207,7 +208,7 @@ class _Following:
     # 2025-11-25
 
     async def experimental(self, first: TaskState | None) -> dict[str, Any]:
-        """What `tasks/result` gives."""
+        """Return the answer to `tasks/result`."""
         if first is not None:
             self._note(first)
         async with background() as tasks:
@@ -220,12 +221,13 @@ class _Following:
                     return result
 
     async def _attempt(self) -> dict[str, Any] | None:
-        """The result; None where there was none, be it that the connection was lost, and the task goes on."""
+        """Return the result; None if there was none, perhaps because the connection was lost, and the task
+        continues."""
         try:
             result = await self._way.ask("tasks/result", {"taskId": self._id})
         except (ConnectionError, PeerError) as error:
             state = await self._look()
-            if state.status == "cancelled":  # servers have various words for that
+            if state.status == "cancelled":  # servers word that differently
                 raise TaskCancelled("the task was cancelled") from None
             if state.is_over:
                 self._failed += 1
@@ -240,12 +242,13 @@ class _Following:
     async def _watch(self, seconds: float) -> None:
         while not self.is_over:
             await self._way.pause(seconds)
-            with suppress(McpError, OSError):  # who waits for the result hears of it
+            with suppress(McpError, OSError):  # the caller that waits for the result gets the error
                 seconds = (await self._look()).poll_seconds
 
 
 class _Answers:
-    """Has the questions of a task answered, each once: one after another, or all that come together."""
+    """The answers to the questions of a task, each question once: one after another, or all simultaneous ones
+    together."""
 
     def __init__(self, id: str, way: Way, tasks: TaskGroup) -> None:
         self._id = id
@@ -257,18 +260,18 @@ class _Answers:
         self._current: tuple[str, anyio.CancelScope] | None = None
 
     def wanted(self, questions: Questions) -> None:
-        """Takes all that the task asks now."""
+        """Handle all questions that the task asks now."""
         if self._way.answer_all is not None:
             for scope, keys in self._open.items():
                 if keys.isdisjoint(questions):
                     scope.cancel()
-            fresh = {key: one for key, one in questions.items() if key not in self._known}
+            fresh = {key: question for key, question in questions.items() if key not in self._known}
             self._known |= questions.keys()
             if fresh:
                 self._tasks.start_soon(self._work_at_once, fresh)
             return
-        self._due = {key: one for key, one in self._due.items() if key in questions}
-        self._due |= {key: one for key, one in questions.items() if key not in self._known}
+        self._due = {key: question for key, question in self._due.items() if key in questions}
+        self._due |= {key: question for key, question in questions.items() if key not in self._known}
         self._known |= questions.keys()
         if self._current is None and self._due:
             key = next(iter(self._due))
@@ -285,7 +288,7 @@ class _Answers:
             with anyio.CancelScope() as scope:
                 self._current = (key, scope)
                 answer = await self._way.answer(key, method, params)
-            if answer is not None:  # and the question was not taken back
+            if answer is not None:  # and the question was not withdrawn
                 await self._way.ask("tasks/update", {"taskId": self._id, "inputResponses": {key: answer}})
         self._current = None
 
@@ -303,14 +306,16 @@ class _Answers:
 
 
 def _questions(state: TaskState) -> dict[str, tuple[str, dict[str, Any]]]:
-    """What the task asks, by key. Raises InvalidResult where that can't be read."""
-    asked = state.told.get("inputRequests", {}) if state.status == "input_required" else {}
+    """Return the questions of the task, by key. Raises InvalidResult if they can't be read."""
+    requests = state.told.get("inputRequests", {}) if state.status == "input_required" else {}
     fault = partial(InvalidResult, "tasks/get", "inputRequests", result=dict(state.told))
-    if not isinstance(asked, dict) or len(asked) > MAX_QUESTIONS:
+    if not isinstance(requests, dict) or len(requests) > MAX_QUESTIONS:
         raise fault(fault=f"it is not an object of at most {MAX_QUESTIONS} questions")
     questions = {}
-    for key, one in asked.items():
-        method, params = (one.get("method"), one.get("params", {})) if isinstance(one, dict) else (None, None)
+    for key, question in requests.items():
+        method, params = (
+            (question.get("method"), question.get("params", {})) if isinstance(question, dict) else (None, None)
+        )
         if not isinstance(method, str) or not isinstance(params, dict):
             raise fault(fault="it has something that is not a question")
         questions[key] = (method, params)

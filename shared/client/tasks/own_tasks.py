@@ -1,7 +1,7 @@
-"""Questions of a server of 2025-11-25 that it wants to be run as tasks, by `params.task`: it has the id at once, and
-asks for the answer by `tasks/result` (2025-11-25, Utilities, Tasks).
+"""The questions of a server of 2025-11-25 that are run as tasks because it asks for that by `params.task`: it
+receives the id at once, and requests the answer by `tasks/result` (2025-11-25, Utilities, Tasks).
 
-They are kept in memory while the client lives, so many and so long; the ids are of nobody's guessing.
+They are in memory while the client lives, limited in number and time; the ids can't be guessed.
 """
 
 import secrets
@@ -21,20 +21,20 @@ from ...protocol.types.tasks import RELATED_TASK, TaskParams, TaskRequest, TaskS
 from ..options import Handler
 
 MAX_TASKS = 100
-"""That are kept at once; the oldest of those that are over make room."""
+"""The maximum number of tasks; the oldest finished task makes room for a new one."""
 MAX_SECONDS = 3_600.0
-"""How long one is kept, work and answer, where the server does not ask for less."""
+"""The longest retention of a task and its answer, in seconds, if the server does not ask for less."""
 POLL_MS = 500
 _AUGMENTED = frozenset({"elicitation/create", "sampling/createMessage"})
-"""What may be run as a task; `ClientOptions.identity` declares it."""
+"""The methods that may be run as tasks; `ClientOptions.identity` declares them."""
 _TOO_MANY = -31_000
-"""As for too many questions."""
+"""The error code is the same as for too many questions."""
 
 Read = TypeVar("Read", TaskParams, TaskRequest)
 
 
 class _OwnTask:
-    """One question, and what came of it."""
+    """One question, and its outcome."""
 
     def __init__(self, seconds: float) -> None:
         self.id = secrets.token_urlsafe(24)
@@ -67,8 +67,8 @@ class _OwnTask:
 
 
 class OwnTasks:
-    """The tasks of one client; `start` gives the group in which they work, and with which they end. `has_form` says
-    whether the version that is spoken has them."""
+    """The tasks of one client. `start` returns the task group in which they run, and with which they end. `has_form`
+    returns True if the protocol version in use has tasks of this form."""
 
     def __init__(self, start: Callable[[], TaskGroup], has_form: Callable[[], bool]) -> None:
         self._start = start
@@ -76,34 +76,37 @@ class OwnTasks:
         self._tasks: dict[str, _OwnTask] = {}
 
     def handlers(self, answers: Mapping[str, Handler]) -> dict[str, Handler]:
-        """The `answers`, those that may run as tasks with that, and what answers the requests about tasks."""
-        handlers = {method: self._hosting(one) if method in _AUGMENTED else one for method, one in answers.items()}
+        """Return `answers`, with support for tasks where that is possible, and handlers of the requests about
+        tasks."""
+        handlers = {
+            method: self._hosting(handler) if method in _AUGMENTED else handler for method, handler in answers.items()
+        }
         if not _AUGMENTED.isdisjoint(answers):
             about = {"tasks/get": self._get, "tasks/result": self._result, "tasks/cancel": self._cancel}
-            handlers |= {method: self._where_spoken(method, one) for method, one in about.items()}
+            handlers |= {method: self._where_spoken(method, handler) for method, handler in about.items()}
         return handlers
 
     def _hosting(self, handler: Handler) -> Handler:
         async def host(params: dict[str, Any]) -> dict[str, Any]:
             if "task" not in params or not self._has_form():
                 return await handler(params)
-            wanted = _read(TaskRequest, params["task"])
+            request = _read(TaskRequest, params["task"])
             if len(self._tasks) >= MAX_TASKS:
                 over = next((task for task in self._tasks.values() if task.is_over), None)
                 if over is None:
                     raise RpcError("too many tasks at once", code=_TOO_MANY)
                 over.keeping.cancel()
                 del self._tasks[over.id]
-            asked = {name: value for name, value in params.items() if name != "task"}
-            task = _OwnTask(MAX_SECONDS if wanted.ttl is None else min(wanted.ttl / 1_000, MAX_SECONDS))
+            call_params = {name: value for name, value in params.items() if name != "task"}
+            task = _OwnTask(MAX_SECONDS if request.ttl is None else min(request.ttl / 1_000, MAX_SECONDS))
             self._tasks[task.id] = task
-            self._start().start_soon(self._keep, task, handler, asked)
+            self._start().start_soon(self._keep, task, handler, call_params)
             return {"task": task.fields()}
 
         return host
 
     async def _keep(self, task: _OwnTask, handler: Handler, params: dict[str, Any]) -> None:
-        """Works, and keeps what came of that, until its time is up."""
+        """Run the handler, and retain the outcome until its time is up."""
         with task.keeping, anyio.move_on_after(task.seconds):
             with task.work:
                 try:

@@ -1,5 +1,5 @@
-"""A tool that was started, and may work on as a task while its caller does something else; and which tools may, or
-have to, as a server of 2025-11-25 lists them: there the client has to ask for it."""
+"""A started tool, which may continue as a task while its caller does something else; and the tools that may or must
+be tasks, as a server of 2025-11-25 lists them: there the client requests it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -13,7 +13,8 @@ MAX_TOOLS = 5_000
 
 
 class StartedTool:
-    """A call of a tool. Its task goes on whoever waits for it, until it is over, expires or is cancelled."""
+    """A call of a tool. Its task continues, whether or not anybody waits for it, until it is over, expires or is
+    cancelled."""
 
     def __init__(
         self,
@@ -24,53 +25,54 @@ class StartedTool:
         id: str | None = None,
         answered: dict[str, Any] | None = None,
     ) -> None:
-        """`read` makes a result of what was `answered`, or of what comes of the task `id`."""
+        """`read` makes a result of `answered`, or of the outcome of the task `id`."""
         self.tool = tool
         self.id = id
-        """Of the task; None where the server answered at once."""
+        """The id of the task; None if the server answered at once."""
         self._way = way
         self._read = read
         self._answered = answered
 
     async def result(self, on_task: OnTask | None = None) -> CallToolResult:
-        """What it gives. The task's questions are answered meanwhile, and `on_task` hears how it is.
+        """Return the result of the tool. The task's questions are answered in the meantime, and `on_task` receives
+        its states.
 
-        Raises as `Client.call_tool` does, and TaskLost; who is cancelled leaves the task at work.
+        Raises the errors of `Client.call_tool`, and TaskLost; cancelling the wait does not cancel the task.
         """
         return await self._read(self.tool, await self.plain_result(on_task))
 
     async def plain_result(self, on_task: OnTask | None = None) -> dict[str, Any]:
-        """The same as it came, checked by nothing."""
+        """Return the same result as received, without checks."""
         if self._answered is None and self.id is not None:
             way = replace(self._way, on_task=on_task)
             self._answered = await follow(self.id, way, cancels=False)
         return dict(self._answered or {})
 
     async def state(self) -> TaskState | None:
-        """How the task is; None where there is none. Raises TaskLost, and what `Client.request` does."""
+        """Return the state of the task; None without one. Raises TaskLost, and the errors of `Client.request`."""
         return None if self.id is None else await look(self._way, self.id)
 
     async def cancel(self) -> None:
-        """Has the server stop the work; where there is no task, nothing is left to stop. Raises what `Client.request`
-        does: PeerError too where the task is over."""
+        """Ask the server to cancel the task, if there is one. Raises the errors of `Client.request`, including
+        PeerError if the task has already ended."""
         if self.id is not None:
             await cancel(self._way, self.id)
 
     def saved(self) -> dict[str, Any]:
-        """What `Client.take_up` goes on with, in another process or later: JSON. Whoever has it may have the result,
-        so it is to be kept like one."""
+        """Return JSON with which `Client.take_up` resumes the tool, in another process or later. It gives access to
+        the result, so protect it like one."""
         rest: Mapping[str, Any] = {"result": self._answered} if self.id is None else {"taskId": self.id}
         return {"tool": self.tool, **rest}
 
 
 class TaskSupport:
-    """What the lists of the tools of one server said of it."""
+    """The declared task support of the tools of one server."""
 
     def __init__(self) -> None:
         self._tools: dict[str, str] = {}
 
     def learn(self, listed: Mapping[str, Any]) -> None:
-        """Takes a result of `tools/list`."""
+        """Remember the task support in a result of `tools/list`."""
         tools = listed.get("tools")
         for tool in tools if isinstance(tools, list) else ():
             if not isinstance(tool, dict) or not isinstance(name := tool.get("name"), str):
@@ -82,6 +84,6 @@ class TaskSupport:
                 del self._tools[next(iter(self._tools))]
 
     def of(self, call: Mapping[str, Any]) -> str | None:
-        """ "optional", "required" or "forbidden" for the tool of a call; None where it was not listed."""
+        """Return "optional", "required" or "forbidden" for the tool of a call; None if it was not listed."""
         name = call.get("name")
         return self._tools.get(name) if isinstance(name, str) else None

@@ -1,7 +1,7 @@
-"""A child process and the pipes to it, with as few turns of the event loop for a message as there can be.
+"""A child process and the pipes to it, with the fewest possible turns of the event loop for a message.
 
-What is written leaves at once where the pipe has room, and what comes wakes its reader directly: the streams of
-asyncio, and those above them, take two turns more for each message.
+A write happens at once if the pipe has room, and arriving data wakes its reader directly: the streams of asyncio, and
+those built on them, take two more turns for each message.
 """
 
 import asyncio
@@ -15,14 +15,14 @@ import anyio
 from ...concurrency import Signal
 
 HELD = 262_144
-"""Bytes that may wait for a reader before the pipe is read no further."""
+"""Bytes that may wait for a reader before reading from the pipe is paused."""
 FLOOD = 32_768
-"""Bytes that come at once only where more will come at once, or much was asked for."""
+"""An amount of data, in bytes, that arrives at once only if more follows at once, or if much was requested."""
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 
 class PipeReader(asyncio.Protocol):
-    """What a child writes to one pipe, as an `anyio` byte stream without an `aclose`."""
+    """The output of a child on one pipe, as an `anyio` byte stream without `aclose`."""
 
     def __init__(self) -> None:
         self._pipe: asyncio.ReadTransport | None = None
@@ -33,7 +33,7 @@ class PipeReader(asyncio.Protocol):
         self._woken = Signal()
 
     def attach(self, pipe: asyncio.ReadTransport) -> None:
-        """Takes what comes from `pipe`, in place of the protocol before, which hears of the end alone."""
+        """Read from `pipe` in place of the previous protocol, which is still notified of the end."""
         self._pipe, self._before = pipe, pipe.get_protocol()
         pipe.set_protocol(self)
 
@@ -41,7 +41,7 @@ class PipeReader(asyncio.Protocol):
         """Called by the event loop."""
         self._chunks.append(data)
         self._held += len(data)
-        # Then the pipe fills, and the child waits: it can't have us hold more than this.
+        # Then the pipe fills, and the child waits: it can't make us buffer more than this.
         if self._held > HELD and self._pipe is not None:
             self._pipe.pause_reading()
         self._woken.wake()
@@ -53,18 +53,18 @@ class PipeReader(asyncio.Protocol):
             self._before.connection_lost(exc)
 
     def end(self) -> None:
-        """Nothing more will come."""
+        """Mark the end of the stream."""
         self._is_over = True
         self._woken.wake()
 
     async def receive(self) -> bytes:
-        """The next bytes, as many as are there. Raises EndOfStream when the pipe was closed."""
+        """Return all available bytes. Raises EndOfStream when the pipe is closed."""
         while not self._chunks:
             if self._is_over:
                 raise anyio.EndOfStream
             await self._woken.wait()
         if self._held > FLOOD:
-            # Who is woken in each turn of the event loop is never found waiting, and would not be cancelled.
+            # A task that is woken in each turn of the event loop is never found waiting, and would not be cancelled.
             await anyio.lowlevel.checkpoint_if_cancelled()
         data = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         self._chunks.clear()
@@ -75,7 +75,7 @@ class PipeReader(asyncio.Protocol):
 
 
 class Child(asyncio.SubprocessProtocol):
-    """A process that runs, and what it has to be told and asked."""
+    """A running process, with its pipes and its exit code."""
 
     def __init__(self) -> None:
         self.stdout = PipeReader()
@@ -91,8 +91,8 @@ class Child(asyncio.SubprocessProtocol):
     async def start(
         cls, command: Sequence[str], *, env: Mapping[str, str], cwd: str | Path | None, has_stderr: bool
     ) -> "Child":
-        """Starts `command` in a session of its own, with pipes for its standard streams, of which stderr is ours
-        without `has_stderr`. Raises OSError when it can't be started."""
+        """Start `command` in a session of its own, with pipes for its standard streams; without `has_stderr` it
+        shares our stderr. Raises OSError if it can't be started."""
         stderr = subprocess.PIPE if has_stderr else None
         # In a session of its own: Ctrl-C in a terminal is for the client, which then ends its servers in order.
         started = asyncio.get_running_loop().subprocess_exec(
@@ -102,16 +102,16 @@ class Child(asyncio.SubprocessProtocol):
 
     @property
     def pid(self) -> int:
-        """The process id, which is another one's at some time after the end."""
+        """The process id, which may be reused after the process has ended."""
         return self._transport.get_pid()
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended, negative for a signal; None while it runs."""
+        """The exit code of the process, negative for a signal; None while it runs."""
         return self._transport.get_returncode()
 
     def write(self, data: bytes) -> bool:
-        """Writes `data` to its stdin where that has room; False where it has none, or is closed."""
+        """Write `data` to stdin if that has room. Returns False if it has none, or is closed."""
         if not self._has_room or self._is_deaf:
             return False
         self._stdin.write(data)
@@ -119,11 +119,12 @@ class Child(asyncio.SubprocessProtocol):
 
     @property
     def _is_deaf(self) -> bool:
-        # A pipe that nobody reads is closed some time before that is told, and uvloop lets nobody write meanwhile.
+        # A pipe without a reader is closed some time before that is reported, and uvloop rejects writes in the
+        # meantime.
         return not self._takes_input or self._stdin.is_closing()
 
     async def send(self, data: bytes) -> None:
-        """Writes `data` to its stdin, and waits while that is full. Raises BrokenResourceError when it is closed."""
+        """Write `data` to stdin, and wait while it is full. Raises BrokenResourceError when it is closed."""
         if self._is_deaf:
             raise anyio.BrokenResourceError
         self._stdin.write(data)
@@ -133,24 +134,24 @@ class Child(asyncio.SubprocessProtocol):
             await self._changed.wait()
 
     def end_input(self) -> None:
-        """Closes its stdin."""
+        """Close stdin."""
         self._takes_input = False
         self._stdin.close()
         self._changed.wake()
 
     async def wait(self) -> None:
-        """Waits until it has ended."""
+        """Wait until the process has ended."""
         await self._exited.wait()
 
     def close(self) -> None:
-        """Lets go of its pipes; it is killed where it still runs."""
+        """Release the pipes; a process that still runs is killed."""
         self._transport.close()
 
     # Called by the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It runs."""
-        # The transports of uvloop have what those of asyncio have, and are none of its classes.
+        """Called when the process has started."""
+        # The transports of uvloop have the same methods as those of asyncio, but not their classes.
         self._transport = cast("asyncio.SubprocessTransport", transport)
         self._stdin = self._transport.get_pipe_transport(STDIN)
         for number, reader in ((STDOUT, self.stdout), (STDERR, self.stderr)):
@@ -159,11 +160,11 @@ class Child(asyncio.SubprocessProtocol):
                 reader.attach(cast("asyncio.ReadTransport", pipe))
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """It wrote before we could attach to its pipe."""
+        """Called for data that arrived before its pipe had a reader."""
         (self.stdout if fd == STDOUT else self.stderr).data_received(data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        """It has closed one of its streams."""
+        """Called when one of the standard streams is closed."""
         if fd == STDIN:
             self._takes_input = False
             self._changed.wake()
@@ -171,14 +172,14 @@ class Child(asyncio.SubprocessProtocol):
             (self.stdout if fd == STDOUT else self.stderr).end()
 
     def process_exited(self) -> None:
-        """It has ended."""
+        """Called when the process has ended."""
         self._exited.set()
 
     def pause_writing(self) -> None:
-        """Its stdin is full."""
+        """Called when stdin is full."""
         self._has_room = False
 
     def resume_writing(self) -> None:
-        """Its stdin has room again."""
+        """Called when stdin has room again."""
         self._has_room = True
         self._changed.wake()

@@ -1,11 +1,11 @@
 """A server as a child process: one JSON message per line on its stdin and stdout (2025-11-25, Transports, stdio).
 
-The child ends by steps: its stdin is closed, which asks it to finish; what does not help is followed by SIGTERM
-and SIGKILL, each to the child and to what it started in its process group. It is waited for in every case, so that
-no zombie is left; what it leaves behind in its group is killed.
+The child is ended in steps: its stdin is closed, which asks it to finish; if that does not suffice, SIGTERM and
+SIGKILL follow, each sent to the child and its process group. It is always waited for, so that no zombie remains;
+processes that it leaves behind in its group are killed.
 
-It does not inherit our environment, which may hold the secrets of others, but for what programs need to find their
-way. What it writes to stderr is for people: no failure, and never more than we can take.
+It does not inherit our environment, which may contain the secrets of others, except the variables that programs need.
+Its stderr is for people: output there is not a failure, and is bounded.
 """
 
 import os
@@ -23,15 +23,15 @@ from .pipes import Child, PipeReader
 from .stderr_log import StderrLog
 
 Stderr = Literal["log", "keep", "inherit"]
-"""Where a child's stderr goes: line by line to the log, as records of the level INFO; its last part into
-`ProcessStream.stderr`; or where ours goes."""
+"""The destination of a child's stderr: "log", line by line at level INFO; "keep", its last part in
+`ProcessStream.stderr`; or "inherit", our own stderr."""
 
 STDERR_KEPT = 65_536
-"""Bytes of what the child wrote last to stderr."""
+"""Bytes of the last part of stderr."""
 PATIENCE = 2.0
 """Seconds for each step of the end."""
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
-"""What nobody can ignore; on Windows that is so of each."""
+"""The signal that no process can ignore; on Windows that is true of each."""
 _INHERITED = (
     (
         *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE"),
@@ -40,11 +40,11 @@ _INHERITED = (
     if os.name == "nt"
     else ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 )
-"""The variables that the official SDKs hand on."""
+"""The variables that the official SDKs pass on."""
 
 
 class ProcessStream:
-    """The two pipes of a child that runs, as a `ByteStream`."""
+    """The two pipes of a running child, as a `ByteStream`."""
 
     def __init__(self, process: Child) -> None:
         self._process = process
@@ -53,36 +53,36 @@ class ProcessStream:
 
     @property
     def exit_code(self) -> int | None:
-        """How the child ended, negative for a signal; None while it runs."""
+        """The exit code of the child, negative for a signal; None while it runs."""
         return self._process.exit_code
 
     @property
     def stderr(self) -> str:
-        """The last part of what the child wrote for people, where it was kept."""
+        """The last part of stderr, with "keep"."""
         return self._stderr.decode("utf-8", "replace")
 
     async def receive(self) -> bytes:
-        """What the child wrote next to stdout. Raises EndOfStream when it has closed that."""
+        """Return the next bytes of stdout. Raises EndOfStream when the child has closed it."""
         return await self._process.stdout.receive()
 
     async def send(self, data: bytes) -> None:
-        """Writes `data` to the child's stdin. Raises BrokenResourceError when it reads no more."""
+        """Write `data` to stdin. Raises BrokenResourceError when the child no longer reads it."""
         await self._process.send(data)
 
     def try_send(self, data: bytes) -> bool:
-        """The same where it needs no waiting; False, and nothing is written, where it does."""
+        """Write `data` if that needs no waiting; otherwise return False without writing."""
         return self._process.write(data)
 
     async def keep_stderr(self) -> None:
-        """Reads stderr to its end and keeps the last part."""
+        """Read stderr to its end and store the last part."""
         with suppress(anyio.EndOfStream):
             while True:
                 self._stderr = (self._stderr + await self._process.stderr.receive())[-STDERR_KEPT:]
 
     async def aclose(self) -> None:
-        """Ends the child, in the steps above: 6 seconds at most for one that listens to nothing."""
+        """End the child in the steps above: at most 6 seconds for one that does not respond."""
         if self._is_closed:
-            return  # its group may be another one's by now
+            return  # its process group id may have been reused
         self._is_closed = True
         with anyio.CancelScope(shield=True):
             self._process.end_input()
@@ -92,7 +92,7 @@ class ProcessStream:
                 with anyio.move_on_after(PATIENCE):
                     await self._process.wait()
                     break
-            # Also where it ended by itself: what it has started may still be there, with our pipes open.
+            # Even if the child has ended on its own: processes that it started may still run, with our pipes open.
             if os.name == "posix":
                 _signal(self._process, _KILL)
             self._process.close()
@@ -100,7 +100,7 @@ class ProcessStream:
 
 
 def _signal(process: Child, number: signal.Signals) -> None:
-    # Where nobody is left in the group but zombies, macOS forbids it.
+    # If only zombies are left in the group, macOS forbids it.
     with suppress(ProcessLookupError, PermissionError):
         if sys.platform != "win32":
             os.killpg(process.pid, number)
@@ -109,7 +109,7 @@ def _signal(process: Child, number: signal.Signals) -> None:
 
 
 def inherited_environment() -> dict[str, str]:
-    """The part of our environment that a server is given: no more than programs need to find their way."""
+    """Return the variables of our environment that a server receives: only those that programs need."""
     # A value that begins with () is a function of bash, which a child would run.
     return {name: value for name in _INHERITED if not (value := os.environ.get(name, "()")).startswith("()")}
 
@@ -122,11 +122,11 @@ async def start_process(
     cwd: str | Path | None = None,
     stderr: Stderr = "log",
 ) -> AsyncIterator[ProcessStream]:
-    """Runs `command` as long as the block. `env` is its whole environment, otherwise `inherited_environment()`.
+    """Run `command` during the block. `env` is its whole environment, by default `inherited_environment()`.
 
-    Raises OSError when the command can't be started.
+    Raises OSError if the command can't be started.
     """
-    # `env` is all of it: a secret of ours must not come along because somebody set one variable.
+    # `env` is complete: setting one variable must not pass our secrets on.
     environment = inherited_environment() if env is None else env
     # Cancelled half-way, asyncio would leave the pipes open. It takes milliseconds.
     with anyio.CancelScope(shield=True):

@@ -1,7 +1,7 @@
-"""What a child writes for people, as records of the log: a line each, within limits.
+"""The stderr of a child as records of the log, one for each line, within limits.
 
-A server may write as much as it likes to its stderr, and that is no failure (2025-11-25, Transports, stdio). It must
-not cost its client's memory, nor drown what others log.
+A server may write any amount to its stderr, which is not a failure (2025-11-25, Transports, stdio). It must not
+exhaust its client's memory, nor drown other records.
 """
 
 import logging
@@ -11,15 +11,16 @@ from collections.abc import Callable
 from ...text import escape
 
 LINE_BYTES = 8_192
-"""What is kept of one line; a traceback's are shorter."""
+"""The maximum length of a logged line; the lines of a traceback are shorter."""
 LINES_A_SECOND = 100
-"""What is logged of a flood, the rest is counted: more than anybody reads, and little beside a call."""
+"""The maximum number of lines logged in a second; the rest are counted. More would help nobody, and this costs
+little."""
 
 log = logging.getLogger("shared.transports.process")
 
 
 class StderrLog:
-    """The lines of one child. `name` is written before each."""
+    """The lines of one child. `name` precedes each."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._name = name
@@ -30,7 +31,7 @@ class StderrLog:
         self._lines = 0
 
     def feed(self, chunk: bytes) -> None:
-        """Logs the lines that `chunk` completes."""
+        """Log the lines that `chunk` completes."""
         first, *others = chunk.split(b"\n")
         self._store(first)
         for other in others:
@@ -38,7 +39,7 @@ class StderrLog:
             self._store(other)
 
     def end(self) -> None:
-        """Logs what has no line end, and how many lines were left out."""
+        """Log an unfinished line, and the number of lines left out."""
         if self._line:
             self._end_line()
         self._begin_second()

@@ -1,4 +1,4 @@
-"""uvicorn around the servers of one listener: they are bound, served, and stopped in order."""
+"""uvicorn for the servers of one listener: their sockets are bound, served, and closed in order."""
 
 import asyncio
 import math
@@ -28,13 +28,13 @@ KEEP_ALIVE = 30
 """Seconds an unused connection stays open: longer than common clients keep theirs, so that they close first."""
 
 _ACCEPT_SECONDS = 0.05
-"""How long connections that were just accepted may take to be known."""
+"""Seconds for newly accepted connections to be registered."""
 
 Started = Callable[[str, int], None]
 
 
 def http_app(running: Run[Any], options: HttpOptions) -> HttpApp:
-    """The ASGI application that serves `running`. Raises ValueError for unusable options."""
+    """Return the ASGI application that serves `running`. Raises ValueError for unusable options."""
     return HttpApp([Mount(running, options.path, options.limits)], options)
 
 
@@ -45,10 +45,10 @@ async def run_http(
     started: Started | None = None,
     stop: anyio.Event | None = None,
 ) -> None:
-    """Serves `running` until `stop` is set or this is cancelled.
+    """Serve `running` until `stop` is set or this is cancelled.
 
-    `started` is told the address and port once requests are taken. Then what is under way gets the seconds of
-    `running.calls.limits.drain_seconds` to finish. Raises OSError, before anything starts, where the address can't be
+    `started` is called with the address and port once requests are accepted. At the end, pending requests have
+    `running.calls.limits.drain_seconds` to finish. Raises OSError, before anything starts, if the address can't be
     bound; ValueError for unusable options.
     """
     await _run(http_app(running, options), options, started, stop)
@@ -62,8 +62,8 @@ async def run_mounts(
     started: Started | None = None,
     stop: anyio.Event | None = None,
 ) -> bool:
-    """Serves several servers, each of which is opened and ended here; `front` answers at `/`, if there is one.
-    Otherwise as `run_http`. Whether all of them did end."""
+    """Serve several servers, each of which is opened and closed here; `front` answers at `/`, if given. The rest is
+    as in `run_http`. Returns True if all servers have ended."""
     asgi = HttpApp(mounts, options, front)
     await _run(asgi, options, started, stop)
     return not asgi.left_behind
@@ -93,7 +93,7 @@ async def _run(asgi: HttpApp, options: HttpOptions, started: Started | None, sto
 
 
 async def _retire(server: "_Uvicorn", mounts: Sequence[Mount], options: HttpOptions, listener: socket.socket) -> None:
-    """Has clients go to other processes, where there are any: workers on the same socket, or replicas elsewhere."""
+    """Direct clients to other processes, if there are any: workers on the same socket, or replicas elsewhere."""
     if options.listener is not None:
         await server.retire()
     elif any(mount.running is not None and mount.running.replication.replica is not None for mount in mounts):
@@ -119,7 +119,8 @@ def _config(asgi: HttpApp, options: HttpOptions, connections: type[Connection], 
 
 
 def _forms(network: str) -> tuple[str, ...]:
-    """A network as connections name it: to a socket for both an IPv4 address is one of IPv6 (RFC 4291, 2.5.5.2)."""
+    """Return the forms of a network in the addresses of connections: a dual-stack socket reports an IPv4 address as
+    IPv6 (RFC 4291, 2.5.5.2)."""
     parsed = ip_network(network, strict=False)
     if parsed.version == 6:
         return (network,)
@@ -127,7 +128,7 @@ def _forms(network: str) -> tuple[str, ...]:
 
 
 async def _serve(server: "_Uvicorn", listener: socket.socket, around: CancelScope) -> None:
-    # Shielded: uvicorn, cancelled, would leave its connections open. It ends by `stop`, within bounded time.
+    # Shielded: a cancelled uvicorn would leave its connections open. It ends by `stop`, within bounded time.
     with CancelScope(shield=True):
         await server.serve([listener])
     around.cancel()
@@ -137,55 +138,55 @@ async def _serve(server: "_Uvicorn", listener: socket.socket, around: CancelScop
 def _bound(mounts: Sequence[Mount], options: HttpOptions) -> Iterator[socket.socket]:
     with options.listener or listen(options.host, options.port, options.backlog) as listener:
         host, port = listener.getsockname()[:2]
-        with ExitStack() as known:
+        with ExitStack() as registered:
             for mount in mounts:
                 mount.endpoints.append((host, port))
-                known.callback(mount.endpoints.remove, (host, port))
+                registered.callback(mount.endpoints.remove, (host, port))
             yield listener
 
 
 class _Uvicorn(uvicorn.Server):
-    """uvicorn that leaves signals alone, says when it has started, and stops without polling: idle, it sleeps."""
+    """uvicorn that ignores signals, reports its start, and stops without polling, so that it sleeps when idle."""
 
     def __init__(self, config: uvicorn.Config, connections: type[Connection]) -> None:
-        """`connections` is the class of those that it has, and of no other server's."""
+        """`connections` is the class of its connections, which no other server uses."""
         super().__init__(config)
         self.connections = connections
         self.on_started: Callable[[], None] = lambda: None
         self._stopped = anyio.Event()
 
     async def retire(self, listener: socket.socket | None = None) -> None:
-        """Leaves new connections to other processes, on the same socket or elsewhere, and has clients leave those it
-        has: for `LINGER_SECONDS`, requests on them are served, and the connection ends with the answer. `listener` is
-        the socket, where nobody else has it."""
+        """Leave new connections to other processes, on the same socket or elsewhere, and ask clients to leave: for
+        `LINGER_SECONDS`, requests on existing connections are served, and the connection ends with the answer.
+        `listener` is the socket, if no other process shares it."""
         if listener is not None:
             take_no_more(listener)
         for server in self.servers:
             await all_accepted(server)
             server.close()
-        self.connections.left = left = asyncio.Event()
+        self.connections.left = all_closed = asyncio.Event()
         for connection in self.server_state.connections:
             cast("Connection", connection).leave()
         await anyio.sleep(_ACCEPT_SECONDS)
         if self.server_state.connections:
             with anyio.move_on_after(LINGER_SECONDS):
-                await left.wait()
+                await all_closed.wait()
 
     def stop(self) -> None:
-        """Has it close its connections and return."""
+        """Let the server close its connections and return."""
         self.should_exit = True
         self._stopped.set()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Signals are the caller's."""
+        """Leave signals to the caller."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Starts, and says so."""
+        """Start, and call `on_started`."""
         await super().startup(sockets)
         self.on_started()
 
     async def main_loop(self) -> None:
-        """Does nothing until stopped: there is no limit to look after, and connections see to the date."""
+        """Wait for the stop: nothing has to be checked here, and connections set the date themselves."""
         await self._stopped.wait()

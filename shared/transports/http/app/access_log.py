@@ -1,6 +1,6 @@
-"""A line in the log for each HTTP request, when it is over: who asked for what, and what became of it.
+"""The access log: a line for each HTTP request when it has ended, with its sender and its outcome.
 
-It holds no token, no query string and no id of a session, which stands there as a digest.
+It contains no token and no query string, and session ids only as digests.
 """
 
 import logging
@@ -17,22 +17,23 @@ from ....protocol.identity import Principal
 from ....text import plain
 
 SENDER = "mcp.sender"
-"""Where the scope of a request says who sends it: a Principal, the Refusal of whoever is not let in, or None."""
+"""The key in the scope of a request for its sender: a Principal, the Refusal of a sender who is not admitted, or
+None."""
 log = logging.getLogger("shared.access")
 
 _LONGEST = 500
-"""Characters of a path."""
+"""The maximum length of a path."""
 
 
 def address_of(scope: Scope) -> str:
-    """Where a request comes from."""
+    """Return the address of a request."""
     return _unmapped((scope.get("client") or ("",))[0])
 
 
 @lru_cache(1_024)
 def _unmapped(address: str) -> str:
-    """The IPv4 address that stands in an IPv6 address, as a socket for both has it (RFC 4291, section 2.5.5.2): else
-    all clients of one kind would be in one network of the other."""
+    """Return the IPv4 address in an IPv4-mapped IPv6 address, which a dual-stack socket reports (RFC 4291, section
+    2.5.5.2): otherwise all IPv4 clients would be in one IPv6 network."""
     try:
         inner = IPv6Address(address).ipv4_mapped
     except ValueError:  # IPv4, or a name that a proxy has sent
@@ -41,18 +42,18 @@ def _unmapped(address: str) -> str:
 
 
 def session_digest(session: str) -> str:
-    """What stands for the id of a session where others read it: who has the id has the session."""
+    """Return a digest that replaces the id of a session in logs: the id itself gives access to the session."""
     return sha256(session.encode()).hexdigest()[:16]
 
 
 class AccessLog:
-    """An ASGI application around another one, which notes who sends a request in its scope."""
+    """An ASGI middleware that logs each request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one request, and logs it; or the life of the application."""
+        """Serve one request and log it; or serve the life of the application."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -64,12 +65,12 @@ class AccessLog:
 
 
 class _Answer:
-    """What is sent of an answer."""
+    """The status and the size of an answer, recorded while it is sent."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
         self.status: int | None = None
-        """None where there was none, as with a client that has gone away, or went over to WebSocket."""
+        """None if there was no answer, because the client has gone away or has switched to WebSocket."""
         self.size = 0
 
     async def send(self, message: Message) -> None:

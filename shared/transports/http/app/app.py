@@ -1,8 +1,8 @@
-"""The HTTP servers of one listener as one ASGI application: guards, endpoints, and what operators ask.
+"""The HTTP servers of one listener as one ASGI application: guards, endpoints, and pages for operators.
 
-Every request is guarded before anything else looks at it: repeated headers, host and origin. Then the authenticator
-is asked who sends it, once; whoever answers at its path refuses those who are not let in.
-Pages of an allowed origin get the CORS headers without which browsers keep the answers from them.
+Every request passes the guards first: repeated headers, host and origin. Then the authenticator determines its
+sender, once; the handler of its path refuses senders who are not admitted. Pages of an allowed origin get the CORS
+headers without which browsers withhold the answers.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 _METHODS = ("GET", "POST", "DELETE")
 _EXPOSED = ("Mcp-Session-Id", "WWW-Authenticate", "DPoP-Nonce", "Retry-After", "ETag")
-"""What pages of an allowed origin may send, and which headers of the answers they may see."""
+"""The methods that pages of an allowed origin may use, and the headers of answers that they may see."""
 _CORS: dict[str, Any] = {
     "allow_origins": ["*"],
     "allow_headers": ["*"],
@@ -65,83 +65,84 @@ _CORS: dict[str, Any] = {
 }
 _PROBED = frozenset({HEALTH, READY, METRICS})
 _RECORDED = frozenset({METRICS, STATE})
-"""The pages whose readers are written down: they say what others do."""
+"""The pages whose readers are recorded: they show what others do."""
 _LISTENER = "http"
-"""What is written down as the server where none is meant."""
+"""The name of the server in records that concern none in particular."""
 
 Front = Callable[[Request], Awaitable[Response]]
-"""Answers at `/` whoever is let in by host and origin, also without a token: what it says has to be for everybody."""
+"""Answers at `/`. Requests need a permitted host and origin but no token: its content has to be public."""
 _Told = Callable[[Request, Refusal | None], Awaitable[Response]]
-"""Answers a request, knowing the refusal of whoever may not use the servers."""
+"""Answers a request, given the refusal of a sender who may not use the servers."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpOptions:
-    """Where to listen, whom to serve, and how much."""
+    """The address, clients and limits of a listener."""
 
     host: str = "127.0.0.1"
     port: int = 8000
-    """0 takes any free port."""
+    """0 selects any free port."""
     path: str = "/mcp"
-    """Where a server is that is alone."""
+    """The path of a single server."""
     allowed_hosts: tuple[str, ...] = ()
-    """Hosts that requests may name, besides this machine's own when bound to it; "*" for any."""
+    """Hosts that requests may name, besides this machine's own if bound to it; "*" for any."""
     allowed_origins: tuple[str, ...] = ()
     """Origins of browser pages that may send requests, besides this machine's own; "*" for any."""
     tokens: tuple[str, ...] = ()
-    """Bearer tokens, one of which every request needs; none: no token is needed."""
+    """Bearer tokens, one of which every request needs; if empty, tokens are not needed."""
     authenticator: Authenticator | None = None
-    """Who says who sends a request, in place of `tokens`."""
+    """Determines the sender of a request, in place of `tokens`."""
     issuers: Issuers | None = None
-    """Whose tokens the authenticator takes, where others than the operator issue them."""
+    """The issuers whose tokens the authenticator accepts, if others than the operator issue them."""
     public_url: str | None = None
-    """At which clients reach the listener, where that is not what their requests name as the host."""
+    """The URL of the listener for clients, if it differs from the host in their requests."""
     cards: bool = False
-    """Whether anybody is told who the servers are, and where."""
+    """True if the servers and their paths are published to everybody."""
     connections: int | None = None
-    """Connections of the process, of which one address has seven eighths; None for as many as the system allows."""
+    """The maximum connections of the process; one address may have seven eighths of them; None for as many as the
+    system allows."""
     trusted_proxies: tuple[str, ...] = ()
-    """Networks of proxies that say, by X-Forwarded-For, from which address a request comes."""
+    """Networks of proxies that report the address of a request by X-Forwarded-For."""
     limits: EndpointLimits = field(default_factory=EndpointLimits)
     limiter: Limiter | None = None
-    """What counts what clients do, where others share it; by itself a listener counts alone."""
+    """Counts the requests of clients together with other processes; by default each listener counts separately."""
     audit: Audit | None = None
-    """Who writes down what is done, and what is refused."""
+    """Records what is done and what is refused."""
     telemetry: "Telemetry | None" = None
-    """Who sends spans and counts to a collector."""
+    """Sends spans and counts to a collector."""
     access_log: bool = False
-    """Whether each request is logged."""
+    """True if each request is logged."""
     backlog: int = BACKLOG
     listener: socket.socket | None = None
-    """The socket to accept connections on, where other processes do so, too: it is bound already."""
+    """The bound socket to accept connections on, if other processes share it."""
     siblings: Siblings | None = None
-    """Those processes."""
+    """The processes that share the socket."""
 
 
 class HttpApp:
-    """The ASGI application.
+    """The ASGI application of a listener.
 
-    The guards come first. A request for an endpoint then goes straight there, unless it comes from a page, which is
-    Starlette's matter, as is everything else.
+    The guards come first. A request for an endpoint then goes straight there, unless it comes from a page; those, and
+    everything else, are handled by Starlette.
     """
 
     def __init__(self, mounts: Sequence[Mount], options: HttpOptions, front: Front | None = None) -> None:
-        """`front` answers at `/`, where there is a page. Raises ValueError for unusable options."""
+        """`front` answers at `/`, if there is a page. Raises ValueError for unusable options."""
         self.mounts = tuple(mounts)
         self.left_behind = False
-        """Whether a server did not end when it should have."""
+        """True if a server did not end in time."""
         self._hosts = HostPolicy(options.host, options.allowed_hosts, options.allowed_origins)
-        # An orchestrator's check uses whatever address it has, and only a server of this machine alone has to fear
-        # DNS rebinding.
+        # An orchestrator's check uses any address, and only a server for local clients is exposed to DNS
+        # rebinding.
         self._probed = frozenset() if is_loopback(options.host) else _PROBED
         self._authenticator: Authenticator = options.authenticator or StaticTokens(options.tokens)
         self._protection = None if options.issuers is None else Protection(self.mounts, options.issuers)
         self._is_open_to_all = isinstance(self._authenticator, StaticTokens) and not self._authenticator
-        # Whoever logs in at an issuer needs no token of the operator.
+        # Users who log in at an issuer need no token of the operator.
         asks_for_token = not self._is_open_to_all and options.issuers is None
         self._cards = Cards(self.mounts, options.public_url, asks_for_token=asks_for_token) if options.cards else None
         self._open = frozenset[str]().union(
-            *(one.paths for one in (self._protection, self._cards) if one is not None)
+            *(pages.paths for pages in (self._protection, self._cards) if pages is not None)
         )
         self._known_to_all = self._open | ({"/"} if front is not None else set())
         self._attempts = _limit(self.mounts, options, self._authenticator)
@@ -157,7 +158,7 @@ class HttpApp:
             options.telemetry.watch(counted, lambda: [mount.figures() for mount in self.mounts])
         self._admissions = {path: Admission(mount) for mount in self.mounts for path in mount.paths}
         routes = self._routes(options, front)
-        # Other origins have been refused by then. A preflight carries no token, so this comes before the gate.
+        # Other origins have been refused before. A preflight has no token, so this comes before admission.
         cors = Middleware(CORSMiddleware, **_CORS)
         self._rest = Starlette(
             routes=routes,
@@ -165,7 +166,7 @@ class HttpApp:
             exception_handlers={HTTPException: self._refuse},
             lifespan=self._living,
         )
-        # No redirect from `/mcp/` to `/mcp`: whoever follows one may leave its token or its body behind.
+        # No redirect from `/mcp/` to `/mcp`: a client that follows one may lose its token or its body.
         self._rest.router.redirect_slashes = False
         self._nowhere = self._rest.router.default = Nowhere([mount.path for mount in self.mounts])
         self._pages = {*_PROBED, STATE, *self._known_to_all}
@@ -186,20 +187,20 @@ class HttpApp:
         ]
 
     def stop(self) -> None:
-        """Takes no more requests; what is under way is finished."""
+        """Stop accepting requests; pending ones are finished."""
         for mount in self.mounts:
             mount.endpoint.stop()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one request, or the life of the application."""
+        """Serve one request, or the life of the application."""
         if scope["type"] == "http":
             headers = read_headers(scope["headers"])
             admission = self._admissions.get(scope["path"])
-            # Also where there is none: a request that was sent ahead begins in the task of the one before it.
+            # Also without a header: a pipelined request begins in the task of the one before it.
             parent = headers.get(TRACEPARENT)
             current.set(None if parent is None else read_trace_context(parent, headers.get(TRACESTATE)))
             if self._notes_arrival:
-                # For what is written down of the request, and of the calls that it brings.
+                # For the audit records of the request, and of its calls.
                 session = headers.get(SESSION_ID)
                 arrival.set(Arrival(address_of(scope), None if session is None else session_digest(session)))
             refusal = self._check(scope, headers)
@@ -209,28 +210,28 @@ class HttpApp:
                 self._note(admission, refusal)
                 await Reply(send).refuse(refusal)
                 return
-            # Before the token is looked at: it has to be for this very server, as its URL says (RFC 8707).
+            # Before the token is checked: it has to be for this very server, by its URL (RFC 8707).
             scope[RESOURCE] = None if self._protection is None else self._protection.of(scope["path"], headers)
             scope[SENDER] = sender = await self._authenticate(scope, headers, admission)
             if admission is None and isinstance(sender, Refusal):
                 self._note(admission, sender)
-            # Nearly every request: past Starlette's middleware and router, of which it needs nothing.
+            # Nearly every request: it needs neither Starlette's middleware nor its router.
             if headers.get("origin") is None and scope["path"] not in self._pages:
                 await (admission or self._nowhere).serve(scope, headers, receive, send)
                 return
         await self._rest(scope, receive, send)
 
     def _note(self, admission: Admission | None, refusal: Refusal) -> None:
-        """Nobody known has sent a request that is refused."""
+        """Record the refusal of a request from an unknown sender."""
         if admission is not None:
             admission.refused(refusal)
         elif self._audit is not None:
             self._audit.refused(_LISTENER, refusal, None)
 
     def _check(self, scope: Scope, headers: Headers) -> Refusal | None:
-        """What is not for this server: repeated headers, other hosts and origins."""
+        """Return the refusal of repeated headers, and of other hosts and origins; None for a permitted request."""
         refusal = check_single(headers, all_of_them=False)
-        # Metadata of OAuth and cards are for everybody, pages of any origin too (RFC 9728, section 3).
+        # Metadata of OAuth and cards are public, also for pages of any origin (RFC 9728, section 3).
         if refusal is None and scope["path"] not in self._open:
             refusal = self._hosts.check_origin(headers)
         if refusal is None and scope["path"] not in self._probed:
@@ -243,7 +244,7 @@ class HttpApp:
         if self._is_open_to_all or scope["path"] in self._known_to_all:
             return None
         address, query = address_of(scope), scope["query_string"]
-        # What is no server's own can only be read.
+        # A path that belongs to no server can only be read.
         claim = None if admission is None else admission.claim
         request = HttpRequest(scope["method"], scope["path"], headers, query, address, scope[RESOURCE], claim)
         if self._attempts is None:
@@ -253,7 +254,7 @@ class HttpApp:
         return sender.refusal() if isinstance(sender, Denial) else sender
 
     def _admitted(self, answer: _Told) -> Callable[[Request], Awaitable[Response]]:
-        """`answer` as Starlette calls it."""
+        """Return `answer` in the form that Starlette calls."""
 
         async def respond(request: Request) -> Response:
             sender = request.scope[SENDER]
@@ -265,7 +266,7 @@ class HttpApp:
         return respond
 
     async def _refuse(self, request: Request, error: Exception) -> Response:
-        """A method that a page does not have, in the form of every other refusal."""
+        """Refuse a method that a page does not have, in the form of every other refusal."""
         refusal = request.scope[SENDER]
         if not isinstance(refusal, Refusal):
             status = error.status_code if isinstance(error, HTTPException) else 500
@@ -283,7 +284,7 @@ class HttpApp:
 
 
 def _limit(mounts: Sequence[Mount], options: HttpOptions, authenticator: Authenticator) -> Attempts | None:
-    """Has `mounts` keep to the limits of their clients, where there are any; what guards the authenticator then."""
+    """Apply the limits of clients to `mounts`, if there are any. Returns the guard of the authenticator."""
     if options.limits.clients is None:
         return None
     allowances = Allowances(options.limits.clients, options.limiter)

@@ -1,4 +1,4 @@
-"""The URL at which clients reach a listener, as it is told to them: in metadata, tokens and cards."""
+"""The URL at which clients reach a listener, as published in metadata, tokens and cards."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -8,36 +8,36 @@ from .mount import Mount
 
 
 class BaseUrl:
-    """What stands before the paths of the servers, for a request that names a host."""
+    """The URL before the paths of the servers, for a request that names a host."""
 
     def __init__(self, mounts: Sequence[Mount], public_url: str | None) -> None:
-        """`public_url` is what the operator says, and counts for every request."""
+        """`public_url` is set by the operator, and applies to every request."""
         self._mounts = mounts
         self._public_url = public_url
         self._local = lru_cache(64)(self._own_url)
 
     @property
     def prefix(self) -> str:
-        """The path that a proxy puts before those of the servers."""
+        """The path that a proxy prepends to those of the servers."""
         return "" if self._public_url is None else urlsplit(self._public_url).path.rstrip("/")
 
     def of(self, host: str | None) -> str:
-        """The URL, without a slash at its end."""
+        """Return the URL, without a slash at its end."""
         return self._public_url or self._local(host or "localhost")
 
     def _own_url(self, host: str) -> str:
-        """The URL of the listener by the name that a request has for this machine. Neither the port nor an address
-        is the request's word: whoever got a token for another listener of this machine could name that one, and send
-        it here."""
+        """Return the URL of the listener with the name that a request has for this machine. Neither the port nor an
+        address is taken from the request: otherwise a client with a token for another listener of this machine could
+        name that one, and send the token here."""
         endpoints = [endpoint for mount in self._mounts for endpoint in mount.endpoints]
         if not endpoints:
             return f"http://{host.lower()}"
         try:
             parts = urlsplit(f"//{host}")
-            name, said = parts.hostname or "", parts.port or 80
+            name, named_port = parts.hostname or "", parts.port or 80
         except ValueError:
-            name, said = "", 80
+            name, named_port = "", 80
         ports = {port for _, port in endpoints}
         name = name if name in {address for address, _ in endpoints} else "localhost"
-        port = said if said in ports else min(ports)
+        port = named_port if named_port in ports else min(ports)
         return f"http://{f'[{name}]' if ':' in name else name}{'' if port == 80 else f':{port}'}"

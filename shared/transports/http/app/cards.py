@@ -1,8 +1,8 @@
-"""Server cards: what a client may know of a server before it connects, and the catalog that names them (experimental;
-SEP-2127, modelcontextprotocol/experimental-ext-server-card).
+"""Server cards, which describe a server before a client connects, and their catalog (experimental; SEP-2127,
+modelcontextprotocol/experimental-ext-server-card).
 
-Cards are public, as metadata is: they say who a server is and where, never what it offers or who may use it. Nobody
-decides by them whom to trust, and what a server says of itself when it is reached counts for more.
+Cards are public, like metadata: they contain the name and the URL of a server, never its features or its users. They
+establish no trust, and the server's own description on a connection takes precedence.
 """
 
 import base64
@@ -34,7 +34,7 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
 }
 _MOST = 100
-"""Characters of a description or a title."""
+"""The maximum length of a description or a title."""
 _TOKEN = {
     "name": "Authorization",
     "description": "'Bearer ' and a token, which the operator of the server gives out",
@@ -45,20 +45,20 @@ _UNFIT = re.compile(r"[^A-Za-z0-9._-]")
 
 
 class Cards:
-    """The cards of the servers that are mounted, and the catalog of all of them."""
+    """The cards of the mounted servers, and the catalog of all of them."""
 
     def __init__(self, mounts: Sequence[Mount], public_url: str | None, *, asks_for_token: bool) -> None:
-        """`asks_for_token` where every client has to be given one by the operator."""
+        """`asks_for_token` is true if every client needs a token from the operator."""
         self._mounts: Mapping[str, Mount] = {f"{mount.path}/server-card": mount for mount in mounts}
         self._base = BaseUrl(mounts, public_url)
         self._headers = {"headers": [_TOKEN]} if asks_for_token else {}
         self._paths = {place: path for path in (CATALOG, *self._mounts) for place in (path, self._base.prefix + path)}
         self.paths = frozenset(self._paths)
-        """Where they are: a proxy passes its prefix on, or takes it away."""
+        """The paths of cards and catalog: a proxy passes its prefix on, or removes it."""
         self._answers = lru_cache(64)(_Answer)
 
     def routes(self) -> list[Route]:
-        """Where they are, and who answers there."""
+        """Return the routes of the cards and the catalog."""
         return [Route(place, partial(self._answer, path), methods=["GET"]) for place, path in self._paths.items()]
 
     async def _answer(self, path: str, request: Request) -> Response:
@@ -81,7 +81,7 @@ class Cards:
 
     def _card(self, base: str, mount: Mount) -> dict[str, Any]:
         implementation = mount.implementation
-        said = implementation.to_wire()
+        description = implementation.to_wire()
         remote = {
             "type": "streamable-http",
             "url": base + mount.path,
@@ -94,13 +94,13 @@ class Cards:
             "version": implementation.version,
             "description": _cut(implementation.description or _title(mount)),
             "title": _title(mount),
-            **{field: said[field] for field in ("websiteUrl", "icons") if said.get(field)},
+            **{field: description[field] for field in ("websiteUrl", "icons") if description.get(field)},
             "remotes": [remote],
         }
 
 
 class _Answer:
-    """A document as it is sent, until it is another one."""
+    """A document with its headers, until it changes."""
 
     def __init__(self, text: str, media_type: str) -> None:
         self._body = text.encode()
@@ -108,15 +108,15 @@ class _Answer:
         self._headers = {**_HEADERS, "etag": self._etag, "content-type": media_type}
 
     def to(self, request: Request) -> Response:
-        """The document; 304 for whoever has it (RFC 9110, section 13.1.2)."""
-        known = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
-        if not known.isdisjoint({"*", self._etag}):
+        """Return the document; 304 if the client already has it (RFC 9110, section 13.1.2)."""
+        client_tags = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
+        if not client_tags.isdisjoint({"*", self._etag}):
             return Response(None, 304, self._headers)
         return Response(self._body, 200, self._headers)
 
 
 def _domain(base: str) -> str:
-    """Whose servers they are; an address belongs to nobody, and its numbers can't be read backwards."""
+    """Return the domain of the servers; "localhost" for an address, which has no owner and can't be reversed."""
     host = urlsplit(base).hostname or ""
     is_domain = re.fullmatch(r"[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z][a-z0-9-]*", host) is not None
     return host if is_domain else "localhost"

@@ -1,15 +1,15 @@
-"""The one HTTP endpoint of both eras (2025-11-25 and 2026-07-28, Transports, Streamable HTTP).
+"""The single HTTP endpoint of both eras (2025-11-25 and 2026-07-28, Transports, Streamable HTTP).
 
-    POST    2026-07-28: one request, served by itself, and so is one of a dialect.   Before: a message for a
+    POST    2026-07-28, and dialects: one request, served on its own. Earlier versions: a message for a
             session, or the `initialize` that opens one.
-    GET     the session's stream for what no request asked for, or the rest of any stream of which the client has
-            seen an event. With an upgrade to WebSocket: a stream of messages both ways.
+    GET     the session's own stream of unrequested messages, or the rest of any stream from which the client
+            has seen an event. With an upgrade to WebSocket: a stream of messages in both directions.
     DELETE  the end of a session.
 
-The checks run from the cheap to the dear and before anything is started: headers, body, era, session, message.
-What is for HTTP+SSE, the transport before this one, is passed on to `legacy_sse`.
-This file decides what a request is for. `StatelessRequests`, `SessionRequests` or `LegacySse` then serves it, and
-returns the refusal to answer with, or None once it has answered.
+The checks run from cheap to expensive, before any work is started: headers, body, era, session, message. Requests of
+HTTP+SSE, the transport before this one, are passed on to `legacy_sse`. This module determines the kind of a request.
+`StatelessRequests`, `SessionRequests` or `LegacySse` then serves it, and returns the refusal to answer with, or None
+once it has answered.
 """
 
 from collections import Counter
@@ -40,17 +40,17 @@ if TYPE_CHECKING:
 
 Refused = Callable[[Refusal, Principal | None], None]
 Served = Callable[[str, str, Principal | None], None]
-"""Takes the method and the path of an HTTP request, and whose it is."""
+"""Receives the method and the path of an HTTP request, and its principal."""
 
 _STANDARD = Codec(line_end=b"")
-"""For bodies in the specification's own words, of which it keeps nothing."""
+"""A stateless codec for bodies in the form of the specification."""
 _STARTING = refuse(503, "the server is starting; try again in a moment", Retry_After="2")
 _LACKING = refuse(501, "WebSockets need the extra 'http', which is not installed here")
 _STOPPING = refuse(503, "the server is stopping", Connection="close", Retry_After="1")
 
 
 class Endpoint:
-    """The endpoint. It serves from `start` on, and after `fail` from the next `start` on."""
+    """The HTTP endpoint of one server. It serves after `start`, and after `fail` from the next `start` on."""
 
     def __init__(self, limits: EndpointLimits, path: str) -> None:
         self._running: Run[Any]
@@ -63,18 +63,18 @@ class Endpoint:
         self._stateless = StatelessRequests(limits, self.note)
         self._bodies = Bodies(limits.body_bytes)
         self._closed: Refusal | None = _STARTING
-        """Why no request is taken."""
+        """The refusal of all requests; None while it serves."""
         self.allowances: Allowances | None = None
-        """What one principal may take; settled before it starts."""
+        """The limits of one principal; set before the endpoint starts."""
         self.audit: Refused | None = None
-        """Who writes down that a request was refused, and to whom."""
+        """Records a refused request and its principal."""
         self.on_served: Served | None = None
-        """Is told of each stream that has ended, and of each session that its client has ended."""
+        """Called for each stream that has ended, and for each session that its client has ended."""
         self.refused: Counter[int] = Counter()
-        """How many requests were refused before the protocol came to them, by HTTP status."""
+        """The number of requests refused before the protocol saw them, by HTTP status."""
 
     def start(self, running: Run[Any], tasks: TaskGroup) -> None:
-        """Serves `running`; has sessions live in `tasks`."""
+        """Serve `running`, with sessions in `tasks`."""
         self._running = running
         self._stateless.start(running)
         running.hooks.quota, running.hooks.on_refused = self.allowances, self._count_limited
@@ -88,7 +88,7 @@ class Endpoint:
         self._closed = None
 
     def stop(self) -> None:
-        """Takes no more requests; what is under way is finished, streams are ended in order."""
+        """Stop accepting requests; pending ones are finished, and streams are ended in order."""
         self._closed = _STOPPING
         if self._sessions is not None:
             self._running.stop()
@@ -97,8 +97,8 @@ class Endpoint:
             sessions.end_all(orderly=True)
 
     def fail(self, refusal: Refusal) -> None:
-        """Takes no more requests, since there is nothing left to serve them; what is under way is cancelled. It may
-        be said again, with more of the reason."""
+        """Stop accepting requests because the server has failed; pending ones are cancelled. May be called again with
+        a more precise reason."""
         self._closed = refusal
         self._stateless.give_up()
         for sessions in self._all_sessions:
@@ -108,26 +108,26 @@ class Endpoint:
 
     @property
     def sessions(self) -> int:
-        """How many sessions are open."""
+        """The number of open sessions."""
         return sum(map(len, self._all_sessions))
 
     @property
     def http_sessions(self) -> Iterable[HttpSession]:
-        """Those of them that their clients know by an id."""
+        """The open sessions that have an id."""
         return () if self._sessions is None else self._sessions.sessions
 
     @property
     def most_sessions(self) -> int:
-        """How many may be open."""
+        """The maximum number of open sessions."""
         return self._limits.sessions.sessions
 
     @property
     def streams(self) -> int:
-        """How many requests and streams are being served."""
+        """The number of requests and streams being served."""
         return len(self._stateless) + sum(sessions.streams for sessions in self._all_sessions)
 
     async def serve(self, method: str, http: Http) -> None:
-        """Serves one request, which has passed the guards."""
+        """Serve one request that has passed the guards."""
         try:
             refusal = await self._handle(method, http)
         except Gone:
@@ -135,17 +135,17 @@ class Endpoint:
         if refusal is not None:
             self.note(refusal, http.principal)
             await http.reply.refuse(refusal)
-        elif method != "POST" and self.on_served is not None:  # what a POST brings is told of by its session
+        elif method != "POST" and self.on_served is not None:  # the messages of a POST are recorded by its session
             self.on_served(method, http.path, http.principal)
 
     def note(self, refusal: Refusal, principal: Principal | None = None) -> None:
-        """Counts a refusal, of a request of `principal` where that is known."""
+        """Count a refusal, of a request of `principal` if known."""
         self.refused[refusal.status] += 1
         if self.audit is not None:
             self.audit(refusal, principal)
 
     def _count_limited(self, error: LimitExceeded) -> None:
-        """Counts a refusal of which the session of the client tells the audit log."""
+        """Count a refusal that the client's session reports to the audit log."""
         self.refused[limit_exceeded(error).status] += 1
 
     async def _handle(self, method: str, http: Http) -> Refusal | None:
@@ -154,9 +154,9 @@ class Endpoint:
             return self._closed
         if http.path != self._path:
             return await self._legacy.handle(method, http)
-        if method == "POST":  # whose era may stand in the body alone
+        if method == "POST":  # the era may be known from the body only
             return await self._post(http, sessions)
-        # Before the era is looked at: a WebSocket is open to peers of both.
+        # Before the era is checked: a WebSocket is open to peers of both.
         if method == "GET" and is_upgrade(http.headers):
             return await self._upgrade(http, sessions.sessions)
         if is_stateless(http.headers):  # 2026-07-28, Streamable HTTP: neither GET nor DELETE
@@ -178,10 +178,10 @@ class Endpoint:
         if isinstance(message, Refusal):
             return refusal or message
         if self._closed is not None or sessions is not self._sessions:
-            # Whoever began to send this to a server that has failed since has no session with the next one.
+            # A client that sent this to a server that has since failed has no session with the next one.
             return refusal or self._closed or _STARTING
-        # It has no such headers, so their refusal says nothing of it; nor of what is no message at all, or wants no
-        # answer, and may be of either.
+        # A dialect has no such headers, so their refusal does not apply; nor does it to an invalid message, or one
+        # without an answer, which may be of either.
         if codec.dialect is not None or (refusal is not None and _is_of_any(message)):
             return await self._stateless.post_dialect(http, message, codec)
         if refusal is not None:
@@ -193,7 +193,7 @@ class Endpoint:
         return await sessions.post(http, message)
 
     async def _upgrade(self, http: Http, sessions: Sessions) -> Refusal | None:
-        """Serves a peer of either era on a WebSocket."""
+        """Serve a peer of either era on a WebSocket."""
         if self._sockets is None:
             if find_spec("websockets") is None:
                 return _LACKING
@@ -206,7 +206,7 @@ class Endpoint:
 
 
 def _is_of_any(message: Message) -> bool:
-    """Whether nobody can tell which description of the protocol it is of: a notification, and what is no JSON."""
+    """Return True for messages that may be of either description of the protocol: notifications, and invalid JSON."""
     if isinstance(message, Malformed):
         return message.failure.code == ParseError.code
     return isinstance(message, Notification)

@@ -1,8 +1,8 @@
-"""One server at a path of an HTTP listener: its endpoint, its life, its readiness and its counts.
+"""One server at a path of an HTTP listener: its endpoint, life, readiness and counts.
 
-A server that was opened already, by whoever runs it alone, is served at once. One of several is opened here, in a
-task of its own, so that whatever becomes of it happens to nobody else: while it starts, and after it failed, its
-endpoint refuses with the reason, and the others serve on. It is opened again then, and serves as if it were new.
+A single server, which was already opened by its caller, is served at once. One of several is opened here, in a task
+of its own, so that its failure affects no other: while it starts, and after it failed, its endpoint refuses with the
+reason, and the others continue. A failed server is opened again, as if it were new.
 """
 
 import math
@@ -33,11 +33,11 @@ from ..limits.endpoint_limits import EndpointLimits
 from .endpoint import Endpoint
 
 _LONGEST_VERSION = 100
-"""Characters of what a server says its version is."""
+"""The maximum length of a server's reported version."""
 
 
 class Mount:
-    """One server at its path. It lives from `open` to `close`."""
+    """One server at its path, from `open` to `close`."""
 
     def __init__(
         self,
@@ -47,40 +47,40 @@ class Mount:
         settings: BaseModel | None = None,
         name: str = "",
     ) -> None:
-        """A server is opened here, with `settings`, and log lines name it; one that runs is served as it is."""
+        """A server is opened here, with `settings`, and named in log lines; a running one is served as it is."""
         self.server = served.server if isinstance(served, Run) else served
         self.path = path
         self.paths = (path, *sse_paths(path))
-        """Where it answers."""
+        """The paths that it answers."""
         self.name = name or self.server.implementation.name
         self.is_alone = settings is None
-        """Whether it is the whole program, and not one of several."""
+        """True if this server is the whole program, and not one of several."""
         self.trace: Observer | None = None
-        """Who sees what it receives and sends, where it is opened here."""
+        """Observes received and sent messages, if the server is opened here."""
         self.before: Callable[[], Awaitable[None]] | None = None
-        """What is awaited each time before it is opened here."""
+        """Awaited before each opening of the server here."""
         self.scopes: Callable[[], tuple[Sequence[str], Sequence[str]]] = self._scopes
-        """The scopes that it knows, and those that are worth asking for at first."""
+        """Returns the scopes that the server knows, and those that clients should request first."""
         self.audit: Audit | None = None
-        """Who writes down what is done."""
+        """Records what is done."""
         self.stores: Stores | None = None
-        """What it shares with other replicas, where it is opened here."""
+        """The storage shared with other replicas, if the server is opened here."""
         self.endpoints: list[tuple[str, int]] = served.hooks.endpoints if isinstance(served, Run) else []
         """The addresses and ports of its listener."""
         self.endpoint = Endpoint(limits, path)
         self.readiness = Readiness()
         self.metrics = Metrics()
         self.supervised = Supervised(self.name, self._run, alone=self.is_alone)
-        """Its life, which others may watch who offer what it has elsewhere."""
+        """The life of the server, which other parts of the program may watch."""
         self.supervised.watch(self._heard)
         self._served = served
         self._settings = settings
         self.extensions: list[Extension[Any]] = [DIALECTS] if limits.dialects else []
-        """What it is opened with, where it is opened here."""
+        """The extensions with which the server is opened here."""
         self._is_open = anyio.Event()
 
     def keep_records(self, audit: Audit) -> None:
-        """Has `audit` write down what is refused here and, where the server is opened here, what it does."""
+        """Record in `audit` what is refused here and, if the server is opened here, what it does."""
         self.audit = audit
         self.endpoint.audit = partial(audit.refused, self.name)
         self.endpoint.on_served = partial(audit.served, self.name)
@@ -93,13 +93,14 @@ class Mount:
 
     @property
     def implementation(self) -> Implementation:
-        """What the server is. One that stands for another says what that is, as long as it knows."""
+        """The description of the server. A proxy for another server returns that server's description while it is
+        known."""
         running = self.running
         return (self.server if running is None else running.identity).implementation
 
     async def claim(self, name: str, seconds: float) -> bool:
-        """Whether no replica of the server has claimed that name before, which is claimed for so long from now on.
-        Raises OSError where they can't be asked."""
+        """Return True if no replica of the server has claimed that name before; it is then claimed for `seconds`.
+        Raises OSError if the replicas can't be reached."""
         running = self.running
         if running is None and self.stores is not None:
             raise Unavailable
@@ -108,17 +109,21 @@ class Mount:
 
     def _scopes(self) -> tuple[Sequence[str], Sequence[str]]:
         running = self.running
-        asked = () if running is None else (one.scopes for one in running.extensions if one.scopes is not None)
-        return next((scopes(running) for scopes in asked if running is not None), ((), ()))
+        sources = (
+            ()
+            if running is None
+            else (extension.scopes for extension in running.extensions if extension.scopes is not None)
+        )
+        return next((scopes(running) for scopes in sources if running is not None), ((), ()))
 
     async def state(self) -> State:
-        """How the server is now. Takes two seconds at most, and raises nothing."""
+        """Return the current state of the server, after two seconds at most. Raises nothing."""
         if not self.is_alone:
             server_name.set(self.name)
         return await self.readiness.state()
 
     def figures(self) -> Figures:
-        """What there is to tell of the server at this moment."""
+        """Return the current counts of the server."""
         endpoint, running = self.endpoint, self.running
         replica = None if running is None else running.replication.replica
         return Figures(
@@ -127,7 +132,7 @@ class Mount:
             up=self.readiness.phase is Phase.READY and running is not None and running.hooks.is_there(),
             sessions=endpoint.sessions,
             streams=endpoint.streams,
-            subscriptions=0 if running is None else sum(one.changes.held for one in running.parts.all),
+            subscriptions=0 if running is None else sum(part.changes.held for part in running.parts.all),
             refused=endpoint.refused,
             unwritten=None if self.audit is None else self.audit.lost,
             limited={} if endpoint.allowances is None else endpoint.allowances.refused,
@@ -140,26 +145,26 @@ class Mount:
 
     @property
     def drain_seconds(self) -> float:
-        """How long what is under way may take to finish at the end."""
+        """The seconds that pending requests may take to finish at the end."""
         limits = self.server.limits if self.running is None else self.running.calls.limits
         return limits.drain_seconds
 
     # Its life
 
     async def open(self) -> None:
-        """Begins to serve; returns at once where the server has yet to be opened."""
+        """Begin to serve; returns at once if the server has yet to be opened."""
         self.supervised.start()
         if self.is_alone:
             await self._is_open.wait()
 
     async def close(self) -> bool:
-        """Ends what is left of all sessions, and then the server; whether it did end. One that does not in the time
-        of its limits is cancelled, and one that ignores that is left behind."""
+        """End the remaining sessions, and then the server. One that does not end within its limits is cancelled, and
+        one that ignores that is left behind: then this returns False."""
         return await self.supervised.close(self.drain_seconds)
 
     @asynccontextmanager
     async def _run(self) -> AsyncIterator[Run[Any]]:
-        """The server and its sessions, as long as one life of it lasts."""
+        """Yield the server during one life of it, with its sessions."""
         life = nullcontext(self._served) if isinstance(self._served, Run) else self._opened(self._served)
         async with life as running, create_task_group() as tasks:
             self.metrics.count(running)
@@ -176,7 +181,7 @@ class Mount:
             yield running
 
     def _heard(self) -> None:
-        """The server was opened, is about to close, or has failed."""
+        """Handle the opening, closing or failure of the server."""
         server = self.supervised
         if server.running is not None:
             self.readiness.served(server.running)

@@ -1,7 +1,7 @@
-"""The servers of a listener as protected resources: their URIs, and the metadata that says who issues tokens.
+"""The servers of a listener as OAuth protected resources: their URIs, and the metadata with the issuers of tokens.
 
-Metadata is public: whoever has no token yet asks for it, and so do pages of any origin. Each path at which a server
-answers has its own, as clients compare the URL that they use with what it says (RFC 9728, section 3.3).
+Metadata is public: clients without a token request it, and so do pages of any origin. Each path at which a server
+answers has its own, as clients compare its `resource` with the URL that they use (RFC 9728, section 3.3).
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,19 +24,19 @@ _JOINED = "/mcp"
 
 @dataclass(frozen=True, slots=True)
 class Issuers:
-    """Whose tokens are taken."""
+    """The accepted issuers of tokens."""
 
     urls: tuple[str, ...]
     public_url: str | None = None
-    """At which clients reach the listener; without it, what their requests name as the host."""
+    """The URL of the listener for clients; None for the host that their requests name."""
     proof_algorithms: tuple[str, ...] = ()
-    """With which proofs of possession may be signed (RFC 9449)."""
+    """The accepted signature algorithms of proofs of possession (RFC 9449)."""
     needs_proof: bool = False
-    """Whether all tokens have to be bound to a key."""
+    """True if all tokens must be bound to a key."""
 
 
 class Protection:
-    """Whose tokens the servers take that are mounted."""
+    """The protected resource metadata of the mounted servers."""
 
     def __init__(self, mounts: Sequence[Mount], issuers: Issuers) -> None:
         self._issuers = issuers
@@ -45,7 +45,7 @@ class Protection:
         self._root = alone or next((mount for mount in mounts if mount.path == _JOINED), None)
         self._base = BaseUrl(mounts, issuers.public_url)
         self._prefix = self._base.prefix
-        # A proxy passes its prefix on, or takes it away: the metadata of a path is asked for at both places.
+        # A proxy passes its prefix on, or removes it: the metadata of a path is requested at both places.
         self._routes = {
             WELL_KNOWN + prefix + path: (path, mount)
             for path, mount in self._mounts.items()
@@ -54,15 +54,16 @@ class Protection:
         if self._root is not None:
             self._routes[WELL_KNOWN] = self._root.path, self._root
         self.paths = frozenset(self._routes) | {WELL_KNOWN}
-        """Where the metadata is."""
+        """The paths of the metadata."""
         self._found = lru_cache(1_024)(self._resource)
 
     def of(self, path: str, headers: Headers) -> ProtectedResource:
-        """What a request at `path` is for. At a path without a server, tokens of any of them are good."""
+        """Return the resource of a request at `path`. At a path without a server, tokens for any of them are
+        accepted."""
         return self._found(path, self._base.of(headers.get("host")))
 
     def routes(self) -> list[Route]:
-        """Where the metadata is."""
+        """Return the routes of the metadata."""
         return [Route(path, partial(self._answer, *served), methods=["GET"]) for path, served in self._routes.items()]
 
     async def _answer(self, path: str, mount: Mount, request: Request) -> Response:
@@ -70,7 +71,7 @@ class Protection:
         return JSONResponse(self._document(base + path, mount), headers=_HEADERS)
 
     def _document(self, uri: str, mount: Mount) -> dict[str, Any]:
-        """What RFC 9728 has a resource say of itself (section 2)."""
+        """Return the metadata document of a resource (RFC 9728, section 2)."""
         issuers = self._issuers
         supported, _ = mount.scopes()
         document: dict[str, Any] = {
@@ -90,9 +91,9 @@ class Protection:
     def _resource(self, path: str, base: str) -> ProtectedResource:
         mount = self._mounts.get(path)
         if mount is None:
-            audiences = frozenset(base + one for one in self._mounts)
+            audiences = frozenset(base + served_path for served_path in self._mounts)
             return ProtectedResource(base, base + WELL_KNOWN, audiences, tuple)
-        # Where HTTP+SSE has several paths, a client has one token for all of them.
-        audiences = frozenset(base + one for one in mount.paths)
+        # If HTTP+SSE has several paths, a client has one token for all of them.
+        audiences = frozenset(base + served_path for served_path in mount.paths)
         metadata_url = base.removesuffix(self._prefix) + WELL_KNOWN + self._prefix + path
         return ProtectedResource(base + path, metadata_url, audiences, lambda: mount.scopes()[1])

@@ -1,8 +1,7 @@
-"""What operators and their programs ask an HTTP listener: is it alive, are its servers ready, what have they done,
-and what are they doing.
+"""The pages for operators and their programs: liveness, readiness, metrics and current state.
 
-`/healthz` asks no server anything, so none can hold it up. `/readyz` asks each of them, all at once and not for long;
-who has no token, where one is needed, learns from either the one thing that an orchestrator has to know.
+`/healthz` queries no server, so none can delay it. `/readyz` queries all of them at once, with a short limit; without
+a required token, both answer only what an orchestrator has to know.
 """
 
 import asyncio
@@ -32,11 +31,11 @@ _UNTOLD = refuse(503, "the other processes can't be asked now; try again in a mo
 
 
 class Probes:
-    """The answers of one listener. Each is told the refusal of whoever has no right to more."""
+    """The pages of one listener. Each receives the refusal of a sender without access to the details."""
 
     def __init__(self, mounts: Sequence[Mount], *, is_exposed: bool, siblings: Siblings | None = None) -> None:
-        """`is_exposed` where nobody needs a token, and others than this machine may reach it; `siblings` where other
-        processes serve the same port."""
+        """`is_exposed` is true if no token is needed and other machines can reach the listener; `siblings` are the
+        other processes that serve the same port."""
         self._mounts = mounts
         self._is_exposed = is_exposed
         self._siblings = siblings
@@ -45,8 +44,8 @@ class Probes:
             siblings.figures = self._figures
 
     async def health(self, _request: Request, refusal: Refusal | None) -> Response:
-        """That the process answers, which one it is of several, and how much it holds open; who the servers are only
-        where there is one."""
+        """Return the liveness of the process, its worker number, and its open sessions and streams; with a single
+        server also that server's description."""
         if refusal is not None:
             return JSONResponse({"status": "ok"})
         counts = Counter[str]()
@@ -58,7 +57,7 @@ class Probes:
         return JSONResponse({"status": "ok", "version": __version__, **counts, **self._which})
 
     async def ready(self, _request: Request, refusal: Refusal | None) -> Response:
-        """200 where every server can do its work, else 503."""
+        """Return 200 if every server can do its work, otherwise 503."""
         states = await asyncio.gather(*(mount.state() for mount in self._mounts))
         is_ready = all(state.phase is Phase.READY for state in states)
         body: dict[str, Any] = {"status": "ready" if is_ready else "not ready"}
@@ -67,22 +66,22 @@ class Probes:
         return JSONResponse(body, 200 if is_ready else 503, {"cache-control": "no-store"})
 
     async def metrics(self, request: Request, refusal: Refusal | None) -> Response:
-        """What the servers have done, as Prometheus reads it: of all processes that serve the port."""
+        """Return the metrics of the servers in Prometheus format, of all processes that serve the port."""
         if refusal is not None:
             return refused(refusal)
         if find_spec("prometheus_client") is None:
             return refused(refuse(501, "this needs the extra 'http', which is not installed here"))
         write = await to_thread.run_sync(_loaded)
         try:
-            told = self._figures() if self._siblings is None else await self._siblings.all()
+            figures = self._figures() if self._siblings is None else await self._siblings.all()
         except TimeoutError:
-            # What this process has counted is less than was told before, and counts don't go down.
+            # The counts of this process are lower than those reported before, and counts must not decrease.
             return refused(_UNTOLD)
-        text, content_type = write(told, request.headers.get("accept", ""))
+        text, content_type = write(figures, request.headers.get("accept", ""))
         return Response(text, media_type=None, headers={"content-type": content_type})
 
     async def state(self, request: Request, refusal: Refusal | None) -> Response:
-        """Who is connected, what runs, and what waits, as far as the sender may know."""
+        """Return connections, calls and queues, as far as the sender may see them."""
         refusal = refusal or (_ONLY_WITH_TOKEN if self._is_exposed else None)
         if refusal is not None:
             return refused(refusal)
@@ -95,7 +94,7 @@ class Probes:
 
 
 def refused(refusal: Refusal) -> Response:
-    """A refusal as Starlette sends it."""
+    """Return a refusal as a Starlette response."""
     return Response(encode(refusal.failure), refusal.status, dict(refusal.headers), media_type=JSON)
 
 

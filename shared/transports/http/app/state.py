@@ -1,8 +1,7 @@
-"""What a listener is doing at this moment, for an operator who has to find out: who is connected, what runs, and what
-waits.
+"""The current state of a listener for operators: connections, calls and queues.
 
-There are no arguments in it, no URIs, no tokens, and of the id of a session a digest only. Whose token is limited to
-some scopes, and not to that of operators, is shown what is its own.
+It contains no arguments, no URIs and no tokens, and session ids only as digests. A token that is limited to scopes
+without that of operators shows only the principal's own entries.
 """
 
 import time
@@ -23,53 +22,53 @@ from .access_log import session_digest
 from .mount import Mount
 
 OPERATOR = "operator"
-"""The scope of a token that is shown what all clients do."""
+"""The scope of a token that shows the entries of all clients."""
 MOST = 1_000
-"""Entries of each list; of the rest it is said how many there are."""
+"""The maximum number of entries in each list; the rest are counted."""
 _LONGEST = 200
-"""Characters of what a client calls itself, and of a name."""
+"""The maximum length of a client's name or version, and of other names."""
 
 One = TypeVar("One")
 
 
 def state_of(mounts: Iterable[Mount], principal: Principal | None) -> dict[str, Any]:
-    """The state of these servers that `principal` may see, as JSON has it. Times are in seconds."""
+    """Return the state of these servers that `principal` may see, as JSON. Times are in seconds."""
     return {"time": round(time.time(), 3), "servers": {mount.name: _server(mount, principal) for mount in mounts}}
 
 
 def _server(mount: Mount, principal: Principal | None) -> dict[str, Any]:
     running, endpoint = mount.running, mount.endpoint
-    told: dict[str, Any] = {"status": mount.readiness.phase.value}
+    status: dict[str, Any] = {"status": mount.readiness.phase.value}
     if running is None:
-        return told
+        return status
     sessions = {session.connection: session for session in endpoint.http_sessions}
-    links = [link for one in running.parts.all for link in one.changes.listeners if isinstance(link, Connection)]
-    calls = [call for one in running.parts.all for call in one.calls]
+    links = [link for part in running.parts.all for link in part.changes.listeners if isinstance(link, Connection)]
+    calls = [call for part in running.parts.all for call in part.calls]
     accounts = {} if endpoint.allowances is None else dict(endpoint.allowances.under_way)
     if principal is not None and not _sees_all(principal):
         links = [link for link in links if _is_of(link.session.principal, principal)]
         calls = [call for call in calls if _is_of(call.peer.principal, principal)]
         accounts = {name: count for name, count in accounts.items() if name == principal.key}
-    # How much is used of what there is of it.
-    tasks = [one.opened[TASKS] for one in running.parts.all if isinstance(one.opened.get(TASKS), Tasks)]
-    subscriptions = sum(one.changes.held for one in running.parts.all)
+    # The usage of each limit.
+    tasks = [part.opened[TASKS] for part in running.parts.all if isinstance(part.opened.get(TASKS), Tasks)]
+    subscriptions = sum(part.changes.held for part in running.parts.all)
     replica = running.replication.replica
     return {
-        **told,
-        # Which of those that share a store this one is, and why the others are out of reach.
+        **status,
+        # The number of this replica, and why the others are out of reach.
         **({} if replica is None else {"replica": {"number": replica.number, "reason": replica.reason}}),
         "connections": _listed(links, lambda link: _connection(link, sessions.get(link))),
         "calls": _listed(calls, lambda call: _call(call, sessions)),
         "waiting": {
             "calls": sum(len(link.queue or ()) for link in links),
             "messages": sum(len(link.session.waiting) for link in links),
-            "turns": sum(one.calls.turns.waiting for one in running.parts.all),
-            "brief_turns": sum(one.calls.brief_turns.waiting for one in running.parts.all),
+            "turns": sum(part.calls.turns.waiting for part in running.parts.all),
+            "brief_turns": sum(part.calls.brief_turns.waiting for part in running.parts.all),
         },
         "clients": _listed(accounts.items(), lambda item: {"client": item[0], "calls": item[1]}),
         "limits": {
             "sessions": {"used": mount.endpoint.sessions, "of": mount.endpoint.most_sessions},
-            "tasks": {"used": sum(len(one.at_work) for one in tasks), "of": running.server.task_limits.total},
+            "tasks": {"used": sum(len(part.at_work) for part in tasks), "of": running.server.task_limits.total},
             "subscriptions": {"used": subscriptions, "of": MAX_HELD},
         },
     }
@@ -83,8 +82,8 @@ def _is_of(owner: Principal | None, principal: Principal) -> bool:
     return owner is not None and owner.key == principal.key
 
 
-def _listed(all_of_them: Collection[One], told: Callable[[One], dict[str, Any]]) -> dict[str, Any]:
-    shown = [told(one) for one in islice(all_of_them, MOST)]
+def _listed(all_of_them: Collection[One], describe: Callable[[One], dict[str, Any]]) -> dict[str, Any]:
+    shown = [describe(entry) for entry in islice(all_of_them, MOST)]
     return {"shown": shown, "more": len(all_of_them) - len(shown)}
 
 
@@ -119,13 +118,13 @@ def _call(call: Call, sessions: dict[Connection, HttpSession]) -> dict[str, Any]
         **_who(call.peer),
         "principal": None if call.peer.principal is None else call.peer.principal.key,
         "seconds": 0.0 if call.began is None else round(get_running_loop().time() - call.began, 3),
-        # One that became a task belongs to no connection any more.
+        # A call that became a task no longer belongs to a connection.
         "task": call.link is None,
     }
 
 
 def _who(peer: Peer | None) -> dict[str, Any]:
-    """What a client says of itself."""
+    """Return the client's description of itself."""
     if peer is None:
         return {}
     info = dict(_texts(peer.info or {}))

@@ -1,4 +1,4 @@
-"""What a client makes of an HTTP response: a stream of events, a message, or an error with its status."""
+"""The interpretation of an HTTP response by a client: a stream of events, a message, or an error with its status."""
 
 import asyncio
 import time
@@ -15,40 +15,40 @@ from .exchange import Reply
 from .pool import FAILURES
 
 DRAINED = 65_536
-"""Bytes of a body without meaning that are read, as then its connection can be used again."""
+"""Bytes of an unneeded body that are read so that its connection can be reused."""
 DRAIN_SECONDS = 1.0
 _TELLING = (401, 403, 405)
 
 
 def is_stream(response: Reply) -> bool:
-    """Whether the server answers with an event stream."""
+    """Return True if the server answers with an event stream."""
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     return response.status == 200 and media_type == EVENT_STREAM
 
 
 async def read_answer(codec: Codec, response: Reply, request: Request) -> Message:
-    """The message in the body. Where there is none, and where only the status says what is wrong, an error with
-    the HTTP status as its code: not let in, no POSTs here, busy, or a session that is over."""
+    """Return the message in the body. Without one, or if only the status explains the failure, return an error with
+    the HTTP status as its code: not admitted, no POSTs here, busy, or a session that is over."""
     body = await _body(response)
     if body is None:
         return Malformed(failure(request.id, ParseError(f"an answer of more than {MAX_MESSAGE:,} bytes")))
     message, status = codec.decode_body(body), response.status
-    said = message.message if isinstance(message, Failure) else response.reason
-    # The status counts for more than a body that a proxy has written. In the stateless era 404 belongs to an
-    # unknown method, which the body tells (2026-07-28).
+    reason = message.message if isinstance(message, Failure) else response.reason
+    # The status takes precedence over a body that a proxy has written. In the stateless era 404 belongs to an unknown
+    # method, which the body names (2026-07-28).
     if status in _TELLING or status in BUSY or (status == 404 and not claims_envelope(request.params)):
-        return Failure(request.id, status, f"HTTP {status}: {said}", wait_of_reply(response))
+        return Failure(request.id, status, f"HTTP {status}: {reason}", wait_of_reply(response))
     if isinstance(message, Response | Failure | Batch):
         return message
     if 200 <= status < 300:
         return Malformed(failure(request.id, ParseError("the body of the HTTP response is not an answer")))
-    return Failure(request.id, status, f"HTTP {status}: {said}")
+    return Failure(request.id, status, f"HTTP {status}: {reason}")
 
 
 async def _body(response: Reply) -> bytes | bytearray | None:
-    """The whole body; None where it is longer than a message may be."""
+    """Return the whole body; None if it is longer than a message may be."""
     content = response.content
-    # Nearly every answer is there as a whole: then nothing is copied.
+    # Nearly every answer has arrived completely: then nothing is copied.
     first = await content.readany()
     if content.at_eof():
         return first
@@ -61,22 +61,22 @@ async def _body(response: Reply) -> bytes | bytearray | None:
 
 
 def wait_of_reply(response: Reply) -> dict[str, float] | None:
-    """How long the server asks to be left alone, as the data of an error."""
+    """Return the pause that the server asks for, as the data of an error."""
     return wait_of(response.status, response.headers.get("retry-after"), time.time())
 
 
 async def drain(response: Reply) -> None:
-    """Reads a body that nobody wants to its end where that is near: what says no more than "accepted" is short. Where
-    it breaks off, the status has said what there was to say."""
-    left, content = DRAINED, response.content
+    """Read an unneeded body to its end if that is near: an "accepted" is short. If the body is incomplete, the status
+    has said enough."""
+    remaining, content = DRAINED, response.content
     if content.at_eof():
         return
     with suppress(*FAILURES, TimeoutError):
         async with asyncio.timeout(DRAIN_SECONDS):
-            while not content.at_eof() and left >= 0:
-                left -= len(await content.readany())
+            while not content.at_eof() and remaining >= 0:
+                remaining -= len(await content.readany())
 
 
 def attributed(message: Message, request: Request) -> Message:
-    """An error that names no request is about the one it answers."""
+    """Return the message; an error without an id gets that of `request`."""
     return replace(message, id=request.id) if isinstance(message, Failure) and message.id is None else message

@@ -1,4 +1,4 @@
-"""An exchange that says who we are, and is sent again where other credentials are wanted than those it had."""
+"""A request with credentials, which is sent again if the server requires other ones."""
 
 import sys
 import time
@@ -10,14 +10,15 @@ from .answers import drain
 from .exchange import Answering, Reply
 
 MAX_SENT = 6
-"""How often a request is sent at most: a token may have expired, want a proof, that a nonce, and then more scopes."""
+"""The most times that a request is sent: a token may have expired, require a proof, then a nonce, and then more
+scopes."""
 FRESH_SECONDS = 1.0
-"""How long credentials may take to be had until the connection is no longer used."""
+"""Seconds that obtaining credentials may take before the connection is not reused."""
 
 
 class Authorized:
-    """One request with `credentials`, and its reply as long as the block. `send` begins it with the headers that they
-    give, anew each time."""
+    """One request with `credentials`, and its reply during the block. `send` sends it with their current headers,
+    each time it is called."""
 
     def __init__(
         self, credentials: Credentials, method: str, url: str, send: Callable[[Mapping[str, str]], Answering]
@@ -28,7 +29,8 @@ class Authorized:
         self._exchange: Answering | None = None
 
     async def __aenter__(self) -> Reply:
-        """Raises AuthError where there are no credentials to be had, and what the exchange raises."""
+        """Send the request and return its reply. Raises AuthError if no credentials can be obtained, and the errors
+        of the exchange."""
         sent = 0
         while True:
             sent += 1
@@ -40,7 +42,7 @@ class Authorized:
                 if not again or sent == MAX_SENT:
                     self._exchange = exchange
                     return reply
-                # A person may have logged in meanwhile, and servers close a connection that is silent for so long.
+                # The login of a person may have taken long, and servers close a connection that is silent for long.
                 if time.monotonic() - began > FRESH_SECONDS:
                     reply.close()
                 else:

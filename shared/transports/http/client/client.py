@@ -1,11 +1,11 @@
-"""A server behind a URL: every message is a POST, and the answer is its body or an event stream (Streamable HTTP).
+"""The client transport of Streamable HTTP: every message is a POST, answered by its body or an event stream.
 
-In the handshake era a GET stream brings what belongs to no request, a stream that breaks is resumed where the
-server gave its events ids, and DELETE ends the session. In the stateless era a request is cancelled by closing
-its stream. An answer that is no message becomes an error whose code is the HTTP status, and a request whose
-connection fails gets `Unanswered`, so that no other request suffers.
+In the handshake era a GET stream carries messages that belong to no request, a broken stream is resumed if the server
+gave its events ids, and DELETE ends the session. In the stateless era a request is cancelled by closing its stream.
+An answer without a message becomes an error whose code is the HTTP status, and a request whose connection fails gets
+`Unanswered`, so that no other request is affected.
 
-One task for each request reads its answer; what it brings goes into one inbox, from which the client takes it.
+One task for each request reads its answer; all messages go into one inbox, from which the client takes them.
 """
 
 import asyncio
@@ -28,18 +28,18 @@ from .site import Site
 from .streams import Post, Streams
 
 MAX_CALLS = 100
-"""Requests at a time, each of which takes a connection; more wait for their turn. Streams of notifications and our
-answers to questions wait for nobody."""
+"""The maximum number of simultaneous requests, which need a connection each; more wait for their turn. Streams of
+notifications and our answers to questions are not limited."""
 FAREWELL_SECONDS = 2.0
-"""Time for what is still being told at the end, and then for the DELETE that ends a session."""
+"""Seconds for the messages still being sent at the end, and then for the DELETE that ends a session."""
 TELL_SECONDS = 30.0
-"""How long a server may take to accept a message that is no request."""
+"""Seconds that a server may take to accept a notification or an answer."""
 _INITIALIZED = "notifications/initialized"
 _LISTEN = "subscriptions/listen"
 
 
 class HttpTransport:
-    """Messages with one endpoint."""
+    """The messages to and from one endpoint."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -52,46 +52,46 @@ class HttpTransport:
         self._streams = Streams(site, self._inbox)
 
     async def receive(self) -> Sequence[Message]:
-        """The next messages, from any stream.
+        """Return the next messages, from any stream.
 
-        Raises EndOfStream when the transport is closed, and BrokenResourceError when the session is over, or when its
-        stream of notifications can't be opened again.
+        Raises EndOfStream if the transport is closed, and BrokenResourceError if the session is over, or if its
+        stream of notifications can't be reopened.
         """
         return await self._inbox.take()
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        """Begins a POST for each message. What completes the handshake is waited for: nothing may overtake it.
+        """Begin a POST for each message. The one that completes the handshake is waited for: nothing may overtake it.
 
-        Raises BrokenResourceError when that can't be delivered.
+        Raises BrokenResourceError if that can't be delivered.
         """
-        for one in outgoing:
-            # The GET stream is opened after it: a server may refuse one in a session that is not initialized.
-            if isinstance(one.message, Notification) and one.message.method == _INITIALIZED:
-                await self._tell(one.message)
+        for item in outgoing:
+            # The GET stream is opened afterwards: a server may refuse one in a session that is not initialized.
+            if isinstance(item.message, Notification) and item.message.method == _INITIALIZED:
+                await self._tell(item.message)
                 self._asking.start(self._listen())
             else:
-                self._begin(one)
+                self._begin(item)
 
     def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
-        """Begins a POST for each message; False, and none is begun, where one of them has to be waited for, or where
-        the session is over, which its client has yet to see."""
+        """Begin a POST for each message. Returns False, and begins none, if one of them has to be waited for, or if
+        the session is over and its client has yet to learn that."""
         if self._inbox.is_over:
             return False
-        if any(isinstance(one.message, Notification) and one.message.method == _INITIALIZED for one in outgoing):
+        if any(isinstance(item.message, Notification) and item.message.method == _INITIALIZED for item in outgoing):
             return False
-        for one in outgoing:
-            self._begin(one)
+        for item in outgoing:
+            self._begin(item)
         return True
 
     async def aclose(self) -> None:
-        """Ends all streams, and the session where there is one."""
+        """End all streams, and the session if there is one."""
         with anyio.CancelScope(shield=True):
             self._inbox.close()
             await self._telling.finish(FAREWELL_SECONDS)
             await self._telling.stop()
             await self._asking.stop()
             headers = self._site.headers
-            # Nothing to end: to DELETE a session that the server has forgotten is a 404.
+            # Nothing to end: DELETE of a session that the server has forgotten is answered by 404.
             if headers.session_id is None or self._site.is_forgotten:
                 return
             with suppress(*FAILURES, TimeoutError):
@@ -99,15 +99,15 @@ class HttpTransport:
                     await drain(response)
             headers.session_id = None
 
-    # What we say
+    # Sending
 
-    def _begin(self, one: Outgoing) -> None:
-        match one.message:
+    def _begin(self, item: Outgoing) -> None:
+        match item.message:
             case Request() as request:
                 post = self._posts[request.id] = Post(request)
                 post.task = self._asking.start(self._ask(post))
-            case Notification("notifications/cancelled") as message if one.about is not None:
-                given_up = self._posts.pop(one.about, None)
+            case Notification("notifications/cancelled") as message if item.about is not None:
+                given_up = self._posts.pop(item.about, None)
                 if given_up is None:
                     return
                 # The newest version cancels by closing the response, and has no such message over HTTP.
@@ -121,7 +121,8 @@ class HttpTransport:
                 self._telling.start(self._tell(message))
 
     async def _tell(self, message: Notification | Response | Failure) -> None:
-        """Raises BrokenResourceError where it can't be delivered, or the session is over."""
+        """Send a message without an answer. Raises BrokenResourceError if it can't be delivered, or the session is
+        over."""
         try:
             async with asyncio.timeout(TELL_SECONDS), self._turns_to_tell, self._site.post(message) as response:
                 await drain(response)
@@ -162,18 +163,17 @@ class HttpTransport:
                 else:
                     await self._streams.take_answer(response, post)
         except FAILURES:
-            # With an id the stream is resumed; without one its server may have done the work, and nobody will learn
-            # of it.
+            # With an event id the stream is resumed; without one the server may have done the work unnoticed.
             if events is None or not events.last_id:
                 raise
         if events is not None and events.last_id and not post.answered:
             await self._streams.follow(events, post)
 
     async def _listen(self) -> None:
-        """Takes what belongs to no request, as long as the server offers a stream for it."""
+        """Read the messages that belong to no request, while the server offers a stream for them."""
         if await self._streams.follow(EventStream(MAX_MESSAGE), None):
-            # What is under way has an answer of its own, as has what begins meanwhile: who forgot the session says
-            # that it was not done.
+            # Pending requests, and new ones, have their own answers: a server that forgot the session answers that it
+            # did not carry them out.
             with anyio.move_on_after(FAREWELL_SECONDS):
                 while under_way := [post.task for post in self._posts.values() if post.task is not None]:
                     await asyncio.wait(under_way)
@@ -188,8 +188,8 @@ async def open_http(
     credentials: Credentials | None = None,
     dialect: str | None = None,
 ) -> AsyncIterator[HttpTransport]:
-    """A transport to `url` as long as the block. `headers` go with every request, and so do those of `credentials`;
-    `dialect` is as in `ClientOptions`. Raises ValueError for no URL, and for an unknown dialect."""
+    """Open a transport to `url` during the block. `headers` and those of `credentials` are sent with every request;
+    `dialect` is that of `ClientOptions`. Raises ValueError for an invalid URL, and for an unknown dialect."""
     transport = HttpTransport(Site(url, pool, headers, credentials, dialect))
     try:
         yield transport

@@ -1,7 +1,8 @@
-"""A POST on a connection of the pool, for half the time that a session of aiohttp takes for one.
+"""POSTs on connections of the pool, which take half the time of those of an aiohttp session.
 
-A session looks anew each time at what is the same for all requests of a client: cookies, redirects, proxies, traces,
-the coding of the URL and of the body. Here the head is made once; connections, and what comes on them, are aiohttp's.
+A session computes anew for each request what is the same for all requests of a client: cookies, redirects, proxies,
+traces, the encoding of the URL and of the body. Here the head is built once; connections and their parsing are
+aiohttp's.
 """
 
 import asyncio
@@ -18,34 +19,34 @@ from .pool import HEADER_BYTES, PATIENCE
 
 
 class Reply(Protocol):
-    """A response whose headers are there."""
+    """A response whose headers have arrived."""
 
     @property
     def status(self) -> int:
-        """Of HTTP."""
+        """The HTTP status."""
 
     @property
     def reason(self) -> str | None:
-        """What stands behind the status."""
+        """The reason phrase after the status."""
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Their case does not matter."""
+        """The headers, without regard to case."""
 
     @property
     def content(self) -> aiohttp.StreamReader:
-        """The body, without its coding."""
+        """The decoded body."""
 
     def close(self) -> None:
-        """Ends the connection, so that nothing is sent on it any more. It may be called twice."""
+        """Close the connection, and do not reuse it. May be called twice."""
 
 
 Answering = AbstractAsyncContextManager[Reply]
-"""An exchange: it begins and ends with a block, and gives the response as soon as its headers are there."""
+"""An exchange: a block that begins it, yields the response when its headers arrive, and ends it."""
 
 
 class Direct:
-    """POSTs to `url` on connections of `session`, with `headers`, in small letters, among those of each."""
+    """POSTs to `url` on connections of `session`. `headers`, in lower case, are sent with each."""
 
     def __init__(self, url: URL, session: aiohttp.ClientSession, headers: Mapping[str, str]) -> None:
         self._session = session
@@ -56,8 +57,8 @@ class Direct:
         self._start = f"{self._line}{_lines(self._fixed)}"
 
     def post(self, body: bytes, headers: Mapping[str, str]) -> "_Exchange":
-        """Sends a short `body`; its `headers` are visible ASCII and blanks, and stand in place of those of each."""
-        # The head of all requests but those with credentials is the same text.
+        """Send a short `body`. Its `headers` are visible ASCII and blanks, and replace those of `Direct`."""
+        # The head of all requests without credentials is the same text.
         if self._fixed.keys().isdisjoint(headers):
             start = f"{self._start}{_lines(headers)}"
         else:
@@ -71,7 +72,7 @@ def _lines(headers: Mapping[str, str]) -> str:
 
 
 class _Exchange:
-    """One request, and its reply as long as the block."""
+    """One request, and its reply during the block."""
 
     def __init__(self, session: aiohttp.ClientSession, place: aiohttp.ClientRequest, data: bytes) -> None:
         self._session = session
@@ -109,20 +110,20 @@ class _Exchange:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # A connection whose reply was not read to its end is closed by that.
+        # A connection whose reply was not read to its end is closed by this.
         if self._connection is not None:
             self._connection.release()
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
 
     async def _connect(self, connector: aiohttp.BaseConnector) -> Connection:
         try:
             connection = await connector.connect(self._place, [], PATIENCE)
-            # A response that came while nobody had asked: taken for the answer to this request, it would leave each
-            # answer to the next one.
+            # A response that nobody requested: taken as the answer to this request, it would shift each answer to the
+            # next request.
             while connection.protocol:
                 connection.close()
                 connection = await connector.connect(self._place, [], PATIENCE)

@@ -1,4 +1,4 @@
-"""What several streams of one server have brought, until its client takes it."""
+"""The messages from several streams of one server, until its client takes them."""
 
 from collections.abc import Sequence
 
@@ -8,11 +8,11 @@ from ....concurrency import Signal
 from ....protocol.wire.jsonrpc import Message
 
 ENOUGH = 256
-"""Messages that wait for the client; who brings more waits until it has taken them."""
+"""The number of waiting messages from which on `put` waits for the client."""
 
 
 class Inbox:
-    """Messages in the order in which they came."""
+    """A queue of messages in the order of their arrival."""
 
     def __init__(self) -> None:
         self._messages: list[Message] = []
@@ -22,11 +22,11 @@ class Inbox:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is added."""
+        """True if the queue has ended."""
         return self._end is not None
 
     async def put(self, message: Message) -> None:
-        """Adds a message; waits while there are enough. After the end it is dropped."""
+        """Add a message, and wait while there are enough. After the end it is dropped."""
         if self._end is not None:
             return
         self._messages.append(message)
@@ -35,22 +35,22 @@ class Inbox:
             await self._room.wait()
 
     def end(self, error: BaseException) -> None:
-        """There will be no more: `take` raises `error` then. The first end counts."""
+        """End the queue: `take` raises `error` once it is empty. The first end counts."""
         self._end = self._end or error
         self._news.wake()
 
     async def take(self) -> Sequence[Message]:
-        """All that is there; waits for at least one."""
+        """Return all messages; waits for at least one."""
         while not self._messages:
             if self._end is not None:
                 raise self._end
             await self._news.wait()
-        taken, self._messages = self._messages, []
+        messages, self._messages = self._messages, []
         self._room.wake()
-        return taken
+        return messages
 
     def close(self) -> None:
-        """Drops what is there, and ends in order."""
+        """Drop all messages, and end the queue in order."""
         self._messages = []
         self._room.wake()
         self.end(anyio.EndOfStream())

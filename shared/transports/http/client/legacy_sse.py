@@ -1,10 +1,10 @@
-"""A server behind a URL of 2024-11-05: one event stream that brings everything, and POSTs that take it (HTTP+SSE).
+"""The client transport of 2024-11-05: one event stream from the server, and POSTs to it (HTTP+SSE).
 
     GET url ──▶ event: endpoint, the URL for POSTs ──▶ event: message, again and again
-    POST endpoint ──▶ 202; what it answers comes on the stream
+    POST endpoint ──▶ 202; the answer arrives on the stream
 
-The stream can't be resumed: where it ends, the session does. The endpoint must be of the origin that was asked, or a
-server could have the token, and the requests of its user, sent to another one; nor is any redirect followed.
+The stream can't be resumed: its end is that of the session. The endpoint must have the origin of the URL, or a server
+could redirect the token and the requests of its user to another one; nor is any redirect followed.
 """
 
 import asyncio
@@ -32,15 +32,15 @@ from .inbox import Inbox
 from .pool import FAILURES, MAX_TOLD, MAX_TOLD_AT_ONCE, PATIENCE, Pool, parse_url, reason_of, unanswered
 
 ENDPOINT_SECONDS = 30.0
-"""How long a server may take to open the stream, and then to name its endpoint."""
+"""Seconds that a server may take to open the stream, and then to name its endpoint."""
 FAREWELL_SECONDS = 2.0
-"""Time for what is still being told at the end."""
+"""Seconds for the messages still being sent at the end."""
 TELL_SECONDS = 30.0
-"""How long a server may take to accept a message that is no request."""
+"""Seconds that a server may take to accept a notification or an answer."""
 
 
 class SseTransport:
-    """Messages with one server, from its `stream` at `url` and to the endpoint that this names."""
+    """The messages from one server's `stream` at `url`, and to the endpoint that it names."""
 
     def __init__(
         self,
@@ -65,9 +65,9 @@ class SseTransport:
         self._turns_to_tell = asyncio.Semaphore(MAX_TOLD_AT_ONCE)
 
     async def open(self) -> None:
-        """Reads until the endpoint is named, and on from there meanwhile.
+        """Read until the endpoint is named, and continue to read in the background.
 
-        Raises ConnectionError where the stream ends before, or names another origin.
+        Raises ConnectionError if the stream ends before that, or names another origin.
         """
         while self._endpoint is None:
             try:
@@ -80,16 +80,17 @@ class SseTransport:
         self._tasks.start(self._read())
 
     async def receive(self) -> Sequence[Message]:
-        """The next messages. Raises BrokenResourceError when the stream has ended, EndOfStream after `aclose`."""
+        """Return the next messages. Raises BrokenResourceError when the stream has ended, EndOfStream after
+        `aclose`."""
         return await self._inbox.take()
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        """Begins a POST for each message. What completes the handshake is waited for: nothing may overtake it.
+        """Begin a POST for each message. The one that completes the handshake is waited for: nothing may overtake it.
 
-        Raises BrokenResourceError when that can't be delivered.
+        Raises BrokenResourceError if that can't be delivered.
         """
-        for one in outgoing:
-            match one.message:
+        for item in outgoing:
+            match item.message:
                 case Request() as request:
                     self._tasks.start(self._ask(request))
                 case Notification("notifications/initialized") as message:
@@ -100,7 +101,7 @@ class SseTransport:
                     self._telling.start(self._tell(message))
 
     async def aclose(self) -> None:
-        """Ends the stream, and by that the session."""
+        """End the stream, and with it the session."""
         with anyio.CancelScope(shield=True):
             self._inbox.close()
             await self._telling.finish(FAREWELL_SECONDS)
@@ -126,7 +127,7 @@ class SseTransport:
         return send({}) if credentials is None else Authorized(credentials, "POST", str(endpoint), send)
 
     async def _ask(self, request: Request) -> None:
-        """Delivers an error in place of the answer that will not come."""
+        """Make a request; if it is refused or fails, deliver an error as its answer."""
         answer: Message
         try:
             async with self._post(request) as response:
@@ -161,10 +162,10 @@ def _endpoint(url: URL, named: bytes) -> URL:
         other_origin = endpoint.origin() != url.origin()
     except ValueError:
         raise ConnectionError("the server names an endpoint that is not a URL") from None
-    # The path is the server's to choose, the origin is not: our headers, a token among them, go there.
+    # The server chooses the path, but not the origin: our headers, including a token, are sent there.
     if other_origin:
         raise ConnectionError("the server names an endpoint of another origin")
-    # Who we are is ours to say: as with `url`.
+    # User and password are ours to choose, as in `url`.
     return endpoint.with_user(url.user).with_password(url.password)
 
 
@@ -178,12 +179,12 @@ async def open_sse(
     *,
     seconds: float = ENDPOINT_SECONDS,
 ) -> AsyncIterator[SseTransport]:
-    """A transport to `url`, which opens the event stream, as long as the block. `headers` go with every request, and
-    so do those of `credentials`; `dialect` is as in `ClientOptions`. The server may take `seconds` to open the
-    stream, and as long to name its endpoint; credentials may take longer, as those do for which somebody logs in.
+    """Open the event stream at `url` during the block. `headers` and those of `credentials` are sent with every
+    request; `dialect` is that of `ClientOptions`. The server may take `seconds` to open the stream, and again to name
+    its endpoint; credentials may take longer, for example if somebody logs in.
 
-    Raises PeerError where the server has no stream there, with the HTTP status as its code; TimeoutError where it
-    takes too long; and ConnectionError where it is not reached, or its endpoint is not to be used.
+    Raises PeerError if the server has no stream there, with the HTTP status as its code; TimeoutError if it takes too
+    long; and ConnectionError if it can't be reached, or its endpoint must not be used.
     """
     async with AsyncExitStack() as stack:
         place = parse_url(url)
@@ -191,7 +192,7 @@ async def open_sse(
         transport = SseTransport(place, stream, pool.session, headers, credentials, dialect)
         stack.push_async_callback(transport.aclose)
         if credentials is not None:
-            # They count how often they are refused, and so have to hear that they are not.
+            # Credentials count their refusals, and so must be notified of a success.
             await credentials.answered("GET", str(place), stream.status, stream.headers)
         async with _soon(seconds):
             await transport.open()

@@ -1,6 +1,6 @@
-"""The connections of a client over HTTP: one pool for each client, kept alive between calls.
+"""The HTTP connections of a client: one pool for each client, kept alive between calls.
 
-Nothing of it outlives the client, no cookie is kept, and no redirect is ever followed: another place is not to have
+Nothing of it outlives the client, no cookie is stored, and no redirect is ever followed: another server must not get
 the token. The proxy of the environment is looked up once.
 """
 
@@ -22,28 +22,29 @@ from ....text import escape
 from ....version import __version__
 
 CONNECT_SECONDS = 30.0
-"""For a connection to stand, with TLS."""
+"""Seconds to establish a connection, including TLS."""
 IDLE_SECONDS = 4.0
-"""How long a connection is kept for the next request: servers close theirs after 5 seconds (uvicorn, Node) or
-more, and what is sent on a connection that is being closed may have been carried out, or not."""
+"""Seconds that an idle connection is reused: servers close theirs after 5 seconds (uvicorn, Node) or more, and a
+request on a connection that is being closed may have been carried out, or not."""
 MAX_TOLD_AT_ONCE, MAX_TOLD = 100, 1_000
-"""Messages that are no requests: so many at a time, each of which takes a connection; and with so many on their way
-no more answers, as a server may ask on and on and accept none."""
+"""Notifications and answers: the number sent at the same time, with a connection for each; and the number pending
+from which on answers are dropped, as a server may ask without end and accept no answer."""
 PROBE_SECONDS = 30
-"""How long a connection is silent before the system asks whether the other end is still there: a stream that is only
-listened to would not notice that a router on the way has forgotten it."""
+"""Seconds of silence before the system probes a connection: a stream that is only read would not notice that a router
+on the way has forgotten it."""
 HEADER_BYTES = 32_768
-"""Of one header, and of the first line."""
+"""The maximum length of one header, and of the first line."""
 
 PATIENCE = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
-"""A stream is silent as long as nothing happens; whoever asks has a timeout of his own."""
+"""No time limit on the total: a stream is silent while nothing happens, and requests have their own limits."""
 FAILURES = (aiohttp.ClientError, HttpProcessingError, OSError, AuthError)
-"""What an exchange over HTTP ends in that could not be carried out, or not as somebody who may have it."""
+"""The errors of an exchange over HTTP that failed, or that was not authorized."""
 _UNREACHED = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
 
 
 def parse_url(text: str) -> URL:
-    """The URL of a server. Raises ValueError for what is none, or none of HTTP; it does not repeat it."""
+    """Parse the URL of a server. Raises ValueError for an invalid URL, and for one that is not HTTP; the message does
+    not repeat it."""
     url = URL(text if text.isprintable() and " " not in text else "")
     if url.scheme not in ("http", "https") or not url.host or not url.port:
         raise ValueError("that is not an HTTP URL")
@@ -51,8 +52,8 @@ def parse_url(text: str) -> URL:
 
 
 def _why(error: OSError) -> str:
-    # Of an error of the system asyncio says where it came, and not what it is; names that are not found and TLS have
-    # numbers of their own.
+    # For an error of the system, asyncio's text says where it occurred rather than what it is; unknown names and TLS
+    # errors have numbers of their own.
     own = isinstance(error, socket.gaierror | ssl.SSLError) or not error.errno
     return error.strerror or str(error) if own else os.strerror(error.errno or 0)
 
@@ -63,21 +64,20 @@ class Pool:
 
     session: aiohttp.ClientSession
     is_plain: bool = False
-    """Whether the session does nothing to a request but send it: no proxy, and nothing that somebody has set."""
+    """True if the session sends requests unchanged: without a proxy or custom settings."""
 
 
 @asynccontextmanager
 async def lent_http(http: aiohttp.ClientSession | None, url: str) -> AsyncIterator[Pool]:
-    """The pool of `http`, which stays open; where there is none, one of our own for `url` as long as the block.
+    """Yield the pool of `http`, which stays open; if that is None, one of our own for `url` during the block.
 
-    Raises ValueError for a URL that is none, and ConnectionError where the proxy that the environment names can't be
-    used.
+    Raises ValueError for an invalid URL, and ConnectionError if the proxy that the environment names can't be used.
     """
     if http is not None:
         yield Pool(http)
         return
     proxy = _proxy_of(parse_url(url))
-    # How many calls run at once is bounded where they are made: a stream that is only listened to takes no turn.
+    # Simultaneous calls are limited elsewhere: a stream that is only read does not count.
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS, socket_factory=_open_socket)
     async with aiohttp.ClientSession(
         connector=connector,
@@ -87,12 +87,12 @@ async def lent_http(http: aiohttp.ClientSession | None, url: str) -> AsyncIterat
         max_field_size=HEADER_BYTES,
         proxy=proxy,
         timeout=PATIENCE,
-    ) as made:
-        yield Pool(made, is_plain=proxy is None)
+    ) as session:
+        yield Pool(session, is_plain=proxy is None)
 
 
 def _open_socket(address: aiohttp.AddrInfoType) -> socket.socket:
-    """A socket that is probed where it is silent (RFC 9293, TCP Keep-Alives)."""
+    """Open a socket that the system probes after silence (RFC 9293, TCP Keep-Alives)."""
     family, kind, protocol, _, _ = address
     opened = socket.socket(family, kind, protocol)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -112,20 +112,20 @@ def _proxy_of(url: URL) -> URL | None:
     except ValueError:
         proxy = URL()
     if proxy.scheme not in ("http", "https") or not proxy.host:
-        # The URL of a proxy may hold a password, and is not repeated.
+        # The URL of a proxy may contain a password, and is not repeated.
         raise ConnectionError("the proxy that the environment names can't be used: it is not an HTTP proxy")
     return proxy
 
 
 def unanswered(id: RequestId, error: Exception) -> Unanswered:
-    """What is said of the request `id`, whose exchange ended in `error`."""
+    """Return the outcome of the request `id`, whose exchange failed with `error`."""
     if isinstance(error, AuthError):
         return Unanswered(id, str(error), "no login" if isinstance(error, LoginRequired) else "unauthorized")
     return Unanswered(id, reason_of(error), "unreached" if isinstance(error, _UNREACHED) else "unknown")
 
 
 def reason_of(error: Exception) -> str:
-    """What went wrong, without the URL, whose query may be a secret."""
+    """Return the reason of a failure, without the URL, whose query may be secret."""
     match error:
         case AuthError():
             return str(error)

@@ -1,4 +1,4 @@
-"""One endpoint of Streamable HTTP: the three requests that a client makes of it, each with its headers."""
+"""One endpoint of Streamable HTTP: the three kinds of requests to it, each with its headers."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -15,11 +15,11 @@ from .exchange import Answering, Direct, Reply
 from .pool import PATIENCE, Pool, parse_url
 
 _AT_ONCE = 65_536
-"""Bytes up to which a body is written in one piece, whether or not the server takes it."""
+"""The maximum length of a body that is written in one piece, whether or not the server reads it."""
 
 
 class Site:
-    """The endpoint at `url`. `fixed` are headers of every request, with those of the `credentials`."""
+    """The endpoint at `url`. `fixed` headers are sent with every request, as are those of the `credentials`."""
 
     def __init__(
         self,
@@ -29,12 +29,12 @@ class Site:
         credentials: Credentials | None = None,
         dialect: str | None = None,
     ) -> None:
-        """`dialect` is the document that the server is spoken to by. Raises ValueError for no URL, and for an unknown
+        """`dialect` is the dialect to speak with the server. Raises ValueError for an invalid URL, and for an unknown
         dialect."""
         self.headers = ClientHeaders(has_dialect=dialect is not None)
         self.codec = Codec(is_client=True, line_end=b"", dialect=dialect)
         self.is_forgotten = False
-        """Whether the server has said that it does not know our session."""
+        """True if the server has said that it does not know our session."""
         self._url = parse_url(url)
         self._http = pool.session
         self._fixed = dict(fixed)
@@ -42,7 +42,7 @@ class Site:
         self._direct = Direct(self._url, self._http, fixed) if pool.is_plain and self._url.user is None else None
 
     def post(self, message: Request | Notification | Response | Failure) -> Answering:
-        """Brings a message."""
+        """Send a message."""
         data, headers = self.codec.encode(message), self.headers.of_post(message)
         if isinstance(message, Request) and (trace := trace_meta(message.params)):
             headers |= trace
@@ -51,12 +51,12 @@ class Site:
         return self._authorized("POST", self._credentials, partial(self._post, data, headers))
 
     def get(self, last_id: str | None) -> Answering:
-        """Opens a stream, which begins after the event `last_id` where there is one."""
+        """Open a stream, after the event `last_id` if given."""
         resume = {LAST_EVENT_ID: last_id} if last_id else {}
         return self._plain("GET", {"accept": EVENT_STREAM, **self.headers.of_session(), **resume})
 
     def delete(self) -> Answering:
-        """Ends the session."""
+        """End the session."""
         return self._plain("DELETE", self.headers.of_session())
 
     def _post(self, data: bytes, headers: Mapping[str, str], own: Mapping[str, str]) -> Answering:
@@ -78,8 +78,8 @@ class Site:
         return Authorized(credentials, method, str(self._url), send)
 
     def forgets(self, response: Reply) -> bool:
-        """Whether `response` says that the server does not know our session, which is noted (2025-11-25, Streamable
-        HTTP, Session Management)."""
+        """Return True if `response` says that the server does not know our session, and record that (2025-11-25,
+        Streamable HTTP, Session Management)."""
         says_so = response.status == 404 and self.headers.session_id is not None
         self.is_forgotten |= says_so
         return says_so

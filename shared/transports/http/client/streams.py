@@ -1,6 +1,5 @@
-"""What a server says over Streamable HTTP: the answer to a request, in the body or on a stream of its own, and the
-streams that are opened again where they end too early.
-"""
+"""The messages of a server over Streamable HTTP: the answer to a request, in the body or on a stream of its own, and
+the streams that are reopened if they end too early."""
 
 import asyncio
 import logging
@@ -23,36 +22,36 @@ from .site import Site
 log = logging.getLogger("shared.transports.http.client")
 
 RETRY_SECONDS = 1.0
-"""Pause before a stream is opened again, where the server named none."""
+"""Seconds before a stream is reopened, if the server named none."""
 SHORTEST_SECONDS = 0.01
-"""The same, where the server wants none."""
+"""The shortest pause that a server can ask for."""
 MAX_RETRIES = 5
-"""Attempts in a row to open a stream again before it is given up."""
+"""Attempts in a row to reopen a stream before it is given up."""
 
 
 @dataclass(slots=True, eq=False)
 class Post:
-    """A request on its way."""
+    """A pending request."""
 
     request: Request
     task: asyncio.Task[None] | None = None
     is_sent: bool = False
-    """Whether the server may know of it."""
+    """True if the server may know of it."""
     answered: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class _Followed:
-    """A stream that is opened by GET, until it has brought the answer to `post` where there is one."""
+    """A stream that is opened by GET, until it has brought the answer to `post`, if given."""
 
     events: EventStream
     post: Post | None
     has_stood: bool = False
     is_offered: bool = True
     failed: int = 0
-    """Attempts in a row."""
+    """Failed attempts in a row."""
     wait: float = 0.0
-    """Seconds for which the server wants to be left alone."""
+    """Seconds of the pause that the server asks for."""
 
     @property
     def goes_on(self) -> bool:
@@ -66,14 +65,14 @@ class _Followed:
 
 
 class Streams:
-    """What `site` says, into `inbox`."""
+    """The reading of messages from `site` into `inbox`."""
 
     def __init__(self, site: Site, inbox: Inbox) -> None:
         self._site = site
         self._inbox = inbox
 
     async def take_answer(self, response: Reply, post: Post) -> None:
-        """Delivers the answer in a body, or that the session is over."""
+        """Deliver the answer in a body, or that the session is over."""
         if not claims_envelope(post.request.params) and self._site.forgets(response):
             post.answered = True
             await drain(response)
@@ -83,11 +82,11 @@ class Streams:
         await self._deliver(answer, post, response.headers.get(SESSION_ID))
 
     async def read(self, response: Reply, events: EventStream, post: Post | None) -> None:
-        """Delivers the events of a stream, to its end or to the answer to `post`."""
+        """Deliver the events of a stream, to its end or to the answer to `post`."""
         session_id, content = response.headers.get(SESSION_ID), response.content
         while chunk := await content.readany():
             for event in events.feed(chunk):
-                # An event without data only tells its id (2025-11-25, Streamable HTTP).
+                # An event without data only carries its id (2025-11-25, Streamable HTTP).
                 if isinstance(event, Oversized):
                     await self._inbox.put(Gap())
                 elif event.data and event.event == "message":
@@ -97,8 +96,8 @@ class Streams:
                 return
 
     async def follow(self, events: EventStream, post: Post | None) -> bool:
-        """Opens a stream, again and again, until it has brought the answer to `post`, is no longer offered, or could
-        not be opened several times in a row. Whether it has stood meanwhile."""
+        """Open a stream repeatedly until it has brought the answer to `post`, is no longer offered, or has failed
+        `MAX_RETRIES` times in a row. Returns True if it was open at some time."""
         followed = _Followed(events, post)
         if post is not None:
             await asyncio.sleep(followed.pause)
@@ -125,7 +124,7 @@ class Streams:
                 followed.wait = (wait_of_reply(response) or {}).get("retryAfter", 0.0)
             else:
                 followed.is_offered = False
-                if followed.has_stood:  # who has no such stream at all may answer with 404 as well
+                if followed.has_stood:  # a server without such a stream may answer 404, too
                     self._site.forgets(response)
 
     async def _deliver(self, message: Message, post: Post | None, session_id: str | None) -> None:

@@ -1,1 +1,1 @@
-"""uvicorn's connections with what they lack, and how they end."""
+"""Extensions of uvicorn's connections: limits, and an orderly end."""

@@ -1,6 +1,6 @@
-"""How many connections a process may have, and one address of these.
+"""The number of connections of a process, and of one address.
 
-Each takes a descriptor. Where these run out nobody is let in any more, so that a thousand idle connections of one
+Each uses a descriptor. If these run out, no connection is accepted, so that a thousand idle connections of one
 address would lock out all others.
 """
 
@@ -20,15 +20,15 @@ except ImportError:  # on Windows, where there is no such limit
 log = logging.getLogger("shared.transports.http")
 
 _MOST = 65_536
-"""Descriptors that a process asks the system for."""
+"""The number of descriptors that a process requests from the system."""
 _SPARED = 256
-"""Those that are left for files, databases and other programs."""
+"""Descriptors reserved for files, databases and other programs."""
 _LOG_SECONDS = 60.0
-"""Between two lines that say that connections are refused."""
+"""Seconds between two log records of refused connections."""
 
 
 class Capacity:
-    """The connections of one process. One address, or one IPv6 network, has seven eighths of them at most."""
+    """The connections of one process. One address, or one IPv6 network, may have at most seven eighths of them."""
 
     def __init__(self, connections: int) -> None:
         self._most = connections
@@ -38,7 +38,7 @@ class Capacity:
         self._logged = -_LOG_SECONDS
 
     def take(self, address: str) -> bool:
-        """Lets one in, if its address may have one more."""
+        """Count one connection, and return True, if its address may have one more."""
         address = network_of(address)
         if self._by_address[address] < self._most_of_one and self._taken < self._most:
             self._by_address[address] += 1
@@ -52,7 +52,7 @@ class Capacity:
         return False
 
     def give(self, address: str) -> None:
-        """One has ended."""
+        """Record the end of one connection."""
         address = network_of(address)
         self._taken -= 1
         self._by_address[address] -= 1
@@ -61,15 +61,15 @@ class Capacity:
 
 
 def connections_at_most() -> int:
-    """How many connections this process may have, after it has raised its soft limit of descriptors."""
+    """Return the number of connections that this process may have, after raising its soft limit of descriptors."""
     descriptors = _MOST
     if sys.platform != "win32" and resource is not None:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        wanted = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
-        if soft != resource.RLIM_INFINITY and soft < wanted:
+        target = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
+        if soft != resource.RLIM_INFINITY and soft < target:
             with suppress(OSError, ValueError):  # macOS has a limit of its own below
-                resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+                resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         descriptors = _MOST if soft == resource.RLIM_INFINITY else min(soft, _MOST)
-    # Where there are few, connections have half of them: macOS gives a process 256.
+    # If there are few descriptors, connections get half of them: macOS gives a process 256.
     return max(descriptors - _SPARED, descriptors // 2)

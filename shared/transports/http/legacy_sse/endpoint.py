@@ -1,25 +1,25 @@
-"""HTTP+SSE, the transport of 2024-11-05, beside the endpoint of today: at /sse and /messages where that is at /mcp.
+"""HTTP+SSE, the transport of 2024-11-05, beside the current endpoint: at /sse and /messages if that is at /mcp.
 
-    GET /sse          opens a stream. Its first event, `endpoint`, says where to POST: at an address that nobody can
-                      guess, and that is relative, as a proxy may serve both under another path. All that we have to
-                      say comes as `message` events, answers among them.
-    POST /messages    one message of the client. It is answered by 202, and by what then comes on the stream.
+    GET /sse          opens a stream. Its first event, `endpoint`, has the address for POSTs, which nobody can
+                      guess, and which is relative, as a proxy may serve both under another path. All messages of the
+                      server are `message` events, including answers.
+    POST /messages    one message of the client. It is answered by 202, and by an event on the stream.
 
-An open stream is the session: when it ends, for whatever reason, its calls are cancelled, its subscriptions given up,
-and its address is unknown. Nobody comes back to it, so nothing is kept for that: its events have no ids.
+An open stream is the session: when it ends, for any reason, its calls and subscriptions are cancelled, and its
+address is unknown. No client returns to it, so its events are not stored, and have no ids.
 
-It stays at the replica that has the connection, which its id names. What is posted at another one, that passes on
-as it is: only the replica with the stream knows whose the session is, and how to read what comes. So the one that
-passes it on answers 202 to all that it could deliver, and the stream says what is wrong with a request.
+It stays at the replica that has the connection, which its id names. Another replica passes a POST on unchanged: only
+the replica with the stream knows the owner of the session, and how to decode the message. So the one that passes it
+on answers 202 to all that it could deliver, and errors are reported on the stream.
 
-`initialize` settles any version that begins so, not 2024-11-05 alone: the official SDKs negotiate over this transport
-as over every other, and a host whose URL ends in /sse would otherwise lose what came later. 2026-07-28 has no such
-transport: its requests are answered by an error, on the stream, from where a client that begins with them goes on to
-`initialize`.
+`initialize` negotiates any version with a handshake, not only 2024-11-05: the official SDKs negotiate over this
+transport as over every other, and a host whose URL ends in /sse would otherwise lose the later features. 2026-07-28
+has no such transport: its requests are answered by an error, on the stream, after which a client that begins with
+them continues with `initialize`.
 
-A stream counts as a session where these are limited, and is idle until its client has initialized it: whoever opens
-thousands and never posts has his share of them, for as long as a session may be idle. (2024-11-05, Transports,
-HTTP with SSE.)
+A stream counts towards the limit of sessions, and is idle until its client has initialized it: a client that opens
+thousands and never posts has its share of them, for as long as a session may be idle. (2024-11-05, Transports, HTTP
+with SSE.)
 """
 
 from typing import Any
@@ -51,7 +51,7 @@ _UNKNOWN = refuse(404, "there is no such session; open a new stream")
 
 
 def sse_paths(path: str) -> tuple[str, str]:
-    """Where streams are opened and where messages are posted, beside an endpoint at `path`."""
+    """Return the paths of streams and of posted messages, beside an endpoint at `path`."""
     base = path.removesuffix("/mcp").rstrip("/")
     return f"{base}/sse", f"{base}/{MESSAGES}"
 
@@ -68,7 +68,8 @@ class LegacySse:
         limits: EndpointLimits,
         path: str,
     ) -> None:
-        """They count among `sessions`; `bodies` reads those of messages; `path` is that of the endpoint."""
+        """The streams count among `sessions`; `bodies` reads the bodies of messages; `path` is that of the
+        endpoint."""
         self._running = running
         self._tasks = tasks
         self._sessions = sessions
@@ -84,11 +85,11 @@ class LegacySse:
 
     @property
     def streams(self) -> int:
-        """How many streams are being read: a session is one."""
+        """The number of open streams; each is a session."""
         return len(self._by_id)
 
     def end_all(self, *, orderly: bool) -> None:
-        """Ends every stream; lets each finish what is under way, if `orderly`, else cancels it."""
+        """End every stream; pending calls are finished if `orderly`, otherwise cancelled."""
         for session in self._by_id.values():
             if orderly:
                 self._tasks.start_soon(session.finish, self._running.calls.limits.drain_seconds)
@@ -96,7 +97,7 @@ class LegacySse:
                 session.cut()
 
     async def handle(self, method: str, http: Http) -> Refusal | None:
-        """Serves one request; the refusal to answer with, or None once it is answered."""
+        """Serve one request. Returns the refusal to answer with, or None once it is answered."""
         is_stream = http.path == self._sse
         offered = "GET" if is_stream else "POST"
         if method != offered:
@@ -104,7 +105,7 @@ class LegacySse:
         return await (self._open(http) if is_stream else self._post(http))
 
     async def _open(self, http: Http) -> Refusal | None:
-        # Who sends no such header takes anything: that version of the protocol asks for none.
+        # A client without this header accepts anything: that version of the protocol requires none.
         refusal = check_accept(http.headers, EVENT_STREAM) if http.headers.get("accept") else None
         refusal = refusal or check_version_header(http.headers, None)
         refusal = refusal or self._sessions.shares.make_room(http.client)
@@ -134,11 +135,11 @@ class LegacySse:
         owner = replica_of(named)
         if owner is None or owner == self._sessions.replica.number:
             return _UNKNOWN
-        # Has the replica that has the stream, if it is there, take in what was posted here.
+        # Pass the message on to the replica that has the stream, if it exists.
         body = await self._bodies.read(http, bytes)
         if isinstance(body, Refusal):
             return body
-        # Unread: only the replica with the stream knows whose session it is and which version it speaks.
+        # Not decoded: only the replica with the stream knows the owner of the session and its version.
         post = Post(body, http.principal, http.headers.get(VERSION_HEADER))
         try:
             if not await self._sessions.replica.bus.deliver(owner, News(named, post=post)):
@@ -161,7 +162,7 @@ class LegacySse:
         return refusal
 
     def _find(self, id: str, principal: Principal | None) -> LegacySession | None:
-        """The session of that id that is here; somebody else's is as unknown as one that never was."""
+        """Return the session with that id, if it is here. Somebody else's session is treated as unknown."""
         session = self._by_id.get(id)
         return session if session is not None and session.is_of(principal) else None
 
@@ -171,17 +172,17 @@ class LegacySse:
             self._sessions.shares.use(session)
             session.take_passed_on(post)
 
-    # What becomes of the replicas
+    # Changes of the replicas
 
     def lost(self) -> None:
-        """Nobody can post at another replica any more: all streams end, for their clients to open new ones."""
+        """End all streams because no other replica can deliver to them any more; their clients open new ones."""
         self.end_all(orderly=False)
 
     def returned(self) -> None:
-        """This replica is one of the others again, and has no streams yet."""
+        """Called when this replica has rejoined the others; it has no streams yet."""
 
     def left(self) -> None:
-        """Another replica is gone, and its streams with it."""
+        """Called when another replica is gone, and its streams with it."""
 
     # The end
 
@@ -195,6 +196,6 @@ class LegacySse:
 
 
 def _named(http: Http) -> str:
-    """The id that a request names; empty where that is not one."""
+    """Return the session id in a request; empty if there is not exactly one."""
     named = parse_qs(http.query.decode("latin-1")).get(ID, ())
     return named[0] if len(named) == 1 else ""

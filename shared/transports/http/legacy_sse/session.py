@@ -1,4 +1,4 @@
-"""One stream of HTTP+SSE, which is a session, and the peer that reads it."""
+"""One stream of HTTP+SSE, which is a session, and its peer."""
 
 import asyncio
 import logging
@@ -38,14 +38,14 @@ log = logging.getLogger("shared.transports.http")
 
 MESSAGES = "messages"
 ID = "session_id"
-"""The last part of the address to POST to, and the parameter in it that names the session."""
+"""The last part of the address for POSTs, and the parameter in it that contains the session id."""
 STALL_SECONDS = 2.0
-"""How long a client that is too far behind may take nothing, before it is cut off."""
+"""Seconds without reading after which a client that is too far behind is disconnected."""
 _TOO_NEW = "this protocol version is not spoken over HTTP+SSE"
 
 
 class LegacySession:
-    """One stream, and the peer that reads it. It lives from `run` to `close`."""
+    """One stream, and its peer, from `run` to `close`."""
 
     __slots__ = (
         "_behind",
@@ -67,7 +67,7 @@ class LegacySession:
     )
 
     def __init__(self, running: Run[Any], http: Http, limits: SessionLimits, codec: Codec) -> None:
-        """`http` is the GET that opens it; `codec` reads and writes its messages."""
+        """`http` is the GET that opens the session; `codec` decodes and encodes its messages."""
         loop = asyncio.get_running_loop()
         self.id = secrets.token_urlsafe(32)
         if running.replication.replica is not None:
@@ -76,7 +76,7 @@ class LegacySession:
         self.uses = -1  # the `initialize` that opens other sessions is a request to this one
         self.codec = codec
         self.is_ending = False
-        """Whether it takes nothing more in."""
+        """True once it has stopped accepting messages."""
         self._limit = limits.stream_bytes
         self._receive = http.receive
         self._unsent: list[ServerSentEvent] = []
@@ -90,22 +90,23 @@ class LegacySession:
         self._connection = running.connect(http.principal, self._deliver, http.client)
 
     def is_of(self, principal: Principal | None) -> bool:
-        """Whether it is his, or nobody's in particular."""
+        """Return True if the session belongs to `principal`, or if neither is authenticated."""
         return _key(self._connection.session.principal) == _key(principal)
 
     @property
     def is_idle(self) -> bool:
-        """Whether its client has not begun to use it: `initialize` has had no answer, and a dialect needs none."""
+        """True if its client has not begun to use it: `initialize` has not been answered, and no dialect is
+        spoken."""
         return self.codec.dialect is None and self._connection.session.version is None
 
     @property
     def idle_seconds(self) -> float:
-        """For how long it has been open and not initialized."""
+        """The seconds for which it has been open and not initialized."""
         return asyncio.get_running_loop().time() - self._opened if self.is_idle else 0.0
 
     def take(self, headers: Headers, messages: Sequence[Message], principal: Principal | None) -> Refusal | None:
-        """Takes in what a POST of `principal` has brought, whose answer comes on the stream; 400 for what must not
-        reach it."""
+        """Process the messages of a POST of `principal`, which are answered on the stream. Returns a refusal with
+        status 400 for messages that must not reach the session."""
         self._connection.session.principal = principal
         if self.codec.dialect is None:
             message, version = messages[0], self._connection.session.version
@@ -123,13 +124,13 @@ class LegacySession:
         return None
 
     def take_passed_on(self, post: Post) -> None:
-        """Takes in what was posted at another replica, which has answered already: who waits for what must not reach
-        it hears of that on the stream."""
+        """Process messages that were posted at another replica, which has already answered. Refused requests are
+        answered by errors on the stream."""
         headers = Headers({} if post.version is None else {VERSION_HEADER: post.version})
         messages = self.codec.feed_body(post.body)
-        principal, known = post.principal, self._connection.session.principal
-        if principal is not None and known is not None:
-            principal = replace(principal, is_revoked=known.is_revoked)  # which does not travel
+        principal, current = post.principal, self._connection.session.principal
+        if principal is not None and current is not None:
+            principal = replace(principal, is_revoked=current.is_revoked)  # which is not sent between replicas
         refusal = self.take(headers, messages, principal)
         if refusal is not None:
             for id_ in request_ids(messages[0]):
@@ -137,7 +138,7 @@ class LegacySession:
             self._ready.wake()
 
     async def run(self, http: Http, pause: float) -> None:
-        """Writes the stream until it ends or its client is gone; after each `pause` in seconds without a message a
+        """Write the stream until it ends or its client is gone; after each `pause` in seconds without a message, a
         comment keeps the connection open."""
         session = self._connection.session
         with (
@@ -149,7 +150,7 @@ class LegacySession:
             while self._unsent or not self.is_ending:
                 if self._unsent:
                     events, self._unsent, self._behind = self._unsent, [], 0
-                    self._untaken = None  # it grows by what is written now
+                    self._untaken = None  # it grows by the current write
                     self._deliver()
                     await http.reply.events(events)
                 else:
@@ -161,12 +162,12 @@ class LegacySession:
             break_off(http.receive)
 
     def cut(self) -> None:
-        """Ends it at once: there is nobody to read, or nothing to serve."""
+        """End the session at once: its client is gone, or the server has failed."""
         self.is_ending = True
         self._writing.cancel()
 
     def end(self, seconds: float = CATCH_UP_SECONDS) -> None:
-        """Ends it when what is due has left, for which the client has so many seconds."""
+        """End the session once pending messages are sent, for which the client has `seconds`."""
         self.is_ending = True
         self._writing.deadline = asyncio.get_running_loop().time() + seconds
         self._ready.wake()
@@ -176,12 +177,12 @@ class LegacySession:
             self.end()
 
     async def finish(self, seconds: float) -> None:
-        """Finishes what is under way, within limits, and ends."""
+        """Finish pending calls, within limits, and end the session."""
         await self._connection.drain()
         self.end(seconds)
 
     async def close(self) -> None:
-        """Cancels what is under way, waits for that, and gives up the subscriptions."""
+        """Cancel pending calls, wait for that, and cancel the subscriptions."""
         self.is_ending = True
         self._idle.cancel()
         if self._stalled is not None:
@@ -189,18 +190,18 @@ class LegacySession:
         await self._connection.close()
 
     def _deliver(self) -> None:
-        """Puts what is due on the stream. Where its client is too far behind, what is due waits, and holds up the
-        calls that it comes from, for as long as the client reads on. What can't be written ends the stream: its
-        client would wait for it for ever."""
+        """Put pending messages on the stream. If its client is too far behind, they wait, and delay their calls,
+        while the client continues to read. A message that can't be encoded ends the stream: its client would wait for
+        it for ever."""
         with logged(self.end):
             while self._behind <= self._limit and (outgoing := self._connection.outgoing()):
-                for message in [one.message for one in outgoing if one.message is not None]:
+                for message in [item.message for item in outgoing if item.message is not None]:
                     self._put(message)
         self._ready.wake()
 
     def _put(self, message: Message) -> None:
         data = self.codec.encode(message)
-        if not data:  # a dialect has no words for it
+        if not data:  # a dialect may have no form of it
             return
         self._unsent.append(ServerSentEvent(data))
         self._behind += len(data)
@@ -208,7 +209,7 @@ class LegacySession:
             self._look()
 
     def _look(self) -> None:
-        """Cuts off a client that is too far behind and has taken nothing since the last look."""
+        """Disconnect a client that is too far behind and has read nothing since the last check."""
         self._stalled = None
         if self._behind <= self._limit:
             return
@@ -220,7 +221,7 @@ class LegacySession:
 
 
 def replica_of(id: str) -> int | None:
-    """The replica that has the stream of the session of that id; None where the id names none."""
+    """Return the replica that has the stream of the session `id`; None if the id names none."""
     named = re.match(r"([0-9]{1,7})-", id)
     return None if named is None else int(named[1])
 

@@ -1,1 +1,1 @@
-"""What one sender, one session and one endpoint may take of a listener."""
+"""Limits of a listener for senders, sessions and endpoints."""

@@ -1,10 +1,10 @@
-"""Who has how many sessions and requests, so that nobody has all of them.
+"""The shares of clients in the sessions and requests of an endpoint, so that no client takes all of them.
 
-Who comes when there is no room for a session takes the place of another one of whoever has most; a request without a
-session is refused.
+If all places are taken, a new session replaces one of the client that has most; a request without a session is
+refused.
 
-A client is an address and a principal together. Behind a proxy, and with one token for all, all clients are one: they
-can only take the place of each other's handshakes, which lapse first.
+A client is an address together with a principal. Behind a proxy, and with one token for all, all clients are one:
+they can only replace each other's handshakes, which expire first.
 """
 
 from collections import Counter
@@ -19,52 +19,52 @@ from .rate_limits import Allowances, account_of
 TOO_MANY = refuse(503, "too many sessions are open", Retry_After="60")
 
 UNUSED_SECONDS = 60.0
-"""How long a session is left alone that its client has not used, before the same client can take its place."""
+"""Seconds for which an unused session is protected before the same client can replace it."""
 _HANDSHAKE = 1
-"""Requests after `initialize` that are no use yet: the one that says that the client is ready."""
+"""Requests after `initialize` that do not count as use: the notification that the client is ready."""
 
 
 @lru_cache(1_024)
 def client_name(principal: str | None, host: str) -> str:
-    """The name that an address and a principal have together."""
+    """Return the name of a client, from its principal and its address."""
     return f"{principal or ''}@{network_of(host)}"
 
 
 @lru_cache(1_024)
 def network_of(host: str) -> str:
-    """The address that `host` counts as: of IPv6 the network of 64 bits, since a host chooses the rest."""
+    """Return the address that `host` counts as: for IPv6 the network of 64 bits, since a host chooses the rest."""
     try:
         address = ip_address(host)
     except ValueError:  # a name that a proxy has sent
         return host
     if isinstance(address, IPv4Address):
         return host
-    # A socket for both kinds has IPv4 addresses within IPv6 addresses (RFC 4291, section 2.5.5.2).
+    # A dual-stack socket reports IPv4 addresses inside IPv6 addresses (RFC 4291, section 2.5.5.2).
     return str(address.ipv4_mapped or ip_network((address, 64), strict=False))
 
 
 class Place(Protocol):
-    """A session of any kind, as it counts here."""
+    """A session of any kind, as it is counted here."""
 
     client: str
     uses: int
-    """How many requests it has had."""
+    """The number of its requests."""
 
     @property
     def is_idle(self) -> bool:
-        """Whether it may go before those that are in use."""
+        """True if it may be replaced before sessions that are in use."""
 
     @property
     def idle_seconds(self) -> float:
-        """For how long it has been idle; 0 where it is not."""
+        """The seconds for which it has been idle; 0 if it is not."""
 
 
 GiveWay = Callable[[Any], None]
-"""Ends a session, which counts no more when this returns."""
+"""Ends a session, which no longer counts afterwards."""
 
 
 class _Share:
-    """The sessions of one client, those that were used last at the end."""
+    """The sessions of one client, the most recently used last."""
 
     __slots__ = ("unused", "used")
 
@@ -80,7 +80,7 @@ class Shares:
     """The sessions of an endpoint by client."""
 
     def __init__(self, limit: int, allowances: Allowances | None = None) -> None:
-        """`limit` is how many sessions there may be; `allowances` say how many one principal may have."""
+        """`limit` is the maximum number of sessions; `allowances` has that of one principal."""
         self._limit = limit
         self._allowances = allowances
         self._taken = 0
@@ -88,23 +88,23 @@ class Shares:
         self._by_client: dict[str, _Share] = {}
 
     def add(self, session: Place, give_way: GiveWay) -> None:
-        """A session has been opened; `give_way` ends it when another one needs its place."""
+        """Add a session; `give_way` ends it when its place is needed."""
         self._by_client.setdefault(session.client, _Share()).unused[session] = give_way
         self._taken += 1
         self._by_account[account_of(session.client)] += 1
 
     def use(self, session: Place) -> None:
-        """A session is being used."""
+        """Record the use of a session."""
         share = self._by_client[session.client]
         session.uses += 1
-        # `initialized` follows `initialize` by itself: a client that sends both and then nothing has not used its
+        # `initialized` follows `initialize` automatically: a client that sends only these two has not used its
         # session.
         if session.uses > _HANDSHAKE:
-            held = share.used if session in share.used else share.unused
-            share.used[session] = held.pop(session)
+            sessions = share.used if session in share.used else share.unused
+            share.used[session] = sessions.pop(session)
 
     def remove(self, session: Place) -> None:
-        """A session has ended."""
+        """Remove a session that has ended."""
         share = self._by_client[session.client]
         share.unused.pop(session, None)
         share.used.pop(session, None)
@@ -117,41 +117,41 @@ class Shares:
             del self._by_client[session.client]
 
     def make_room(self, client: str) -> Refusal | None:
-        """Makes room for a new session of `client`, for which another one may have to give way; why there is none,
-        where there is none."""
+        """Make room for a new session of `client`, possibly by ending another one. Returns a refusal if that is
+        impossible."""
         allowances, account = self._allowances, account_of(client)
         if allowances is not None and self._by_account[account] >= allowances.limits.sessions:
             return self._make_room_of(account, allowances)
         if self._taken < self._limit:
             return None
-        share, found = self._yielding(client)
-        if found is None:
+        share, session = self._yielding(client)
+        if session is None:
             return TOO_MANY
-        (share.unused.get(found) or share.used[found])(found)
+        (share.unused.get(session) or share.used[session])(session)
         return None
 
     def _make_room_of(self, account: str, allowances: Allowances) -> Refusal | None:
-        """The same for who has as many as he may: one of his own gives way, that he has not used."""
+        """Make room for a client that has reached its own limit, by ending one of its unused sessions."""
         for client, share in self._by_client.items():
-            found = _first(share.unused, _is_forgotten) if account_of(client) == account else None
-            if found is not None:
-                share.unused[found](found)
+            session = _first(share.unused, _is_forgotten) if account_of(client) == account else None
+            if session is not None:
+                share.unused[session](session)
                 return None
         return allowances.too_many_sessions()
 
     def _yielding(self, client: str) -> tuple[_Share, Place | None]:
-        """Who has most, and which of his sessions has to give way; None where none has to."""
+        """Return the share of the client that has most, and the session of it to end; None if none may be ended."""
         holder, share = max(self._by_client.items(), key=lambda item: len(item[1]))
         if holder == client:
             return share, _first(share.unused, _is_forgotten)
-        # Who comes would have as many as the one who gives way: places would go to and fro between the two.
+        # The new client would have as many as the one that gives way: sessions would be replaced to and fro.
         if len(share) <= len(self._by_client.get(client, ())) + 1:
             return share, None
-        found = _first(share.unused, _is_idle) or _first(share.used, _is_idle)
-        # One client has more than half of all places, and uses them: then even what is in use goes.
-        if found is None and len(share) > self._limit / 2:
-            found = _first((*share.unused, *share.used))
-        return share, found
+        session = _first(share.unused, _is_idle) or _first(share.used, _is_idle)
+        # One client has more than half of all places, and uses them: then even used sessions are ended.
+        if session is None and len(share) > self._limit / 2:
+            session = _first((*share.unused, *share.used))
+        return share, session
 
 
 def _is_idle(session: Place) -> bool:

@@ -1,8 +1,8 @@
-"""How often somebody at one address may turn out to be nobody known, before tokens that are new are not looked at.
+"""The limit of failed authentications from one address, beyond which unknown tokens are not checked.
 
-To find out what a token is worth may be work, for this server and for the one that issued it. Who guesses tokens, or
-has none, is limited by address; those who come from the same address with tokens that were seen before, as through a
-proxy, are served as ever.
+Checking a token may be costly, for this server and for its issuer. Senders who guess tokens, or have none, are
+limited by address; senders at the same address with tokens that were seen before, as through a proxy, are served as
+usual.
 """
 
 import math
@@ -20,11 +20,11 @@ TOO_MANY_REQUESTS = 429
 _UNAVAILABLE = 503
 
 RATE = Rate(per_second=50, burst=200)
-"""Tokens of one address that may turn out to be worth nothing."""
+"""The rate of invalid tokens from one address."""
 
 
 class Attempts:
-    """Those at one listener, whose senders `authenticator` tells."""
+    """The failed attempts at one listener, whose senders `authenticator` determines."""
 
     def __init__(self, authenticator: Authenticator, allowances: Allowances) -> None:
         self._authenticator = authenticator
@@ -33,9 +33,9 @@ class Attempts:
         self._under_way: Counter[str] = Counter()
 
     async def authenticate(self, request: HttpRequest) -> Principal | Denial | None:
-        """Who sends `request`; 429 for those who were nobody too often."""
+        """Return the sender of `request`; a denial with status 429 after too many failures."""
         headers, is_known = request.headers, self._knows(request)
-        # Nothing was guessed: a client asks without a token first, to learn from the challenge where to get one. It
+        # Nothing was guessed: a client first sends no token, to learn from the challenge where to get one. This
         # counts as a request.
         if headers.get("authorization") is None and headers.get("x-api-key") is None:
             sender = await self._authenticator.authenticate(request)
@@ -43,13 +43,14 @@ class Attempts:
                 return sender
             error = await self._allowances.check(client_name(None, request.address))
             return sender if error is None else _too_many(error.seconds)
-        # Before any limit: a proxy has one address for all who come through it, and good tokens must pass whoever
-        # else fails there.
+        # Before any limit: a proxy has one address for all its clients, and valid tokens must pass even if others
+        # fail.
         sender = await self._authenticator.authenticate(request) if is_known else None
         if is_known and not isinstance(sender, Denial):
             return sender
         key, limiter = f"attempts {client_name(None, request.address)}", self._allowances.limiter
-        # What is under way counts as well: ten thousand at once would all be looked at before the first has failed.
+        # Pending checks count as well: otherwise ten thousand simultaneous ones would all start before the first has
+        # failed.
         wait = await _wait(limiter, key) or float(self._under_way[key] >= RATE.burst)
         if not is_known:
             if wait:
@@ -70,7 +71,8 @@ class Attempts:
                 del self._under_way[key]
 
     async def refuse(self, refusal: Refusal, address: str) -> Refusal:
-        """`refusal` of a request that nobody has looked into; 429 for an address that has had too many of them."""
+        """Return `refusal` for a request that was not authenticated; 429 for an address that has had too many of
+        them."""
         error = await self._allowances.check(client_name(None, address))
         return refusal if error is None else limit_exceeded(error)
 
@@ -80,14 +82,14 @@ def _knows_nobody(_request: HttpRequest) -> bool:
 
 
 def _is_attempt(denial: Denial) -> bool:
-    """Whether somebody was nobody by what he has sent: not because the issuer is out of reach, nor for want of the
-    nonce that he is told with it."""
+    """Return True if the credentials themselves were invalid: not if the issuer is out of reach, or if only the nonce
+    that comes with the denial was missing."""
     return denial.status != _UNAVAILABLE and all(name != "dpop-nonce" for name, _ in denial.headers)
 
 
 async def _wait(limiter: Limiter, key: str) -> float:
     try:
-        # Nothing is taken yet: a token that is worth something costs nothing.
+        # Nothing is taken yet: a valid token costs nothing.
         return await limiter.take(key, RATE, 0.0)
     except OSError:
         return 0.0

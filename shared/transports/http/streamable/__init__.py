@@ -1,1 +1,1 @@
-"""Streamable HTTP: sessions and their streams, and requests that have none."""
+"""Streamable HTTP: sessions and their streams, and requests without a session."""

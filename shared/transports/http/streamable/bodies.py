@@ -1,4 +1,4 @@
-"""The bodies of requests: read within limits, and those that are large are decoded one after another."""
+"""The bodies of requests: read within limits, and large ones decoded one after another."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -15,25 +15,26 @@ from .reply import Asgi, Gone, Http
 T = TypeVar("T")
 
 _LARGE = 65_536
-"""Bytes of a body that takes a millisecond to decode, and more where a tool validates it."""
+"""The length in bytes from which on a body takes a millisecond to decode, and longer if a tool validates it."""
 _MEMORY = 64 * 1_048_576
-"""Bytes of all bodies that are being read, or wait to be decoded; more where one may have more than a quarter."""
+"""The maximum memory in bytes of all bodies being read or waiting to be decoded; it is larger if one body may exceed
+a quarter of it."""
 _FULL = refuse(429, "too much of your requests is being read; send less at once", Retry_After="1")
 
 
 class Bodies:
-    """What reads those of one endpoint."""
+    """Reads the bodies of one endpoint."""
 
     def __init__(self, limit: int) -> None:
-        """A body has `limit` bytes at most, inflated where it is gzipped."""
+        """`limit` is the maximum length of a body in bytes, inflated if it is gzipped."""
         self._limit = limit
         self._memory = Portions(max(_MEMORY, 4 * limit))
         self._turns = Turns(1)
 
     async def read(self, http: Http, decode: Callable[[bytes], T]) -> T | Refusal:
-        """What `decode` makes of the body of a request: 413 beyond the limit, 400 for gzip that is broken, 429 where
-        too much of this client's is being read. How long it may take is the connection's matter. Raises Gone when the
-        client goes away meanwhile."""
+        """Return the body of a request, decoded by `decode`. Refusals: 413 beyond the limit, 400 for invalid gzip,
+        429 if too much of this client is being read. The time limit is that of the connection. Raises Gone if the
+        client goes away."""
         # The connection stays open: closing it on a client that still sends would reset it, and lose this answer.
         refusal = check_length(http.headers, self._limit)
         if refusal is not None:
@@ -43,7 +44,7 @@ class Bodies:
             data: bytes = event.get("body", b"")
             if len(data) <= min(self._limit, _LARGE):
                 _count(http, len(data))
-                return decode(data)  # whole, as most are
+                return decode(data)  # complete, as most are
         share = _Share(self._memory, http.client)
         try:
             body = await self._gather(http, event, share)
@@ -67,8 +68,8 @@ class Bodies:
         raise Gone
 
     async def decode(self, client: str, decode: Callable[[bytes], T], body: bytes) -> T:
-        """What `decode` makes of a body. Of those that take long one is read in a turn of the event loop, client by
-        client: many that come at once would hold up everybody else."""
+        """Return a body decoded by `decode`. Large ones are decoded one in a turn of the event loop, client by
+        client: many at once would delay all others."""
         if len(body) < _LARGE:
             return decode(body)
         async with self._turns.take(client):
@@ -77,7 +78,7 @@ class Bodies:
 
 
 class _Share:
-    """What one body takes of the memory for all."""
+    """The share of one body in the memory for all."""
 
     def __init__(self, memory: Portions, client: str) -> None:
         self._memory = memory
@@ -85,14 +86,14 @@ class _Share:
         self._size = 0
 
     def grow(self, size: int) -> bool:
-        """Takes so much in all; False where the client may not have it."""
+        """Grow the share to `size` bytes. Returns False if the client may not have it."""
         may = self._memory.take(self._client, size - self._size)
         if may:
             self._size = size
         return may
 
     def give(self) -> None:
-        """Gives all of it back."""
+        """Release the whole share."""
         self._memory.give(self._client, self._size)
 
 

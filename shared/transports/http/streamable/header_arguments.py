@@ -1,6 +1,6 @@
-"""Which arguments of a tool are repeated in headers, so that a request can be checked before it is served.
+"""The arguments of tools that are repeated in headers, for checking a request before it is served.
 
-A server's own tools say so themselves. Those that it answers for, as a gateway does, are known by what it listed.
+A server's own tools declare them. Those of other servers, as behind a gateway, are known from its lists.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from ....server.run import Run
 from ....server.tools import RegisteredTool
 
 MAX_LISTED = 10_000
-"""Tools of others with such arguments that are remembered; those that were listed first are forgotten first."""
+"""The maximum number of remembered tools of other servers; the earliest listed are forgotten first."""
 
 
 class RepeatedArguments:
-    """What is known of the tools of one running server."""
+    """The repeated arguments of the tools of one running server."""
 
     def __init__(self, running: Run[Any]) -> None:
         self._running = running
@@ -26,7 +26,7 @@ class RepeatedArguments:
         self._listed: dict[str, Sequence[Parameter]] = {}
 
     def of(self, name: str, principal: Principal | None = None) -> Sequence[Parameter]:
-        """The arguments of that tool which headers repeat; none where nothing is known of it, or it is not there for
+        """Return the arguments of that tool that headers repeat; empty if the tool is unknown, or hidden from
         `principal`."""
         running = self._running.parts.for_principal(principal)
         for extension in running.extensions:
@@ -36,13 +36,13 @@ class RepeatedArguments:
             tool = running.features.tools.find(name, running.settings)
         except McpError:
             return self._listed.get(name, ())
-        known = self._own.get(tool)
-        if known is None:
-            known = self._own[tool] = tuple(parameter_headers(tool.listed["inputSchema"]))
-        return known
+        parameters = self._own.get(tool)
+        if parameters is None:
+            parameters = self._own[tool] = tuple(parameter_headers(tool.listed["inputSchema"]))
+        return parameters
 
     def learn(self, result: dict[str, Any]) -> None:
-        """Takes a result of `tools/list` before it is sent; where the tools are our own, it tells nothing new."""
+        """Remember the tools in a result of `tools/list` before it is sent, unless they are our own."""
         if self._running.features.tools:
             return
         tools = result.get("tools")

@@ -1,7 +1,7 @@
-"""One HTTP exchange over ASGI: a reply that becomes JSON or an event stream by what comes first, and the watch over a
-client that may go away. What reads the body is in `bodies`.
+"""One HTTP exchange over ASGI: a reply that becomes JSON or an event stream depending on its first message, and the
+watch over a client that may go away. The module `bodies` reads the body.
 
-A reply is begun once and ended once. Writing waits while the client is slow.
+A reply begins once and ends once. Writing waits while the client is slow.
 """
 
 import asyncio
@@ -37,9 +37,9 @@ _STREAM_HEADERS = [
 ]
 
 MOMENT_SECONDS = 0.02
-"""How long a request is served before anybody looks whether its client is still there."""
+"""Seconds for which a request is served before its client is watched."""
 COMPRESS_FROM = 1_024
-"""Bytes from which on JSON is compressed; less would fit into one packet anyway."""
+"""The length in bytes from which on JSON is compressed; a shorter one would fit into one packet anyway."""
 
 
 class Gone(Exception):
@@ -47,7 +47,7 @@ class Gone(Exception):
 
 
 class Stage(Enum):
-    """How far a reply has come."""
+    """The stage of a reply."""
 
     NEW = "new"
     STREAMING = "streaming"
@@ -58,33 +58,33 @@ class Reply:
     """The answer to one HTTP request."""
 
     def __init__(self, send: Send, *, gzip: bool = False) -> None:
-        """`gzip` says whether the client takes that."""
+        """`gzip` is true if the client accepts it."""
         self.stage = Stage.NEW
         self.spend: Callable[[int], None] | None = None
-        """Is told how many bytes of bodies go, and come, where somebody counts them."""
+        """Called with the number of received and sent bytes of bodies, if they are counted."""
         self.unspent = 0
-        """Bytes that have come, of which it is told with the next that go."""
+        """Received bytes that are reported with the next sent ones."""
         self._send = send
         self._gzip = gzip
         self._writing = asyncio.Lock()
 
     async def refuse(self, refusal: Refusal) -> None:
-        """Answers with an error; a stream that has begun just ends."""
+        """Answer with an error; a stream that has begun just ends."""
         if self.stage is Stage.NEW:
             await self.json(refusal.status, encode(refusal.failure), refusal.headers)
         else:
             await self.end()
 
     async def json(self, status: int, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> None:
-        """Answers with one JSON text, or with nothing but a status where `body` is empty."""
+        """Answer with one JSON text, or with only a status if `body` is empty."""
         self.stage = Stage.ENDED
         count_bytes(len(body))
         sent = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         if body:
             sent.append(_IS_JSON)
         if len(body) > COMPRESS_FROM:
-            # Here and not by a middleware, which would have to buffer streams to see what they are. Level 1 keeps
-            # the event loop free: a megabyte takes milliseconds, and higher levels save little on JSON.
+            # Here and not in a middleware, which would have to buffer streams to recognize them. Level 1 keeps the
+            # event loop free: a megabyte takes milliseconds, and higher levels save little on JSON.
             sent.append(_VARIES)
             if self._gzip:
                 sent.append(_IS_GZIP)
@@ -96,7 +96,7 @@ class Reply:
         await self._send({"type": "http.response.body", "body": body})
 
     async def events(self, events: Iterable[ServerSentEvent], *, last: bool = False) -> None:
-        """Sends events, all at once, and begins the stream if need be; `last` ends it."""
+        """Send events, all at once, and begin the stream if necessary; `last` ends it."""
         data = b"".join(map(encode_event, events))
         async with self._writing:
             if self.stage is Stage.ENDED:
@@ -107,17 +107,17 @@ class Reply:
             await self._body(data, more=not last)
 
     async def comment(self) -> None:
-        """Shows proxies that the stream lives; nothing where none has begun."""
+        """Send a comment to keep the stream alive; does nothing before it has begun."""
         async with self._writing:
             if self.stage is Stage.STREAMING:
                 await self._body(b":\n\n", more=True)
 
     async def end(self) -> None:
-        """Ends the stream, which may have been empty."""
+        """End the stream, which may have been empty."""
         await self.events((), last=True)
 
     def settle(self) -> None:
-        """The request is over: tells of bytes that have come and had no answer."""
+        """Report received bytes that had no answer, at the end of the request."""
         if self.unspent:
             self._count(0)
 
@@ -139,20 +139,20 @@ class Http:
     headers: Headers
     principal: Principal | None
     client: str
-    """A name for whoever sent it: an address and a principal."""
+    """The name of the sender: an address and a principal."""
     receive: Receive
     reply: Reply
     path: str
     query: bytes
     resource: ProtectedResource | None = None
-    """What is at `path`, for those who issue tokens; None where nobody but the operator does."""
+    """The resource at `path`, for issuers of tokens; None if only the operator issues them."""
 
 
 class Watch:
-    """Looks after a client while its request is served, once that takes a moment: most requests are answered before
-    it was worth the while.
+    """Watches a client while its request is served, once that takes a moment: most requests are answered before that
+    is worthwhile.
 
-    Calls `keep_alive` every so many seconds, and `gone` when the client has gone away.
+    Calls `keep_alive` every `seconds`, and `gone` when the client has gone away.
     """
 
     def __init__(
@@ -178,15 +178,15 @@ class Watch:
         self._task = asyncio.get_running_loop().create_task(self._watch(self._watching))
 
     async def _watch(self, watching: CancelScope) -> None:
-        # The scope is inside the task: a task that ends by being cancelled leaves its frames, and all they hold, to
-        # the garbage collector.
+        # The scope is inside the task: a task that ends by being cancelled leaves its frames, and all they refer to,
+        # to the garbage collector.
         with watching:
             while await self._is_there():
                 await self._keep_alive()
             self._gone()
 
     async def _is_there(self) -> bool:
-        """Waits for a pause; False as soon as the client has gone away."""
+        """Wait for a pause. Returns False as soon as the client has gone away."""
         with anyio.move_on_after(self._seconds):
             return bool((await self._receive())["type"] != "http.disconnect")
         return True

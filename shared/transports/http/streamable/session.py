@@ -1,10 +1,10 @@
-"""One session of the handshake era over HTTP: many POSTs and at most one GET make one peer.
+"""One session of the handshake era over HTTP: many POSTs and at most one GET form one peer.
 
-It drives the connection with that peer: what POSTs bring is taken in at once, what is due goes to the streams that
-HTTP responses read. Idle, a session is a few objects, and neither a task nor a timer.
+It drives the connection with that peer: messages of POSTs are processed at once, and outgoing messages go to the
+streams that HTTP responses read. Idle, a session is a few objects, without a task or a timer.
 
-Where several replicas serve one server, each that was asked for the session has it: who the client is they all know,
-calls and questions are where they landed.
+If several replicas serve one server, each that was asked for the session has it: all know the client's identity,
+while calls and questions stay where they arrived.
 """
 
 import asyncio
@@ -29,13 +29,15 @@ from .streams import Reader, Streams
 _ENDED = refuse(404, "the session has ended")
 _STOPPING = refuse(503, "the server is stopping")
 LOST = Refusal(503, failure(None, Unavailable(may_have_run=True)))
-"""What others are to know of a request they can't be told, or this replica is none of them any more."""
+"""The answer to a request whose state the other replicas can't be told, or after this replica was separated from
+them."""
 CATCH_UP_SECONDS = 0.5
-"""How long a session waits for a reader that is too far behind, before it is cut off. A burst is no slow client."""
+"""Seconds that a session waits for a reader that is too far behind before disconnecting it. A burst does not make a
+client slow."""
 
 
 class HttpSession:
-    """One session. It ends by `leave` or `finish`."""
+    """One session, which ends by `leave` or `finish`."""
 
     __slots__ = (
         "_adopting",
@@ -55,18 +57,18 @@ class HttpSession:
     )
 
     def __init__(self, running: Run[Any], record: SessionRecord, keeping: Keeping) -> None:
-        """`record` is what its store has, or what it begins with. `keeping` is that of all sessions."""
+        """`record` is the record in the store, or the first state. `keeping` is the state that all sessions share."""
         self.id, self.client = record.id, record.client
         self.uses = int(record.snapshot.state is State.OPEN)
-        """How many requests it has had, as far as this replica knows: where it came from another one, the first."""
+        """The number of its requests that this replica knows of; a session from another replica begins with one."""
         self._keeping = keeping
         self._known = NEW
         self._streams = Streams(record.id, keeping.log.session(record.id), keeping.store, keeping.limits.retry_ms)
         self._connection = running.connect(record.principal, self._deliver, record.client)
         self.changes = running.parts.for_principal(record.principal).changes
-        """Where its subscriptions are held."""
+        """The registry of its subscriptions."""
         self._adopting: dict[str, str] | None = None
-        """The resources that it begins to tell of in the place of others, by the id of the request for that."""
+        """The resources that it begins to report in place of other replicas, by the id of the subscribing request."""
         self._held: Sequence[Outgoing] = ()
         self._waiting: tuple[asyncio.TimerHandle, Callable[[], None]] | None = None
         self._open = 0
@@ -75,20 +77,21 @@ class HttpSession:
             self.restore(record.snapshot)
         keeping.idle.start(self)
 
-    # What HTTP requests do
+    # Requests over HTTP
 
     @property
     def spoken(self) -> Version | None:
-        """The version negotiated, once `initialize` is answered."""
+        """The negotiated version; None before `initialize` is answered."""
         return self._connection.session.version
 
     @property
     def connection(self) -> Connection:
-        """That with its peer, for who looks."""
+        """The connection with its peer, for inspection."""
         return self._connection
 
     def learn(self) -> tuple[Snapshot, Snapshot] | None:
-        """What other replicas know, and what lasts of it now, where that is something else; now they will know."""
+        """Return the snapshot that other replicas have, and the current one if it differs, which then counts as
+        known; otherwise None."""
         session, before = self._connection.session, self._known
         if session.is_at(before):
             return None
@@ -96,24 +99,24 @@ class HttpSession:
         return before, self._known
 
     def unlearn(self, before: Snapshot) -> None:
-        """They know what they knew before, after all: they are told again when the next message comes."""
+        """Restore the snapshot that other replicas have: they are updated with the next message."""
         self._known = before
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Goes on from what another replica knows."""
+        """Continue from the snapshot of another replica."""
         self._known = snapshot
         self._connection.session.restore(snapshot)
 
     def record(self) -> SessionRecord:
-        """What its store has to know when it is opened."""
+        """Return the record for the store when the session is opened."""
         seconds = self._keeping.limits.idle_seconds
         self.learn()
         return SessionRecord(self.id, self.principal, self.client, seconds, self._known)
 
     def post(self, message: Message, ids: tuple[RequestId, ...], principal: Principal | None) -> Reader | None:
-        """Takes a message of `principal` in, whose session it is, with what this token of his allows; who reads the
-        answers to the requests `ids` in it, or None where none is due."""
-        # The same one, but this token may allow less or more than the one before.
+        """Process a message of `principal`, the owner of the session, with the rights of this token. Returns the
+        reader of the answers to the requests `ids` in it, or None if there are no requests."""
+        # The same principal, but this token may allow less or more than the one before.
         self._connection.session.principal = principal
         reader = self._streams.post(ids) if ids else None
         self._connection.take(message)
@@ -123,74 +126,75 @@ class HttpSession:
 
     @property
     def principal(self) -> Principal | None:
-        """Whose it is."""
+        """The owner of the session."""
         return self._connection.session.principal
 
     def subscribes(self, uri: str) -> bool:
-        """Whether its client is told of that resource from here."""
+        """Return True if its client is notified of that resource from here."""
         return uri in self._connection.session.subscriptions.subscribed
 
     def unsubscribe(self, uri: str) -> list[str]:
-        """Tells no more of that resource; the key that was held for it, or nothing."""
+        """Stop reporting that resource. Returns its key in the registry, in a list that may be empty."""
         return self._connection.session.subscriptions.unsubscribe(uri)
 
     def adopt(self, uris: Sequence[str]) -> None:
-        """Tells of resources of which a replica told that is gone. What has become of them since nobody knows, so
-        that the client is to look again."""
+        """Report resources in place of a replica that is gone. Their changes since then are unknown, so the client is
+        asked to read them again."""
         for uri in uris:
-            # As a request of the client's own, so that all checks of a subscription hold. No client knows the id,
-            # and so can't have one like it.
+            # As a request of the client's own, so that all checks of a subscription apply. No client knows the id, so
+            # none can collide with it.
             id_ = f"adopted {secrets.token_urlsafe(8)}"
             self._adopting = {**(self._adopting or {}), id_: uri}
             self._connection.take(Request(id_, "resources/subscribe", {"uri": uri}))
 
     @property
     def listens(self) -> bool:
-        """Whether its client listens here to what no request asked for."""
+        """True if its client listens here to unrequested messages."""
         return self._streams.listens
 
     def take(self, message: Message) -> None:
-        """Takes in what another replica was sent for a call that is here."""
+        """Process a message that another replica received for a call that is here."""
         self._connection.take(message)
 
     async def listen(self) -> Reader | Refusal:
-        """Who reads what no request asked for; 409 while somebody does."""
+        """Return the reader of unrequested messages; 409 if there already is one."""
         return await self._streams.listen()
 
     async def resume(self, event_id: str) -> Reader | Refusal:
-        """Who reads what came after that event; 400 where it is unknown, or not everything after it is kept."""
+        """Return the reader of the events after `event_id`; 400 if that is unknown, or if not all later events are
+        stored."""
         return await self._streams.resume(event_id)
 
     def forbidden(self, reader: Reader) -> Failure | None:
-        """The answer that `reader` has, where that is that the token of its request does not allow it."""
+        """Return the answer for `reader` if it says that the token of its request lacks a scope; otherwise None."""
         return self._streams.forbidden(reader)
 
     def begin(self, reader: Reader) -> list[ServerSentEvent]:
-        """What the response of `reader` begins with; from now on its client may come back."""
+        """Return the first events of the response of `reader`; from now on its client may reconnect."""
         return self._streams.begin(reader, primes=self.spoken is not None and self.spoken.priming_events)
 
     @property
     def streams(self) -> int:
-        """How many streams are being read."""
+        """The number of streams being read."""
         return self._open
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody reads any of its streams."""
+        """True if none of its streams is being read."""
         return not self._open
 
     @property
     def idle_seconds(self) -> float:
-        """For how long nobody has used it; 0 where somebody does."""
+        """The seconds for which it has not been used; 0 while it is used."""
         return self._keeping.idle.waited(self)
 
     def opened(self) -> None:
-        """A stream of this session is being read: the session is not idle."""
+        """Record that a stream of this session is being read: the session is not idle."""
         self._open += 1
         self._keeping.idle.stop(self)
 
     def closed(self, reader: Reader) -> None:
-        """`reader` reads no more. What it would still get waits for the next one, or is lost."""
+        """Record the end of `reader`. Its remaining messages wait for the next reader, or are lost."""
         self._open -= 1
         self.rest()
         self._streams.leave(reader)
@@ -199,33 +203,34 @@ class HttpSession:
         self.caught_up()
 
     def caught_up(self) -> None:
-        """A reader has taken what there was for it: what any replica held back for its sake goes on."""
+        """Record that a reader has caught up: messages that any replica held back for it can be sent."""
         self._streams.taken()
 
     @property
     def is_busy(self) -> bool:
-        """Whether it has anything here that it could not go on with at another replica."""
+        """True if it has state here that can't continue at another replica."""
         return self._connection.is_busy
 
     async def finish(self, *, orderly: bool, goes_on: bool = False) -> None:
-        """Ends the session: what is under way is finished within limits if `orderly`, else cancelled. Its streams
-        end, those without an answer with a refusal. Where it `goes_on`, at other replicas, only what is here ends."""
+        """End the session: pending calls are finished within limits if `orderly`, otherwise cancelled. Its streams
+        end, those without an answer with a refusal. If it `goes_on` at other replicas, only its local part ends."""
         refusal = _STOPPING if orderly else LOST if goes_on else _ENDED
         try:
             if orderly:
-                await self._connection.drain(is_heard=goes_on)  # by way of other replicas
+                await self._connection.drain(is_heard=goes_on)  # through other replicas
         finally:
             try:
                 await self._connection.close()
-            finally:  # whatever the server's own code does, clients don't wait for it
+            finally:  # clients do not wait for the server's own code
                 self._close(refusal, goes_on=goes_on)
 
     def leave(self, *, goes_on: bool = False) -> bool:
-        """Cancels what is under way and ends the session, if nothing was; else `finish` has to wait for the end."""
-        left = self._connection.leave()
-        if left:
+        """Cancel pending calls, and end the session if there were none. Returns False if `finish` has to wait for
+        their end."""
+        is_finished = self._connection.leave()
+        if is_finished:
             self._close(_ENDED, goes_on=goes_on)
-        return left
+        return is_finished
 
     def _close(self, refusal: Refusal, *, goes_on: bool) -> None:
         self._is_closed = True
@@ -238,25 +243,25 @@ class HttpSession:
         self._streams.close(refusal)
         self._keeping.log.drop(self.id)
 
-    # What is due to the client
+    # Outgoing messages
 
     def _deliver(self) -> None:
-        # What is sent may bring more: an answer makes room for a call that waited.
+        # A sent message may cause more: an answer makes room for a call that waited.
         while self._waiting is None and (outgoing := self._connection.outgoing()):
             self._send(outgoing if self._adopting is None else self._adopted(outgoing))
         if not self._open:
             self._streams.compact()
 
     def _adopted(self, outgoing: Sequence[Outgoing]) -> Sequence[Outgoing]:
-        """`outgoing` with a notice in the place of each answer that nobody has asked for."""
-        adopting, told = self._adopting or {}, list[Outgoing]()
-        for one in outgoing:
-            uri = None if one.about is None else adopting.pop(str(one.about), None)
-            told.append(
-                one if uri is None else Outgoing(Notification("notifications/resources/updated", {"uri": uri}))
+        """Return `outgoing` with a notification in place of each answer to an adopted subscription."""
+        adopting, replaced = self._adopting or {}, list[Outgoing]()
+        for item in outgoing:
+            uri = None if item.about is None else adopting.pop(str(item.about), None)
+            replaced.append(
+                item if uri is None else Outgoing(Notification("notifications/resources/updated", {"uri": uri}))
             )
         self._adopting = adopting or None
-        return told
+        return replaced
 
     def _send(self, outgoing: Sequence[Outgoing], *, patient: bool = True) -> None:
         self._held = self._streams.send(outgoing, patient=patient)
@@ -279,7 +284,7 @@ class HttpSession:
     # The time
 
     def rest(self) -> None:
-        """From now on it is idle, unless a stream is being read."""
+        """Mark the session as idle, unless a stream is being read."""
         if not self._open and not self._is_closed:
             self._streams.compact()
             self._keeping.idle.start(self)

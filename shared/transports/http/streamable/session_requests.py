@@ -47,21 +47,21 @@ class SessionRequests:
         self._keep_alive_seconds = keep_alive_seconds
 
     async def post(self, http: Http, message: Message) -> Refusal | None:
-        """Takes a body in for a session, and answers what it asks."""
+        """Process a body for a session, and answer its requests."""
         sessions = self.sessions
         opens = isinstance(message, Request) and message.method == "initialize"
-        # One that names a session is for that session, which refuses to be initialized again.
+        # A request that names a session is for that session, which refuses to be initialized again.
         if opens and http.headers.get(SESSION_ID) is None:
             return await self._initialize(http, message)
         id_, ids = read_session_id(http.headers), request_ids(message)
         if len(ids) > MAX_BATCH:
-            ids = ()  # it is refused below, and more than a store can claim at once
-        found = id_ if isinstance(id_, Refusal) else await sessions.enter(id_, http.principal, ids)
-        if isinstance(found, Refusal):
-            return found
+            ids = ()  # it is refused below, and exceeds what a store can claim at once
+        entered = id_ if isinstance(id_, Refusal) else await sessions.enter(id_, http.principal, ids)
+        if isinstance(entered, Refusal):
+            return entered
         # Claimed in the same step in which the session was found: two replicas must not serve one id.
-        session, is_free = found
-        # After the session is found, as only that knows which version was negotiated.
+        session, is_free = entered
+        # After the session is found, as it has the negotiated version.
         refusal = check_session_message(http.headers, message, session.spoken)
         if len(ids) > 1 and refusal is None and self._allowances is not None:
             error = await self._allowances.check(http.client, len(ids) - 1)  # one was taken with the request
@@ -72,7 +72,7 @@ class SessionRequests:
             return refusal or refuse(400, "this id is in use by a request that has no answer yet")
         reader = session.post(message, ids, http.principal)
         if not sessions.is_alone and not await _share(sessions, session, message, reader):
-            return LOST if ids else OUT_OF_REACH  # what has begun may not be sent again as if it had not
+            return LOST if ids else OUT_OF_REACH  # a call that has begun must not be sent again
         await follow(http, session, reader, self._keep_alive_seconds)
         if not sessions.is_alone:
             sessions.take_over(session, message)
@@ -82,21 +82,21 @@ class SessionRequests:
         refusal = check_single(http.headers, all_of_them=True) or check_version_header(http.headers, None)
         if refusal is not None:
             return refusal
-        # After the checks: a request that is refused opens no session, and its answer has no id.
+        # After the checks: a refused request opens no session, and its answer has no id.
         session = self.sessions.open(http.principal, http.client)
         if isinstance(session, Refusal):
             return session
 
         async def opening() -> tuple[tuple[str, str], ...]:
             if session.spoken is None:
-                return ()  # the id leaves with a good answer only
+                return ()  # the id is sent with a successful answer only
             await self.sessions.confirm(session)
             return ((SESSION_ID, session.id),)
 
         try:
             reader = session.post(message, request_ids(message), http.principal)
             await follow(http, session, reader, self._keep_alive_seconds, opening)
-        except OSError:  # the other replicas can't be told of it
+        except OSError:  # the other replicas can't be informed
             return OUT_OF_REACH
         finally:
             # Nobody else would end it: its client never learned the id, or may not have.
@@ -105,7 +105,7 @@ class SessionRequests:
         return None
 
     async def get(self, http: Http) -> Refusal | None:
-        """Has the client hear what no request asked for, or the rest of a stream."""
+        """Send the client unrequested messages, or the rest of a stream."""
         refusal = check_accept(http.headers, EVENT_STREAM)
         if refusal is not None:
             return refusal
@@ -117,7 +117,7 @@ class SessionRequests:
             return refusal
         last_event = http.headers.get(LAST_EVENT_ID)
         try:
-            # A GET with an id goes on with the stream of that event, also one that a POST has begun (2025-11-25,
+            # A GET with an id resumes the stream of that event, also one that a POST has begun (2025-11-25,
             # Resumability and Redelivery).
             reader = await (session.resume(last_event) if last_event else session.listen())
         except OSError:
@@ -125,20 +125,20 @@ class SessionRequests:
         if isinstance(reader, Refusal):
             return reader
         self.sessions.adopt(session)
-        # The stream itself goes on, for whoever comes back to it with a token that is valid.
+        # The stream itself continues for a client that reconnects with a valid token.
         pause = partial(reader.pause, _COME_BACK_MS)
         with ending_with_token(http.principal, lambda: session.principal, pause):
             await follow(http, session, reader, self._keep_alive_seconds)
         return None
 
     async def delete(self, http: Http) -> Refusal | None:
-        """Ends a session."""
+        """End a session."""
         session = await self._find(http)
         if isinstance(session, Refusal):
             return session
         self.sessions.end(session)
         try:
-            # Whoever has deleted a session counts on it that its id is unknown everywhere.
+            # A client that has deleted a session relies on its id being unknown everywhere.
             await self.sessions.settle()
         except OSError:  # the other replicas may not know
             return LOST
@@ -146,17 +146,17 @@ class SessionRequests:
         return None
 
     async def _find(self, http: Http) -> HttpSession | Refusal:
-        """The session of a request that brings no requests of its own."""
+        """Return the session of a GET or DELETE."""
         id_ = read_session_id(http.headers)
-        found = id_ if isinstance(id_, Refusal) else await self.sessions.enter(id_, http.principal)
-        if isinstance(found, Refusal):
-            return found
-        return check_version_header(http.headers, found[0].spoken) or found[0]
+        entered = id_ if isinstance(id_, Refusal) else await self.sessions.enter(id_, http.principal)
+        if isinstance(entered, Refusal):
+            return entered
+        return check_version_header(http.headers, entered[0].spoken) or entered[0]
 
 
 def _too_narrow(http: Http, session: HttpSession) -> Refusal | None:
-    """403 for a token that does not allow what the calls of the session have needed, whose answers and changes it
-    would read."""
+    """Return a refusal with status 403 for a token that lacks the scopes of the session's calls, whose answers and
+    changes it would read."""
     needed = session.connection.session.needed_scopes
     if not needed or http.principal is None or http.principal.scopes is None:
         return None
@@ -167,8 +167,8 @@ def _too_narrow(http: Http, session: HttpSession) -> Refusal | None:
 
 
 async def _share(sessions: Sessions, session: HttpSession, message: Message, reader: Reader | None) -> bool:
-    """Has other replicas know what they must of a message that was taken in. Where they can't, nobody reads the
-    answer to it."""
+    """Share the effects of a processed message with other replicas. Returns False if that fails; nobody then reads
+    its answer."""
     try:
         await sessions.share(session, message)
     except OSError as error:

@@ -1,11 +1,11 @@
-"""The sessions of one endpoint: they are opened, found by their id and their principal, and end.
+"""The sessions of one endpoint: their opening, their lookup by id and principal, and their end.
 
-Who has a session is in a store, which other replicas may share. A session is here from its first request on that came
-here: it was opened here, or is made of its record. What is told of it, or asked for, goes to those who have it too.
+A store, which other replicas may share, has the owner of each session. A session is present here from its first local
+request on: it was opened here, or is restored from its record. Its news goes to the other replicas that have it, too.
 
-A session that is being opened is found by nobody, until its client has been told its id. One that ends in the middle
-of something takes a task, which lives in that of the endpoint; all others end at once. Ten thousand tasks at once
-would be more memory than the sessions were.
+A session that is being opened can't be found until its client has been sent its id. One that ends in the middle of a
+call needs a task, in the task group of the endpoint; all others end at once. Ten thousand tasks at once would need
+more memory than the sessions did.
 """
 
 import logging
@@ -37,7 +37,7 @@ from .session import HttpSession
 log = logging.getLogger("shared.transports.http")
 
 BURST = 100
-"""Sessions that must have ended before their memory is given back; fewer are not worth the time."""
+"""Sessions that must have ended before their memory is returned to the system; fewer are not worth the time."""
 QUIET_SECONDS = 1.0
 _SUBSCRIBING = ("resources/subscribe", "resources/unsubscribe")
 _UNKNOWN = refuse(404, "there is no such session; initialize a new one")
@@ -55,26 +55,26 @@ class Sessions:
         self._tasks = tasks
         self._limits = limits
         self.is_alone = running.replication.replica is None
-        """Whether nobody else can have any of them."""
+        """True if no other replica can have any of them."""
         replica = running.replication.replica or Stores().replica()
         self.replica = replica
         self._store, self._bus = replica.sessions, replica.bus
         self._keeping = Keeping(limits, replica, self._lapse)
         self.shares = Shares(limits.sessions, allowances)
-        """Who has how many of them, and of those that are found elsewhere."""
-        self._give_way = self._make_way  # one object, that thousands of sessions refer to
+        """The shares of clients in the sessions, including those found in the store."""
+        self._give_way = self._make_way  # one object for thousands of sessions
         self._by_id: dict[str, HttpSession] = {}
         self._opening: set[HttpSession] = set()
         self._lapsed: list[HttpSession] = []
         self._ended = 0
         self._entering: Counter[str] = Counter()
         self._gone: set[str] = set()
-        """Of those that the store is being asked for, which have ended meanwhile."""
+        """Ids of sessions that ended while the store was being asked for them."""
         self._is_ending = False
         self._is_leaving = False
-        """Whether what comes now has to go to the other replicas."""
+        """True if new requests have to go to the other replicas."""
         self.on_post: Callable[[str, Post], None] = _ignore
-        """Who takes what other replicas pass on for the streams of HTTP+SSE that are here, by the id of a session."""
+        """Handles messages from other replicas for the local streams of HTTP+SSE, by session id."""
         self._bus.receive(self._hear)
         replica.watch(self)
 
@@ -86,16 +86,16 @@ class Sessions:
 
     @property
     def streams(self) -> int:
-        """How many streams are being read in all of them."""
+        """The number of streams being read in all of them."""
         return sum(session.streams for session in (*self._opening, *self._by_id.values()))
 
     def open(self, principal: Principal | None, client: str) -> HttpSession | Refusal:
-        """A session that has no id yet as far as anybody knows; why there is none, where there are too many and none
-        has to make room for it."""
+        """Open a session whose id is not known to anybody yet. Returns a refusal if there are too many and none can
+        be ended for it."""
         refusal = self.shares.make_room(client)
         if refusal is not None:
             return refusal
-        # 256 random bits: an id that can be guessed would be somebody else's session (2025-11-25, Session
+        # 256 random bits: an id that can be guessed would give access to somebody else's session (2025-11-25, Session
         # Management).
         record = SessionRecord(secrets.token_urlsafe(32), principal, client, self._limits.idle_seconds, NEW)
         session = self._add(record)
@@ -103,7 +103,7 @@ class Sessions:
         return session
 
     async def confirm(self, session: HttpSession) -> None:
-        """The session is initialized: from now on it is found by its id."""
+        """Record that the session is initialized: from now on it is found by its id."""
         if session in self._opening:
             self._opening.remove(session)
             self._by_id[session.id] = session
@@ -112,10 +112,11 @@ class Sessions:
     async def enter(
         self, id: str, principal: Principal | None, ids: Sequence[RequestId] = ()
     ) -> tuple[HttpSession, bool] | Refusal:
-        """The session of that id, and whether the requests `ids` are served here from now on, none of which is being
-        served. Somebody else's is as unknown as one that never was."""
+        """Return the session with that id, and True if the requests `ids` are served here from now on, because none
+        of them is being served. Somebody else's session is treated as unknown."""
         try:
-            # Alone nothing can change while the store in memory answers, so nothing has to be noted.
+            # Without other replicas nothing can change while the store in memory answers, so no ends have to be
+            # recorded.
             entered = await (self._store.enter if self.is_alone else self._ask)(id, principal, ids)
         except OSError:
             return OUT_OF_REACH
@@ -126,7 +127,7 @@ class Sessions:
         if session is None:
             refusal = self.shares.make_room(record.client)
             if refusal is not None:
-                # The store has us down as one who has it, and the ids as being served: neither is so.
+                # The store has recorded this replica as having the session and serving the ids: neither is so.
                 self._store.leave(id, ids if is_free else ())
                 self._store.release(id)
                 return refusal
@@ -137,7 +138,8 @@ class Sessions:
     async def _ask(
         self, id: str, principal: Principal | None, ids: Sequence[RequestId]
     ) -> tuple[SessionRecord, bool] | None:
-        """What the store says of a session; None where meanwhile it has ended, or this replica stops."""
+        """Return the answer of the store for a session; None if the session has ended meanwhile, or if this replica
+        stops."""
         self._entering[id] += 1
         try:
             entered = await self._store.enter(id, principal, ids)
@@ -151,38 +153,38 @@ class Sessions:
                 self._gone.discard(id)
 
     def leave(self, session: HttpSession, ids: Sequence[RequestId]) -> None:
-        """The requests `ids` are not served after all."""
+        """Record that the requests `ids` are not served after all."""
         self._store.leave(session.id, ids)
 
     async def share(self, session: HttpSession, message: Message) -> None:
-        """Has other replicas know what `message`, which was taken in, has changed, and has it reach those that it is
-        for: who asked, who serves what is cancelled."""
+        """Inform other replicas of the changes by `message`, and pass it on to those that it concerns: the one that
+        asked a question, or the one that serves a cancelled request."""
         changed = session.learn()
         if changed is not None:
             with ExitStack() as undoing:
-                # Where the store is out of reach the others know what they knew, and the next message tells them.
+                # If the store is out of reach, the others keep their state, and the next message updates it.
                 undoing.callback(session.unlearn, changed[0])
                 await self._store.update(session.id, *changed)
                 undoing.pop_all()
-        for one in _single(message):
-            await self._pass_on(session, one)
+        for part in _single(message):
+            await self._pass_on(session, part)
 
     def take_over(self, session: HttpSession, message: Message) -> None:
-        """Has no other replica tell of a resource that the client has subscribed to here, or has done with, by
-        `message`, which was answered."""
-        for one in _single(message):
-            if isinstance(one, Request) and one.method in _SUBSCRIBING:
-                uri = one.params.get("uri")
-                is_watched = one.method == _SUBSCRIBING[0]
-                # Only what has come true: the request may have been refused, or undone meanwhile.
+        """Stop all other replicas from reporting a resource to which the client has subscribed here by `message`, or
+        from which it has unsubscribed."""
+        for part in _single(message):
+            if isinstance(part, Request) and part.method in _SUBSCRIBING:
+                uri = part.params.get("uri")
+                is_watched = part.method == _SUBSCRIBING[0]
+                # Only if it took effect: the request may have been refused, or undone since.
                 if isinstance(uri, str) and session.subscribes(uri) is is_watched:
                     self._store.watch(session.id, uri, is_watched=is_watched)
 
     async def _pass_on(self, session: HttpSession, message: Message) -> None:
-        """Has a message reach the replica that it is for."""
+        """Pass a message on to the replica that it is for."""
         if isinstance(message, Response | Failure):
-            # Our ids of questions have the number of the replica in them, so an answer finds who asked without
-            # asking the store.
+            # Our ids of questions contain the number of the replica, so an answer finds its replica without asking
+            # the store.
             owner = asker(message.id)
         elif (id_ := cancelled_id(message)) is not None:
             owner = await self._store.owner(session.id, id_)
@@ -192,18 +194,18 @@ class Sessions:
             await self._bus.deliver(owner, News(session.id, message))
 
     def end(self, session: HttpSession) -> None:
-        """Ends one session at once, everywhere: its id is unknown from now on, what is under way is cancelled."""
+        """End one session at once, everywhere: its id is unknown from now on, and pending calls are cancelled."""
         self._store.delete(session.id)
         self._note_end(session.id)
         self._end(session)
 
     async def settle(self) -> None:
-        """Returns when no replica serves what was ended here. Raises Unavailable where that is not known."""
+        """Wait until no replica serves sessions that were ended here. Raises Unavailable if that is not known."""
         await self._store.settle()
 
     def end_all(self, *, orderly: bool) -> None:
-        """Ends every session, or where there are other replicas what is here of it; lets each finish what is under
-        way, if `orderly`, else cancels it."""
+        """End every session, or if there are other replicas, its local part; pending calls are finished if `orderly`,
+        otherwise cancelled."""
         self._is_ending, self._is_leaving = True, not self.is_alone
         for session in (*self._opening, *self._by_id.values()):
             self._tasks.start_soon(partial(self._finish, session, orderly=orderly, goes_on=not self.is_alone))
@@ -221,17 +223,17 @@ class Sessions:
             self._tasks.start_soon(self._let_go, session)
 
     async def _let_go(self, session: HttpSession) -> None:
-        """Has no more to do here with a session that has made room; it ends where no other replica has it."""
+        """Release a session that has made room; it ends if no other replica has it."""
         is_back = session.id in self._by_id
         goes_on = is_back or not await self._store.lapse(session.id, busy=False)
         await self._finish(session, orderly=False, goes_on=goes_on)
 
     def _hear(self, news: News) -> None:
-        """Another replica has told something of a session that is here too."""
+        """Handle news from another replica about a session."""
         if news.post is not None:
             self.on_post(news.session, news.post)
             return
-        # News of nothing but a session says that it has ended.
+        # News with only a session means that it has ended.
         if news == News(news.session):
             self._note_end(news.session)
         session = self._by_id.get(news.session)
@@ -247,28 +249,28 @@ class Sessions:
             self._end(session)
 
     async def _unsubscribe(self, session: HttpSession, uri: str) -> None:
-        """The client has subscribed at another replica, or has done with a resource."""
+        """Handle a subscription of the client at another replica, or the end of one."""
         with logged():
             await session.changes.release(session.unsubscribe(uri), session.client)
 
-    # What becomes of the replicas
+    # Changes of the replicas
 
     def lost(self) -> None:
-        """The others have taken over what is here of all sessions: it ends."""
+        """End the local part of all sessions, which the other replicas have taken over."""
         for session in (*self._opening, *self._by_id.values()):
             self._end(session, goes_on=True)
 
     def returned(self) -> None:
-        """This replica is one of the others again, and has no sessions yet."""
+        """Called when this replica has rejoined the others; it has no sessions yet."""
 
     def left(self) -> None:
-        """Another replica is gone: what it told clients of that listen here, this one has to."""
+        """Take over the subscriptions of a replica that is gone, for clients that listen here."""
         for session in self._by_id.values():
             self.adopt(session)
 
     def adopt(self, session: HttpSession) -> None:
-        """Has the client of `session` told of what it has subscribed to at replicas that are gone, if it listens
-        here."""
+        """Notify the client of `session`, if it listens here, of the resources that it has subscribed to at replicas
+        that are gone."""
         if session.listens and not self.is_alone:
             self._tasks.start_soon(self._adopt, session)
 
@@ -283,7 +285,7 @@ class Sessions:
             self._gone.add(id)
 
     def _lapse(self, session: HttpSession) -> None:
-        """Nobody has used the session here for too long."""
+        """Handle a session that nobody has used here for too long."""
         self._lapsed.append(session)
         if len(self._lapsed) == 1:
             self._tasks.start_soon(self._end_lapsed)
@@ -293,7 +295,7 @@ class Sessions:
             try:
                 await self._end_unused(self._lapsed[0])
             except OSError as error:
-                # All of them wait for the same store: to try each would be as many failures.
+                # All of them wait for the same store: trying each would cause as many failures.
                 waiting, self._lapsed = self._lapsed, []
                 log.warning("%d sessions can't be given up that nobody uses; again later: %s", len(waiting), error)
                 for session in waiting:
@@ -303,7 +305,7 @@ class Sessions:
 
     async def _end_unused(self, session: HttpSession) -> None:
         if session.streams or session in self._keeping.idle:
-            return  # it was used meanwhile
+            return  # it has been used in the meantime
         # The store is asked now, and the session may be used until it answers.
         uses = session.uses
         if session.id in self._entering:
@@ -311,14 +313,14 @@ class Sessions:
         elif await self._store.lapse(session.id, busy=session.is_busy):
             self._end(session)
         elif session.uses != uses:
-            await self._store.enter(session.id, session.principal)  # it was used here while it was given up
+            await self._store.enter(session.id, session.principal)  # it was used here while the store was asked
         elif session.is_busy:
             session.rest()
         else:
             self._end(session, goes_on=True)
 
     def _end(self, session: HttpSession, *, goes_on: bool = False) -> None:
-        """Ends what is here of a session."""
+        """End the local part of a session."""
         if not self._forget(session):
             return
         if session.leave(goes_on=goes_on):
@@ -327,13 +329,14 @@ class Sessions:
             self._tasks.start_soon(partial(self._finish, session, orderly=False, goes_on=goes_on))
 
     def _forget(self, session: HttpSession) -> bool:
-        known = session in self._opening or self._by_id.get(session.id) is session
-        # Twice is nothing: a session ends by what comes first, a DELETE, its time, or news from another replica.
-        if known:
+        is_present = session in self._opening or self._by_id.get(session.id) is session
+        # Calling this twice is harmless: a session ends by the first of a DELETE, its time limit, or news from
+        # another replica.
+        if is_present:
             self.shares.remove(session)
             self._opening.discard(session)
             self._by_id.pop(session.id, None)
-        return known
+        return is_present
 
     async def _finish(self, session: HttpSession, *, orderly: bool, goes_on: bool = False) -> None:
         try:
@@ -346,13 +349,13 @@ class Sessions:
             self.count_ended()
 
     def count_ended(self) -> None:
-        """A session has ended, here or elsewhere: the memory of many is given back."""
+        """Count the end of a session, here or elsewhere; after many, their memory is returned to the system."""
         self._ended += 1
-        if self._ended == BURST and not self._is_ending:  # else the tasks may have ended by now
+        if self._ended == BURST and not self._is_ending:  # otherwise the tasks may have ended
             self._tasks.start_soon(self._give_back)
 
     async def _give_back(self) -> None:
-        """Gives the memory of many sessions back when no more have ended for a while, so at the end of a burst."""
+        """Return the memory of many sessions to the system when none has ended for a while, at the end of a burst."""
         before = 0
         while before != self._ended:
             before = self._ended
@@ -362,13 +365,13 @@ class Sessions:
 
 
 def _ignore(_id: str, _post: Post) -> None:
-    """There are no streams of HTTP+SSE."""
+    """Ignore a message: there are no streams of HTTP+SSE."""
 
 
 @contextmanager
 def logged(failed: Callable[[], None] | None = None) -> Iterator[None]:
-    """Logs what fails inside, which is something of one session: where the server's own code fails, it takes nobody
-    with it. `failed` is called then."""
+    """Log errors in the block, which concerns one session: a failure of the server's own code affects no other
+    session. `failed` is called then."""
     try:
         yield
     except Exception:

@@ -1,10 +1,10 @@
 """The requests of 2026-07-28: each POST is a peer of its own, served inside its HTTP request.
 
-The reply is JSON when the answer is the first thing to send, with the status that belongs to it, and an event
-stream when a notification comes before. A client that goes away has cancelled its request.
+The reply is JSON if the answer is the first message to send, with the status that belongs to it, and an event stream
+if a notification comes before. A client that goes away cancels its request.
 
-A dialect's request is served so as well. There a client may take one of the two forms only, and the status is 200:
-the documents know no other one for an answer.
+A request of a dialect is served in the same way. Its client may accept only one of the two forms, and the status is
+200: the documents of the dialects have no other one for an answer.
 """
 
 import asyncio
@@ -33,10 +33,10 @@ _NO_STREAM = f"what is listened to comes on a stream: send Accept: {EVENT_STREAM
 
 
 class StatelessRequests:
-    """Those of one endpoint. It serves from `start` on."""
+    """The stateless requests of one endpoint, served after `start`."""
 
     def __init__(self, limits: EndpointLimits, note: Callable[[Refusal, Principal | None], None]) -> None:
-        """`note` is told of a refusal that is answered here."""
+        """`note` is called with each refusal that is answered here."""
         self._running: Run[Any]
         self._repeated: RepeatedArguments
         self._limits = limits
@@ -48,26 +48,26 @@ class StatelessRequests:
         return len(self._served)
 
     def start(self, running: Run[Any]) -> None:
-        """Serves `running` from now on."""
+        """Serve `running` from now on."""
         self._running = running
         self._repeated = RepeatedArguments(running)
 
     def end(self) -> None:
-        """The server stops: listen streams end, and calls are given some time to finish."""
-        for one in self._served:
-            one.end()
+        """Stop with the server: listen streams end, and calls have some time to finish."""
+        for request in self._served:
+            request.end()
 
     def give_up(self) -> None:
-        """The server has failed: all end as they are."""
-        for one in self._served:
-            one.give_up()
+        """End all requests at once because the server has failed."""
+        for request in self._served:
+            request.give_up()
 
     async def post(self, http: Http, message: Message, codec: Codec) -> Refusal | None:
-        """Serves one body; the refusal to answer with, or None once it is answered."""
+        """Serve one body. Returns the refusal to answer with, or None once it is answered."""
         refusal = check_stateless_body(message)
         if refusal is not None:
             return refusal
-        if not isinstance(message, Request):  # a notification: nobody here waits for one
+        if not isinstance(message, Request):  # a notification, for which nothing waits here
             await http.reply.json(202, b"")
             return None
         # The marked arguments are those of the tools that this principal sees.
@@ -75,7 +75,7 @@ class StatelessRequests:
         return refusal or await self._serve(http, message, codec)
 
     async def post_dialect(self, http: Http, message: Message, codec: Codec) -> Refusal | None:
-        """Serves a body of the dialect that `codec` has found, which has a form of its own for refusals as well."""
+        """Serve a body of the dialect that `codec` has detected; its refusals have the form of the dialect."""
         form = dialect_form(http.headers)
         match message:
             case Request(id_, "subscriptions/listen") if form == JSON:
@@ -92,17 +92,17 @@ class StatelessRequests:
         return None
 
     async def _serve(self, http: Http, request: Request, codec: Codec, only: str | None = None) -> Refusal | None:
-        # Apart: streams that are silent for hours must not take the room of calls.
+        # Separate: streams that are silent for hours must not take the room of calls.
         portions = self._listening if request.method == "subscriptions/listen" else self._requests
         if not portions.take(http.client):
             return _BUSY
         learn = self._repeated.learn if request.method == "tools/list" else None
-        one = _StatelessRequest(self._running, http, codec, only, learn)
-        self._served.add(one)
+        exchange = _StatelessRequest(self._running, http, codec, only, learn)
+        self._served.add(exchange)
         try:
-            await one.run(http, request, self._limits.keep_alive_seconds)
+            await exchange.run(http, request, self._limits.keep_alive_seconds)
         finally:
-            self._served.discard(one)
+            self._served.discard(exchange)
             portions.give(http.client)
         return None
 
@@ -118,8 +118,8 @@ class _StatelessRequest:
         only: str | None = None,
         learn: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
-        """`codec` has read the request. `only` is the media type of the answer, where nothing else may come. `learn`
-        takes the result before it is sent."""
+        """`codec` has decoded the request. `only` is the media type of the answer if no other is accepted. `learn`
+        receives the result before it is sent."""
         self._codec = codec
         self._only = only
         self._learn = learn
@@ -132,7 +132,8 @@ class _StatelessRequest:
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self, http: Http, request: Request, pause: float) -> None:
-        """Answers `request`; after each `pause` in seconds without a message a comment shows that it is served."""
+        """Answer `request`; after each `pause` in seconds without a message, a comment shows that it is being
+        served."""
         try:
             with Watch(http.receive, self._reply.comment, pause, gone=self.give_up):
                 self._connection.take(request)
@@ -140,7 +141,7 @@ class _StatelessRequest:
         finally:
             if self._timer is not None:
                 self._timer.cancel()
-            # The client has gone away, most likely: that cancels the call (2026-07-28, Streamable HTTP).
+            # Most likely the client has gone away, which cancels the call (2026-07-28, Streamable HTTP).
             await self._connection.close()
         if self._reply.stage is not Stage.ENDED:
             await self._reply.refuse(refuse(503, "the server is stopping"))
@@ -158,31 +159,31 @@ class _StatelessRequest:
                 await self._ready.wait()
 
     def end(self) -> None:
-        """The server stops: a listen stream ends, and a call is given some time to finish."""
+        """Stop with the server: a listen stream ends, and a call has some time to finish."""
         self._connection.finish()
         self._timer = asyncio.get_running_loop().call_later(self._drain_seconds, self.give_up)
 
     def give_up(self) -> None:
-        """Ends it as it is: the client has gone away, or time is up, or the server has failed."""
+        """End the request at once: the client has gone away, or time is up, or the server has failed."""
         self._over = True
         self._ready.wake()
 
     async def _write(self, outgoing: Sequence[Outgoing]) -> None:
-        """Writes messages into the reply, the answer last."""
-        # One request has one answer, and nothing comes after it.
-        answer = next((one.message for one in outgoing if isinstance(one.message, (Response, Failure))), None)
+        """Write messages into the reply, the answer last."""
+        # One request has one answer, and nothing follows it.
+        answer = next((item.message for item in outgoing if isinstance(item.message, (Response, Failure))), None)
         if self._learn is not None and isinstance(answer, Response):
             self._learn(answer.result)
         encode = self._codec.encode
-        # JSON where nothing came before it, unless the client takes one form alone.
+        # JSON if nothing came before it, unless the client accepts only one form.
         is_json = outgoing[0].message is answer and self._reply.stage is Stage.NEW
         if answer is not None and (is_json if self._only is None else self._only == JSON):
             refused = refused_with(answer, self._resource) if isinstance(answer, Failure) else None
-            if refused is None:  # other descriptions of the protocol know no other status
+            if refused is None:  # dialects have no other status
                 refused = (stateless_status(answer) if self._codec.dialect is None else 200), ()
             await self._reply.json(refused[0], encode(answer), refused[1])
         elif self._only != JSON:
-            written = [encode(one.message) for one in outgoing if one.message is not None]
+            written = [encode(item.message) for item in outgoing if item.message is not None]
             events = [ServerSentEvent(data) for data in written if data]
             if events:
                 await self._reply.events(events, last=answer is not None)

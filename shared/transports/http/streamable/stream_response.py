@@ -1,7 +1,7 @@
-"""One HTTP response that follows a stream of a session: JSON where the answer comes first, else an event stream.
+"""One HTTP response that follows a stream of a session: JSON if the answer comes first, otherwise an event stream.
 
-A call that is silent for long begins its event stream by itself, so that the connection is seen to live, and so
-that the client may come back if it does not. Otherwise the stream begins with the first message before the answer.
+A call that is silent for long begins its event stream on its own, to show that the connection is alive, and so that
+the client may reconnect if it is lost. Otherwise the stream begins with the first message before the answer.
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,20 +14,20 @@ from .session import LOST, HttpSession
 from .streams import Reader
 
 SentHeaders = Callable[[], Awaitable[tuple[tuple[str, str], ...]]]
-"""The headers of a JSON answer, made when it is sent."""
+"""Returns the headers of a JSON answer when it is sent."""
 
 
 async def follow(
     http: Http, session: HttpSession, reader: Reader | None, pause: float, headers: SentHeaders | None = None
 ) -> None:
-    """Sends what `reader` brings until it ends or the client goes away; a comment every `pause` seconds keeps the
-    connection open. Nothing to follow is 202."""
+    """Send the messages of `reader` until it ends or the client goes away; a comment every `pause` seconds keeps the
+    connection open. Without a reader, answer 202."""
     if reader is None:
         await http.reply.json(202, b"")
         return
 
     async def keep_alive() -> None:
-        # The answer to `initialize` takes the session's id along, so it can't come on a stream that has begun.
+        # The answer to `initialize` carries the session's id, so it can't arrive on a stream that has begun.
         if http.reply.stage is Stage.NEW and session.spoken is not None:
             reader.begin()
         await http.reply.comment()
@@ -38,7 +38,7 @@ async def follow(
             await _write(http, session, reader, headers)
     finally:
         session.closed(reader)
-    # A chunked response that ended in order would look whole: the client has to see that it was not.
+    # A chunked response that ended in order would look complete: the client has to see that it was not.
     if reader.is_cut and http.reply.stage is not Stage.ENDED:
         break_off(http.receive)
 
@@ -60,7 +60,7 @@ async def _write(http: Http, session: HttpSession, reader: Reader, headers: Sent
         try:
             with reader.writing():
                 await _write_events(reply, session, reader)
-        except Unavailable:  # the others do not know of a stream that was to begin
+        except Unavailable:  # the other replicas do not know of the stream that was to begin
             if reply.stage is Stage.NEW:
                 await reply.refuse(LOST)
             else:
@@ -74,8 +74,9 @@ async def _write_events(reply: Reply, session: HttpSession, reader: Reader) -> N
         if reader.retry_ms is not None and not stream.is_over:
             events.append(stream.position(reader.retry_ms))
         last = reader.is_ending
-        session.caught_up()  # which may put more
-        # Before the bytes leave: a client that comes back to another replica must find there what it has seen here.
+        session.caught_up()  # which may add more
+        # Before the bytes are sent: a client that reconnects at another replica must find there what it has seen
+        # here.
         settled = stream.settled()
         if settled is not None:
             await settled

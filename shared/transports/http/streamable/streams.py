@@ -1,12 +1,12 @@
-"""The streams of one session, who reads them, and which of them each message goes to: exactly one.
+"""The streams of one session, their readers, and the routing of each message to exactly one of them.
 
-* what belongs to a request of the client's goes to the stream of the POST that brought it, the answer last;
-* everything else goes to the session's own stream, which a GET reads. While none does it waits, each message once.
+* a message that belongs to a request of the client goes to the stream of its POST, the answer last;
+* every other message goes to the session's own stream, which a GET reads. Without one it waits, each message once.
 
-A POST whose client goes away goes on being served, for that is no cancellation. Once the client has seen an event
-of a stream it may come back for the rest, by a GET with `Last-Event-ID`, at any replica. Before, the stream is lost:
-its answer is dropped, and a question to the client moves to the session's own stream. What streams keep is the
-matter of their log. (2025-11-25, Transports, Streamable HTTP.)
+A POST whose client goes away continues to be served, since that does not cancel it. Once the client has seen an event
+of a stream it may request the rest, by a GET with `Last-Event-ID`, at any replica. Before that, the stream is lost:
+its answer is dropped, and a question to the client moves to the session's own stream. The retention of events is
+decided by their log. (2025-11-25, Transports, Streamable HTTP.)
 """
 
 from collections.abc import Callable, Sequence
@@ -43,15 +43,16 @@ class Reader:
     __slots__ = ("_begin", "_moved", "_writing", "is_cut", "resumes", "retry_ms", "stream")
 
     def __init__(self, stream: EventStream, after: int | None = None, *, begin: bool = False) -> None:
-        """Reads what nobody has taken, or everything after message number `after`. With `begin` the response begins
-        before there is anything to send."""
+        """Read the messages that no reader has taken, or everything after message number `after`. With `begin` the
+        response begins before there is a message."""
         self.stream = stream
         self.resumes = after is not None
-        """Whether its client comes back."""
+        """True if its client has reconnected."""
         self.retry_ms: int | None = None
-        """Where the response is to end before its stream does: how long the client should wait."""
+        """The milliseconds that the client should wait before it reconnects, if the response is to end before its
+        stream."""
         self.is_cut = False
-        """Whether the response has to end at once."""
+        """True if the response has to end at once."""
         self._begin = begin
         self._moved = Signal()
         self._writing: CancelScope | None = None
@@ -59,38 +60,38 @@ class Reader:
 
     @property
     def is_ending(self) -> bool:
-        """Whether the response ends with what is unsent now."""
+        """True if the response ends with the messages that are unsent now."""
         return self.stream.is_over or self.retry_ms is not None
 
     async def wait(self) -> None:
-        """Waits until there is something to send, or the end, or a reason to begin."""
+        """Wait for a message, the end, or a reason to begin."""
         while not (self._begin or self.is_cut or self.is_ending or not self.stream.is_sent):
             await self._moved.wait()
         self._begin = False
 
     def writing(self) -> CancelScope:
-        """A scope around what is written, which may have to wait for the client: cancelled by `cut`."""
+        """Return a scope for writing, which may have to wait for the client; `cut` cancels it."""
         self._writing = CancelScope()
         if self.is_cut:
             self._writing.cancel()
         return self._writing
 
     def wake(self) -> None:
-        """Something has changed."""
+        """Wake the reader after a change."""
         self._moved.wake()
 
     def begin(self) -> None:
-        """Has the response begin, if it has not: a client, or a proxy, wants to see that somebody is there."""
+        """Begin the response, if it has not: it shows the client, or a proxy, that the connection is alive."""
         self._begin = True
         self.wake()
 
     def pause(self, retry_ms: int) -> None:
-        """Ends the response and not the stream."""
+        """End the response but not the stream."""
         self.retry_ms = retry_ms
         self.wake()
 
     def cut(self) -> None:
-        """Ends the response at once."""
+        """End the response at once."""
         self.is_cut = True
         if self._writing is not None:
             self._writing.cancel()
@@ -104,7 +105,7 @@ class Streams:
 
     def __init__(self, id: str, events: SessionEvents, sessions: SessionStore, retry_ms: int = 1_000) -> None:
         """`id` is the session's, `events` are its streams at all replicas, `sessions` knows which requests are being
-        served. Clients should wait `retry_ms` before they come back."""
+        served. Clients should wait `retry_ms` before they reconnect."""
         self._id = id
         self._events = events
         self._sessions = sessions
@@ -116,7 +117,7 @@ class Streams:
     # Reading
 
     def post(self, ids: tuple[RequestId, ...]) -> Reader:
-        """Who reads the answers to the requests `ids`, and what comes before."""
+        """Return the reader of the answers to the requests `ids`, and of the messages before them."""
         stream = self._events.stream(ids)
         if self._posts is None:
             self._posts = {}
@@ -125,18 +126,17 @@ class Streams:
         return Reader(stream)
 
     async def listen(self) -> Reader | Refusal:
-        """Who reads what no request asked for; 409 while somebody does. Raises Unavailable where the other replicas
-        are out of reach."""
+        """Return the reader of unrequested messages; 409 if there already is one. Raises Unavailable if the other
+        replicas are out of reach."""
         stream = await self._events.find()
-        # One stream for what no request asked for: each message goes out once (2025-11-25, Streamable HTTP,
-        # Multiple Connections).
+        # One stream for unrequested messages: each is sent once (2025-11-25, Streamable HTTP, Multiple Connections).
         if stream is None or stream.is_read:
             return refuse(409, "this session has a GET stream already")
         return await self._get(stream)
 
     async def resume(self, event_id: str) -> Reader | Refusal:
-        """Who reads what came after that event; 400 where it is unknown, or not everything after it is kept. Raises
-        Unavailable where the other replicas are out of reach."""
+        """Return the reader of the events after `event_id`; 400 if that is unknown, or if not all later events are
+        stored. Raises Unavailable if the other replicas are out of reach."""
         # Not 404: to a client that means that its session has ended.
         stream_id, number = read_event_id(event_id) or ("", 0)
         stream = await self._events.find(stream_id)
@@ -147,60 +147,60 @@ class Streams:
         return await self._get(stream, number)
 
     def begin(self, reader: Reader, *, primes: bool = False) -> list[ServerSentEvent]:
-        """What the response of `reader` begins with; from now on its client may come back. With `primes` it is told
-        at once where it is."""
+        """Return the first events of the response of `reader`; from now on its client may reconnect. With `primes` it
+        receives its position at once."""
         stream = reader.stream
         if stream.is_over and stream.is_sent:
             return []
-        # From here on the client has an id to come back with, and any replica has to find the stream.
+        # From here on the client has an id to reconnect with, and any replica must find the stream.
         stream.show()
         return [stream.position(self._retry_ms)] if primes and not reader.resumes else []
 
     def forbidden(self, reader: Reader) -> Failure | None:
-        """The answer that `reader` has, where that is that the token of its request does not allow it."""
+        """Return the answer for `reader` if it says that the token of its request lacks a scope; otherwise None."""
         return None if self._forbidden is None else self._forbidden.pop(reader.stream, None)
 
     def leave(self, reader: Reader) -> None:
-        """`reader` reads no more. What it would still get waits for the next one, or is lost."""
+        """Record the end of `reader`. Its remaining messages wait for the next reader, or are lost."""
         self.forbidden(reader)
         reader.stream.leave(reader)
         if self._gets:
-            self._gets = tuple(one for one in self._gets if one is not reader)
+            self._gets = tuple(other for other in self._gets if other is not reader)
 
     @property
     def listens(self) -> bool:
-        """Whether somebody reads the session's own stream here."""
+        """True if the session's own stream is being read here."""
         return any(not reader.stream.ids for reader in self._gets)
 
     def taken(self) -> None:
-        """A reader has taken what there was for it."""
+        """Record that a reader has taken its messages."""
         self._events.taken()
 
     def hear_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
-        """Has `wake` called when a reader has taken something, until the function that this gives is called."""
+        """Call `wake` whenever a reader has taken messages. Returns a function that ends this."""
         return self._events.hear_taken(wake)
 
     # Writing
 
     def send(self, outgoing: Sequence[Outgoing], *, patient: bool = True) -> Sequence[Outgoing]:
-        """Puts each message on its stream. Before the first whose reader is too far behind it stops and gives back
-        what is left, if `patient`; else that reader is cut off."""
+        """Put each message on its stream. If `patient`, stop before the first message whose reader is too far behind,
+        and return the remaining messages; otherwise disconnect that reader."""
         posts = self._posts or {}
-        for number, one in enumerate(outgoing):
-            stream = posts.get(one.about) if one.about is not None else None
-            if one.retry_ms is not None:
+        for number, item in enumerate(outgoing):
+            stream = posts.get(item.about) if item.about is not None else None
+            if item.retry_ms is not None:
                 if stream is not None:
-                    stream.pause(one.retry_ms)
-            elif one.message is None or isinstance(one.message, (Response, Failure, Batch)):
-                self._answer(stream, one.message)
-            elif not self._tell(stream, one, one.message, patient=patient):
+                    stream.pause(item.retry_ms)
+            elif item.message is None or isinstance(item.message, (Response, Failure, Batch)):
+                self._answer(stream, item.message)
+            elif not self._tell(stream, item, item.message, patient=patient):
                 return outgoing[number:]
             patient = True
         self._events.make_room()
         return ()
 
     def close(self, refusal: Refusal) -> None:
-        """The session has ended: so does every stream, those without an answer with `refusal`."""
+        """End every stream with the session, those without an answer with `refusal`."""
         posts, self._posts = self._posts or {}, None
         for stream in set(posts.values()):
             stream.end(refusal)
@@ -209,13 +209,13 @@ class Streams:
         self._events.close(refusal)
 
     def hand_over(self, refusal: Refusal) -> None:
-        """This replica stops, and the session goes on at others. What was asked here and has no answer fails: with
-        `refusal`, or where the client has seen an event already, so that it may be told elsewhere. Who reads here is
-        sent away."""
+        """End the local streams because this replica stops and the session continues at others. Unanswered requests
+        fail: with `refusal`, or if the client has already seen an event, with an error that another replica can
+        deliver. Readers are asked to reconnect."""
         posts, self._posts = self._posts or {}, None
         for stream in set(posts.values()):
-            # Where the client has seen an event it will come back, to another replica, which knows nothing of the
-            # call. Else it sees this very response fail.
+            # A client that has seen an event reconnects to another replica, which knows nothing of the call.
+            # Otherwise it sees this very response fail.
             for id_ in stream.ids if stream.name else ():
                 stream.put(encode(failure(id_, InternalError("the server is stopping", data={"mayHaveRun": True}))))
             stream.end(refusal)
@@ -225,14 +225,14 @@ class Streams:
         self._events.release()
 
     def compact(self) -> None:
-        """Nothing comes for a while: what is empty gives up the room that it had."""
+        """Release the memory of empty collections while no messages are expected."""
         self._posts = self._posts or None
         self._forbidden = self._forbidden or None
 
-    # Inside
+    # Implementation
 
     async def _get(self, stream: EventStream, after: int | None = None) -> Reader | Refusal:
-        # A GET is answered at once: a client that waits for the headers would not know that it is listened to.
+        # A GET is answered at once: a client that waits for the headers would not know that it is being served.
         reader = Reader(stream, after, begin=True)
         self._gets += (reader,)
         with ExitStack() as undoing:
@@ -240,7 +240,7 @@ class Streams:
             settled = stream.settled()
             if settled is not None:
                 await settled
-            if reader.is_cut and stream.reader is reader:  # and not since somebody else has begun
+            if reader.is_cut and stream.reader is reader:  # and not because another reader has begun
                 if stream.is_lost:
                     raise Unavailable
                 return _TOO_OLD
@@ -254,7 +254,7 @@ class Streams:
         for id_ in stream.ids:
             posts.pop(id_, None)
         self._sessions.leave(self._id, stream.ids)
-        # These have a status of their own, which can be said only while the response has not begun.
+        # These have a status of their own, which can be sent only while the response has not begun.
         if isinstance(answer, Failure) and answer.kind in REFUSING and stream.is_read:
             self._forbidden = {**(self._forbidden or {}), stream: answer}
         if answer is not None:
@@ -263,13 +263,13 @@ class Streams:
             stream.end()
 
     def _tell(
-        self, stream: EventStream | None, one: Outgoing, message: Request | Notification, *, patient: bool
+        self, stream: EventStream | None, item: Outgoing, message: Request | Notification, *, patient: bool
     ) -> bool:
-        """Sends what is no answer; False where its reader should be waited for. Of what has lost its stream only
-        questions, and their end, still matter."""
+        """Send a message that is not an answer. Returns False if its reader should be waited for. On a lost stream
+        only questions, and their cancellation, still matter."""
         is_own = stream is None or stream.is_lost
         if stream is None or stream.is_lost:
-            late = one.about is not None
+            late = item.about is not None
             # Progress of a call whose client has gone away helps nobody.
             if late and isinstance(message, Notification) and message.method != "notifications/cancelled":
                 return True
@@ -277,7 +277,7 @@ class Streams:
         data = encode(message)
         if patient and stream.crowds(data):
             return False
-        # Of a list that has changed all replicas tell, of a resource the one where the client has subscribed to it.
+        # A changed list is reported by all replicas, a resource by the one at which the client has subscribed to it.
         everywhere = is_own and isinstance(message, Notification) and message.method in _LISTS_CHANGED
         stream.put(data, once=is_own and not stream.is_read, everywhere=everywhere)
         return True

@@ -1,6 +1,6 @@
-"""The end of a token: what stays open for long ends with the token that opened it, unless a newer one came since.
+"""The end of long-lived streams with the token that opened them, unless a newer token has arrived since.
 
-A call that is under way is finished: it was allowed when it began, and lasts no longer than calls may.
+A pending call is finished: it was allowed when it began, and its duration is limited.
 """
 
 import asyncio
@@ -12,17 +12,17 @@ from contextlib import contextmanager
 from ....protocol.identity import Principal
 
 LOOK_SECONDS = 3_600.0
-"""How long the clock of the event loop is trusted, which may stand still while the machine sleeps."""
+"""Seconds for which the clock of the event loop is trusted, which may stop while the machine sleeps."""
 REVOKED_SECONDS = 5.0
-"""Between two looks whether a token was taken back."""
+"""Seconds between two checks whether a token was revoked."""
 
 
 @contextmanager
 def ending_with_token(
     opened: Principal | None, newest: Callable[[], Principal | None], end: Callable[[], None]
 ) -> Iterator[None]:
-    """For the time of a stream, which `opened` has opened: calls `end` when neither that token nor the newest of the
-    same principal is valid any more."""
+    """Call `end` during a stream that `opened` has opened, when neither that token nor the newest one of the same
+    principal is valid any more."""
     if opened is None or (opened.expires is None and opened.is_revoked is None):
         yield
         return
@@ -42,14 +42,14 @@ class _Watch:
         self._timer: asyncio.TimerHandle | None = None
 
     def look(self) -> None:
-        """Ends it, or looks again later."""
+        """End the stream, or check again later."""
         newest = self._newest()
-        left = max(_seconds_left(self._opened), 0.0 if newest is None else _seconds_left(newest))
-        if left <= 0:
+        seconds = max(_seconds_left(self._opened), 0.0 if newest is None else _seconds_left(newest))
+        if seconds <= 0:
             self._end()
         else:
             pause = REVOKED_SECONDS if self._opened.is_revoked is not None else LOOK_SECONDS
-            self._timer = asyncio.get_running_loop().call_later(min(left, pause), self.look)
+            self._timer = asyncio.get_running_loop().call_later(min(seconds, pause), self.look)
 
     def stop(self) -> None:
         if self._timer is not None:

@@ -1,1 +1,1 @@
-"""WebSockets, server side."""
+"""The server side of WebSockets."""

@@ -1,11 +1,12 @@
-"""One WebSocket, server side: texts in and out of a connection that has been upgraded (RFC 6455).
+"""The server side of one WebSocket: texts to and from an upgraded connection (RFC 6455).
 
-`websockets` has the state machine, which cuts frames and answers pings and closes; here is what holds a peer within
-bounds. What has come and nobody has taken yet, and what the peer has not taken, stop the reading: who pings and never
-reads holds up itself alone. A message is as long as the body of a request may be, in however many fragments, and has
-as long to come. Who has not been heard of for two pauses is cut off, and so is who takes nothing of what is sent.
+`websockets` has the state machine, which parses frames and answers pings and closes; this module limits a peer in its
+use of resources. Unconsumed received data, and data that the peer has not read, pause the reading: a peer that pings
+and never reads delays only itself. A message has the length limit and the time limit of the body of a request, in any
+number of fragments. A peer that is silent for two pauses is disconnected, and so is one that reads nothing of what is
+sent.
 
-No extension is offered: compression would take more memory for each connection than everything else of it.
+No extension is offered: compression would need more memory for each connection than everything else.
 """
 
 import asyncio
@@ -23,21 +24,21 @@ from ....telemetry.footprint import count_bytes
 from ..engine.write_backlog import backlog
 
 CLOSE_SECONDS = 0.8
-"""How long a peer that was sent a close frame has to answer it, and to take what was sent before: less than the
-second for which a listener that stops waits for its connections, once its servers have drained."""
+"""Seconds that a peer has to answer a close frame, and to read the data before it: less than the second for which a
+stopping listener waits for its connections, once its servers have drained."""
 _UNTAKEN = 65_536
-"""Bytes of messages that wait to be taken, from which on no more are read."""
+"""Bytes of unconsumed messages from which on reading is paused."""
 _FRAME = 64
-"""Bytes that a message takes besides its text, which may be empty."""
+"""Bytes that a message counts besides its text, which may be empty."""
 _READ = 4_096
-"""Bytes that are cut into frames at once: 700 frames at most, which take some milliseconds."""
+"""Bytes that are parsed at once: at most 700 frames, which take some milliseconds."""
 _FRAMES = 200
-"""Frames from which on no more are cut until the event loop has turned."""
+"""Frames after which parsing waits for the next turn of the event loop."""
 _PATIENCE = 2
-"""Pauses in a row in which nothing was heard of the peer, after which it counts as dead."""
+"""Silent pauses in a row after which the peer counts as dead."""
 
 quiet = logging.getLogger("shared.transports.http.websocket.frames")
-"""Where `websockets` logs: it would tell every connection, and the contents of its frames."""
+"""The logger of `websockets`, which would record every connection, and the contents of its frames."""
 quiet.setLevel(logging.WARNING)
 
 
@@ -45,8 +46,8 @@ class WebSocket(asyncio.Protocol):
     """One connection, once `frames` have accepted it. It ends by `close`."""
 
     def __init__(self, frames: ServerProtocol, pauses: ExpiryQueue, message_seconds: float) -> None:
-        """`pauses` is that of all connections: when one is over, the peer is pinged. `message_seconds` is how long a
-        message may take to come."""
+        """`pauses` is that of all connections: at the end of one, the peer is pinged. `message_seconds` is the time
+        limit for a message to arrive."""
         self._frames = frames
         self._pauses = pauses
         self._message_seconds = message_seconds
@@ -61,11 +62,11 @@ class WebSocket(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport
 
-    # What whoever serves it does
+    # For the session
 
     async def receive(self) -> Sequence[bytes]:
-        """The messages that have come, one at least, once the peer takes what is sent. Raises EndOfStream once it is
-        to `finish`, BrokenResourceError once it is closed."""
+        """Return the received messages, at least one, once the peer reads what is sent. Raises EndOfStream after
+        `finish`, BrokenResourceError once it is closed."""
         while self._is_full or not self._texts:
             if self.is_closed:
                 raise anyio.BrokenResourceError
@@ -77,7 +78,7 @@ class WebSocket(asyncio.Protocol):
         return texts
 
     async def send(self, texts: Sequence[bytes]) -> None:
-        """Sends messages; waits while the peer does not take them. Raises BrokenResourceError once it is closed."""
+        """Send messages; waits while the peer does not read them. Raises BrokenResourceError once it is closed."""
         if self.is_closed:
             raise anyio.BrokenResourceError
         for text in texts:
@@ -91,35 +92,35 @@ class WebSocket(asyncio.Protocol):
 
     @property
     def is_closed(self) -> bool:
-        """Whether either side has closed it, or the connection is lost."""
+        """True if either side has closed it, or the connection is lost."""
         return self._frames.state is not OPEN
 
     def finish(self) -> None:
-        """Takes no more messages; what is due can still be sent."""
+        """Stop accepting messages; pending ones can still be sent."""
         self._is_finishing = True
         self._moved.wake()
 
     def close(self, code: int, reason: str) -> None:
-        """Closes it, if it is open: nothing more is received or sent."""
+        """Close the connection, if it is open: nothing more is received or sent."""
         if not self.is_closed:
             self._frames.send_close(code, reason)
             self._write()
 
     async def lost(self) -> None:
-        """Waits for the end of the connection, once it is closed: for `CLOSE_SECONDS` at most."""
+        """Wait for the end of the connection once it is closed, for at most `CLOSE_SECONDS`."""
         while not self._is_lost:
             await self._moved.wait()
 
-    # What asyncio does
+    # For asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection is this one's from now on."""
+        """Take over the connection."""
         self._transport = cast("asyncio.Transport", transport)
         self._pauses.start(self)
 
     def data_received(self, data: bytes) -> None:
-        """Takes frames in. Of much that has come at once a part waits until the event loop has turned: a hundred
-        thousand empty frames would hold up everybody else."""
+        """Parse received frames. If much arrives at once, a part waits for the next turn of the event loop: a hundred
+        thousand empty frames would delay all other connections."""
         self._is_heard = True
         count_bytes(len(data))
         if len(data) > _READ:
@@ -130,12 +131,12 @@ class WebSocket(asyncio.Protocol):
             self._end_turn()
 
     def eof_received(self) -> None:
-        """The peer has gone, with a close frame or without."""
+        """Called when the peer has ended its side, with or without a close frame."""
         self._frames.receive_eof()
         self._write()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is gone."""
+        """Called when the connection is lost."""
         self._frames.receive_eof()
         self._is_lost, self._is_full = True, False
         self._pauses.stop(self)
@@ -144,12 +145,12 @@ class WebSocket(asyncio.Protocol):
         self._moved.wake()
 
     def pause_writing(self) -> None:
-        """The peer is too slow to take what is sent."""
+        """Called when the peer is too slow to read what is sent."""
         self._is_full = True
         self._read_on()
 
     def resume_writing(self) -> None:
-        """The peer has taken most of what was sent."""
+        """Called when the peer has read most of what was sent."""
         self._is_full, self._is_heard = False, True
         self._read_on()
         self._moved.wake()
@@ -157,8 +158,8 @@ class WebSocket(asyncio.Protocol):
     # Frames
 
     def _go_on(self) -> None:
-        """Takes in more of what is left, and has the event loop turn before anything is read: uvloop reads up to 32
-        times a turn."""
+        """Parse more of the remaining data, and let the event loop turn before anything is read: uvloop reads up to
+        32 times in a turn."""
         if self._left and not self._is_lost:
             frames = 0
             while self._left and frames < _FRAMES:
@@ -170,7 +171,7 @@ class WebSocket(asyncio.Protocol):
         self._end_turn()
 
     def _cut(self, data: bytes | memoryview) -> int:
-        """Takes in the frames that `data` completes, and says how many they are."""
+        """Process the frames that `data` completes, and return their number."""
         self._frames.receive_data(bytes(data))
         frames = self._frames.events_received()
         for frame in frames:
@@ -195,7 +196,7 @@ class WebSocket(asyncio.Protocol):
             self._take_text(frame)
 
     def _take_text(self, frame: Frame) -> None:
-        """A message, or a part of one. That all parts together are within the limit `websockets` sees to."""
+        """Process a message, or a part of one. `websockets` enforces the limit of all parts together."""
         # Nearly every message is one frame.
         if self._parts is None and frame.fin:
             text = bytes(frame.data)
@@ -206,7 +207,7 @@ class WebSocket(asyncio.Protocol):
                 return
             text, self._parts = bytes(self._parts), None
         try:
-            # `websockets` leaves that to its callers; RFC 6455, section 8.1, has the connection fail.
+            # `websockets` leaves that to its callers; RFC 6455, section 8.1, requires the connection to fail.
             text.decode()
         except UnicodeDecodeError:
             self._frames.fail(CloseCode.INVALID_DATA, "a message is text in UTF-8")
@@ -218,7 +219,7 @@ class WebSocket(asyncio.Protocol):
             self._moved.wake()
 
     def _write(self) -> None:
-        """Writes what is due; where that ends the connection, waits for its end, but not for long."""
+        """Write pending frames; if they end the connection, wait for its end, but not for long."""
         due = self._frames.data_to_send()
         if due and not self._transport.is_closing():
             self._transport.write(b"".join(due))
@@ -231,22 +232,22 @@ class WebSocket(asyncio.Protocol):
             self._read_on()
 
     def _read_on(self) -> None:
-        """Reads on unless something is left, or too much waits already. What follows a close frame is read too, and
-        dropped: to close the connection on a peer that still sends would lose it the close frame."""
+        """Resume reading unless data remains, or too much is unconsumed. Data after a close frame is read and
+        dropped: closing the connection on a peer that still sends would lose it the close frame."""
         waits = self._is_full or self._untaken > _UNTAKEN
         if waits:
-            self._since = None  # a message that we do not read takes no time of the peer
+            self._since = None  # the time in which we do not read does not count for the peer
         if self._left is not None or (waits and not self.is_closed):
             self._transport.pause_reading()
         else:
             self._transport.resume_reading()
 
-    # The time
+    # Liveness
 
     def look(self) -> None:
-        """Looks whether the peer is there, and pings it."""
+        """Check that the peer is alive, and ping it."""
         unsent = backlog(self._transport)
-        # A peer that takes what is sent is alive, though it has no time to answer a ping.
+        # A peer that reads what is sent is alive, even if it has no time to answer a ping.
         is_there = self._is_heard or unsent < self._unsent
         self._silent = 0 if is_there else self._silent + 1
         self._is_heard, self._unsent = False, unsent

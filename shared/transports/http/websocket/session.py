@@ -1,8 +1,8 @@
-"""One peer on a WebSocket: both eras and dialects are spoken on it, as on any stream of messages, one in each text
-frame.
+"""One peer on a WebSocket: both eras and the dialects are supported, as on any stream of messages, with one message
+in each text frame.
 
-The handshake is an HTTP request that has passed all guards, and where it is refused it has an answer of HTTP. What
-follows is served inside that request, and has a place among the sessions until it ends.
+The handshake is an HTTP request that has passed all guards, and a refusal is an HTTP answer. The messages that follow
+are served inside that request, which counts as a session until it ends.
 """
 
 import asyncio
@@ -33,25 +33,26 @@ from ..streamable.token_expiry import ending_with_token
 from .connection import WebSocket, quiet
 
 SUBPROTOCOL = Subprotocol("mcp")
-"""What the clients of the official SDKs ask for."""
+"""The subprotocol that clients of the official SDKs request."""
 _OTHER_VERSION = refuse(426, "the version of WebSocket must be 13", Upgrade="websocket", Sec_WebSocket_Version="13")
 _NO_HANDSHAKE = refuse(400, "these headers do not begin a WebSocket with the subprotocol 'mcp' or none")
 _ELSEWHERE = refuse(501, "this listener has no WebSockets")
 
 
 def negotiate(headers: HttpHeaders, max_message: int) -> tuple[ServerProtocol, bytes] | Refusal:
-    """What reads and writes the frames after a handshake with these headers, and its answer. Messages have
-    `max_message` bytes at most."""
+    """Return the state machine for frames after a handshake with these headers, and its answer, or a refusal.
+    Messages have at most `max_message` bytes."""
     if headers.get("sec-websocket-version") != "13":
         return _OTHER_VERSION
-    # OPEN is the state in which it reads frames: the request was read by others.
+    # OPEN is the state in which it reads frames: the request was read elsewhere.
     frames = ServerProtocol(state=OPEN, max_size=max_message, select_subprotocol=_select, logger=quiet)
     response = frames.accept(Request("/", Headers(headers.values)))
     return (frames, response.serialize()) if response.status_code == 101 else _NO_HANDSHAKE
 
 
 def _select(_frames: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
-    """Who asks for no subprotocol gets none, and speaks the same; browsers give up who asks for others."""
+    """Select the subprotocol. A client that requests none gets none, and speaks the same; browsers fail if none of
+    their requested ones is selected."""
     if offered and SUBPROTOCOL not in offered:
         raise NegotiationError("no subprotocol in common")
     return SUBPROTOCOL if offered else None
@@ -68,8 +69,8 @@ class WebSocketSession:
         encode: Callable[[Message], bytes],
         use: Callable[["WebSocketSession"], None],
     ) -> None:
-        """`client` is whose place it takes among the sessions; `decode` makes messages of a text, and `encode` a text
-        of a message, or nothing where the peer gets none; `use` is told of each message that has come."""
+        """`client` is the owner of the session's place; `decode` makes messages of a text, and `encode` a text of a
+        message, which is empty if the peer gets none; `use` is called for each received message."""
         self.client = client
         self.uses = -1  # the `initialize` that opens other sessions is a message to this one
         self._use = use
@@ -82,21 +83,21 @@ class WebSocketSession:
 
     @property
     def is_idle(self) -> bool:
-        """Whether its peer has not said a word."""
+        """True if its peer has not sent a message."""
         return self.uses < 0
 
     @property
     def idle_seconds(self) -> float:
-        """For how long it has been open without a word."""
+        """The seconds for which it has been open without a message."""
         return asyncio.get_running_loop().time() - self._opened if self.is_idle else 0.0
 
     def lapse(self) -> None:
-        """Closes it, if its peer has not said a word."""
+        """Close the connection if its peer has not sent a message."""
         if self.is_idle:
             self._socket.close(CloseCode.POLICY_VIOLATION, "no message has come")
 
     async def run(self, running: Run[Any], http: Http, answer: bytes) -> Refusal | None:
-        """Answers the handshake with `answer`, and serves the peer until either side ends it."""
+        """Answer the handshake with `answer`, and serve the peer until either side ends the connection."""
         # Under another ASGI server there is no connection to take over.
         if not hand_over(http.receive, self._socket, answer):
             return _ELSEWHERE
@@ -110,12 +111,12 @@ class WebSocketSession:
         return None
 
     def finish(self, seconds: float) -> None:
-        """The server stops: nothing more is taken in, and what is under way has so many seconds to finish. That is
-        counted from here: a peer that reads nothing does not let `serve` see that the stream has ended."""
+        """Stop with the server: messages are no longer accepted, and pending calls have `seconds` to finish. The time
+        is measured here: a peer that reads nothing keeps `serve` from seeing the end of the stream."""
         self._end(CloseCode.GOING_AWAY, "the server is stopping", seconds)
 
     def lapse_of_token(self, seconds: float) -> None:
-        """The token of its peer is no longer valid: as at the end of the server."""
+        """End the connection because the token of its peer is no longer valid, as when the server stops."""
         self._end(CloseCode.POLICY_VIOLATION, "the token is no longer valid", seconds)
 
     def _end(self, code: int, reason: str, seconds: float) -> None:
@@ -124,15 +125,16 @@ class WebSocketSession:
         self._socket.finish()
 
     def fail(self) -> None:
-        """The server has failed, or what it says can't be written: what is under way is cancelled."""
+        """End the connection because the server has failed, or its messages can't be encoded: pending calls are
+        cancelled."""
         self._socket.close(CloseCode.INTERNAL_ERROR, "the server has failed")
 
     def make_room(self) -> None:
-        """Others have fewer places: what is under way is cancelled."""
+        """End the connection to make room for others: pending calls are cancelled."""
         self._socket.close(CloseCode.TRY_AGAIN_LATER, "too many sessions are open")
 
     async def receive(self) -> Sequence[Message]:
-        """The messages that have come. Raises EndOfStream once the server stops, BrokenResourceError once the peer
+        """Return the received messages. Raises EndOfStream once the server stops, BrokenResourceError once the peer
         is gone."""
         messages = [message for text in await self._socket.receive() for message in await self._decode(text)]
         for _ in messages:
@@ -140,6 +142,6 @@ class WebSocketSession:
         return messages
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        """Sends messages. Raises BrokenResourceError once the peer is gone."""
-        texts = [self._encode(one.message) for one in outgoing if one.message is not None]
+        """Send messages. Raises BrokenResourceError once the peer is gone."""
+        texts = [self._encode(item.message) for item in outgoing if item.message is not None]
         await self._socket.send([text for text in texts if text])

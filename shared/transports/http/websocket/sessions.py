@@ -1,5 +1,5 @@
-"""The WebSockets of one endpoint. Each counts as a session where these are limited, and is idle until its peer has
-said a word."""
+"""The WebSockets of one endpoint. Each counts towards the limit of sessions, and is idle until its peer has sent a
+message."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -27,11 +27,11 @@ Limited = Callable[[LimitExceeded], None]
 
 
 def _ignore(_error: LimitExceeded) -> None:
-    """Nobody wants to know."""
+    """Ignore the refusal of a message."""
 
 
 class WebSocketSessions:
-    """Those that are open. They last as long as the requests that opened them."""
+    """The open WebSockets. They last as long as the requests that opened them."""
 
     def __init__(
         self,
@@ -41,9 +41,9 @@ class WebSocketSessions:
         limits: EndpointLimits,
         allowances: Allowances | None = None,
     ) -> None:
-        """They count among `sessions`; `bodies` decodes messages; `allowances` say how many."""
+        """They count among `sessions`; `bodies` decodes messages; `allowances` limit their number."""
         self.on_limited: Limited = _ignore
-        """Is told of messages that are refused."""
+        """Called for each refused message."""
         self._allowances = allowances
         self._running = running
         self._sessions = sessions
@@ -56,15 +56,15 @@ class WebSocketSessions:
         return len(self._open)
 
     streams = property(__len__)
-    """How many streams are being read: a session is one."""
+    """The number of open streams; each is a session."""
 
     def end_all(self, *, orderly: bool) -> None:
-        """Ends all of them; lets each finish what is under way, if `orderly`, else cancels it."""
+        """End all of them; pending calls are finished if `orderly`, otherwise cancelled."""
         for session in self._open:
             session.finish(self._running.calls.limits.drain_seconds) if orderly else session.fail()
 
     async def upgrade(self, http: Http) -> Refusal | None:
-        """Serves a peer of either era on the connection of this request."""
+        """Serve a peer of either era on the connection of this request."""
         negotiated = negotiate(http.headers, self._limits.body_bytes)
         if isinstance(negotiated, Refusal):
             return negotiated
@@ -86,7 +86,7 @@ class WebSocketSessions:
             self._sessions.count_ended()
 
     def _coding(self, http: Http, codec: Codec) -> tuple[Decode, Encode]:
-        """What makes messages of the texts of a client, as far as its allowance goes, and texts of messages."""
+        """Return functions that decode the texts of a client, within its allowance, and that encode messages."""
         client, allowances = http.client, self._allowances
         decode = partial(self._bodies.decode, client, codec.feed_body)
         if allowances is None:
@@ -111,7 +111,7 @@ class WebSocketSessions:
         return refused_message(message, error)
 
     def _use(self, session: WebSocketSession) -> None:
-        if session in self._open:  # one that gave way may have been sent something before
+        if session in self._open:  # one that gave way may have received a message before
             self._sessions.shares.use(session)
 
     def _give_way(self, session: WebSocketSession) -> None:
