@@ -4,7 +4,7 @@ from servers.start import start
 
 
 def main() -> None:
-    """Runs the server; exits with its code."""
+    """Run the server and exit with its code."""
     start(__package__)
 
 

@@ -1,4 +1,4 @@
-"""What the operator of the bench may set."""
+"""Settings of the bench, for its operator."""
 
 from pydantic import BaseModel, Field
 

@@ -1,1 +1,1 @@
-"""A server that reads web pages, from the public web only, and gives them as a reader wants them."""
+"""A server that fetches web pages, from the public web only, and returns them in a readable form."""

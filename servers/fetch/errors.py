@@ -1,7 +1,7 @@
-"""What can go wrong with a page, as one exception with a stable code.
+"""The failures of fetching a page, as one exception with a stable code.
 
-`FetchError` is the only exception the domain lets out on purpose. Nothing in it repeats credentials, addresses of
-the private network that a name led to, or paths of this machine. What a site wrote forges no line of it.
+`FetchError` is the only exception that the domain raises on purpose. It never contains credentials, addresses of the
+private network that a name led to, or paths of this machine. The text of a site can't forge a line of it.
 """
 
 import re
@@ -29,26 +29,26 @@ CODES = {
     "not_found": "the page has no such section, or none of the words",
     "busy": "too many pages are being fetched already",
 }
-"""Each code, and what it means."""
+"""Each code and its meaning."""
 GONE = frozenset({404, 410})
-"""Statuses of a page that is no more."""
+"""Statuses of a page that no longer exists."""
 
 
 class Answered(NamedTuple):
-    """What a site said when it did not give the page."""
+    """The answer of a site instead of the page."""
 
     status: int
     retry_after: float | None = None
-    """Seconds to wait, where the site named them."""
+    """Seconds to wait, if the site named them."""
     excerpt: str = ""
-    """The beginning of what stood in the answer, as text. Not to be trusted."""
+    """The beginning of the text in the answer. Not to be trusted."""
 
 
 class FetchError(CodedError):
     """A refusal or failure, each text of it on one line.
 
-    What a page or a site wrote stands in neither of them, but in `quoted`, which is lines, and in `answered`: it is
-    not to be trusted. Only a host that a redirect names, and the type of a page, stand there, in quotes.
+    Neither text contains words of a page or a site, which are not to be trusted: those are in `quoted`, as lines, and
+    in `answered`. The only exceptions, in quotes, are a host that a redirect names and the type of a page.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class FetchError(CodedError):
         self.quoted = "\n".join(map(join_lines, quoted.split("\n")))
 
     def naming(self, host: str, shown: str) -> "FetchError":
-        """The same with the host as it is `shown`."""
+        """Return the same error with the host as it is `shown`."""
         name = re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-])")
         reason, suggestion = (name.sub(shown, text) for text in (self.reason, self.suggestion))
         return FetchError(self.code, reason, suggestion, self.answered, self.quoted)

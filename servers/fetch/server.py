@@ -1,4 +1,4 @@
-"""The fetch server: its settings, what it opens, and the features that it has."""
+"""The fetch server: its settings, its state, and its features."""
 
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
@@ -50,7 +50,7 @@ async def _open(opening: Opening) -> AsyncIterator[State]:
 
 
 def _hear(state: State, change: Change) -> Sequence[str]:
-    """Tell of a page that has changed, as another replica says."""
+    """Report a page that has changed, as another replica says."""
     uri = change.uri or ""
     state.watcher.catch_up(uri)
     return (uri,)

@@ -1,4 +1,4 @@
-"""What the operator of the fetch server may set."""
+"""Settings of the fetch server, for its operator."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,7 +27,7 @@ class Settings(BaseModel):
 
     narrowing: ClassVar[type[BaseModel]] = Narrowing
 
-    # Headers and the URL of a proxy hold secrets.
+    # Headers and the URL of a proxy contain secrets.
     model_config = ConfigDict(hide_input_in_errors=True)
 
     allow_private: list[str] = option(
@@ -107,29 +107,28 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _is_installed(self) -> Self:
-        # They are loaded with the first page only, which is late to hear of it.
+        # They are loaded with the first page only, which would be a late error.
         if any(find_spec(library) is None for library in ("httpx", "lxml")):
             raise ValueError(needs_extra("fetch"))
         return self
 
     @property
     def agent(self) -> str:
-        """How requests are signed."""
+        """The `User-Agent` of requests."""
         return self.user_agent or default_agent(__version__)
 
     @property
     def headers(self) -> tuple[HostHeader, ...]:
-        """What is sent to single hosts."""
+        """The headers for single hosts."""
         return tuple(parse_host_header(text) for text in self.header)
 
     @property
     def rules(self) -> Rules:
-        """What may be reached."""
+        """The rules of the hosts that may be reached."""
         return Rules(self.allow_private, self.allow_host, self.deny_host, self.allow_port)
 
     def narrowed(self, narrowing: Narrowing) -> Self:
-        """These settings for who may reach these hosts alone. Raises ValueError for one that may not be reached
-        here."""
+        """Return these settings limited to the given hosts. Raises ValueError for one that is not allowed here."""
         if not narrowing.allow_host:
             raise ValueError("allow-host: name at least one")
         policy = Policy(Rules(allow_host=self.allow_host, deny_host=self.deny_host))

@@ -1,8 +1,4 @@
-"""The filesystem server: twenty tools, `file://` resources, and notice of their changes.
-
-Each function in `features/` says what a client sees; the work is done in the folders beside it, in worker threads but
-for `servers/common/files/small_reads.py`. A cancelled call waits for its thread, so that no write is left half done.
-"""
+"""The filesystem server: twenty tools, `file://` resources, and notifications of their changes."""
 
 import logging
 from collections.abc import AsyncIterator, Sequence
@@ -97,7 +93,7 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
 
 
 def _hear(files: Files, changes: Changes, change: Change) -> Sequence[str]:
-    """What another replica tells of, whose writing may give no notice here."""
+    """Return the URIs concerned by a change that another replica reports, whose writes may cause no notice here."""
     uri = change.uri or ""
     if change.what != "written":
         return (uri,)

@@ -1,4 +1,4 @@
-"""What the operator of the filesystem server may set."""
+"""Settings of the filesystem server, for its operator."""
 
 import os
 import re
@@ -71,7 +71,7 @@ class Settings(BaseModel):
             return roots
         if any(root in ("", ":ro", ":rw") for root in roots):
             raise ValueError("the name of a directory is empty")
-        # A path has no "./" at its start, and would then begin at a home.
+        # A Path drops the "./" at its start, and would then begin at a home directory.
         starts = (f".{os.sep}~", f".{os.altsep or os.sep}~")
         return [
             os.path.abspath(root) if isinstance(root, str) and root.startswith(starts) else root  # noqa: PTH100
@@ -105,7 +105,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _is_installed(self) -> Self:
-        # They are loaded with the first use only, which is late to hear of it.
+        # They are loaded with the first use only, which would be a late error.
         if any(
             find_spec(library) is None
             for library in ("chardet", "content_types", "filelock", "pathspec", "re2", "watchfiles")
@@ -123,18 +123,19 @@ class Settings(BaseModel):
 
     @cached_property
     def directories(self) -> list[tuple[Path, bool]]:
-        """Each allowed directory, and whether files may be changed there."""
-        given = [(path, None) for path in self.roots] + [_split(root) for root in self.root]
-        return [(path, self.allow_write if mode is None else mode) for path, mode in given]
+        """Each allowed directory, and True if files may be changed there."""
+        listed = [(path, None) for path in self.roots] + [_split(root) for root in self.root]
+        return [(path, self.allow_write if mode is None else mode) for path, mode in listed]
 
     @property
     def within(self) -> tuple[Path, ...] | None:
-        """Where alone the files are that can be had of these directories; None for all of them."""
+        """The directories that limit the files of these settings; None for all."""
         return self._within
 
     def narrowed(self, narrowing: Narrowing) -> Self:
-        """These settings for who has these directories alone, with the permission that each has here. Raises
-        ValueError for one that is not in them."""
+        """Return these settings limited to the given directories, with the permission that each has here. Raises
+        ValueError for one outside them.
+        """
         if self.client_roots:
             raise ValueError("roots: goes not with --client-roots")
         own = self.model_copy()
@@ -142,19 +143,19 @@ class Settings(BaseModel):
         return own
 
     def keep_within(self, directories: Sequence[Path]) -> None:
-        """Has the files be in these directories alone."""
+        """Limit the files to these directories."""
         self._within = tuple(directories)
 
     @property
     def denylist(self) -> Denylist:
-        """What stays closed in all directories; journals of changes are, since they have what closed files held."""
+        """Patterns that stay closed in all directories; journals are, since they hold contents of closed files."""
         journals = {journal for journal in (_default_journal(), self._journal) if journal is not None}
         globs = [_glob_of(journal, root) for journal in journals for root, _ in self.directories]
         return Denylist([*self.deny, *filter(None, globs)], self.allow)
 
     @property
     def history(self) -> HistoryOptions | None:
-        """The journal of changes; None where there is to be none."""
+        """The journal of changes; None if there is to be none."""
         if self.no_undo or not self.writes:
             return None
         return HistoryOptions(self._journal, self.undo_size * _MEGABYTE, self.undo_days)
@@ -165,25 +166,25 @@ class Settings(BaseModel):
 
     @cached_property
     def writes(self) -> bool:
-        """Whether files may be changed anywhere."""
+        """True if files may be changed in any directory."""
         return any(writable for _, writable in self.directories)
 
 
 def _is_usable(path: Path) -> bool:
-    """Whether there is a directory that this process can enter."""
+    """Return True if there is a directory that this process can enter."""
     path = expand_home(path)
     return os.access(path, os.X_OK) and path.is_dir()
 
 
 def _default_journal() -> Path | None:
-    # Without a home there is a note in each answer.
+    # Without a home directory, each answer has a note.
     with suppress(ValueError):
         return Path(state_folder(this_machine())) / "undo"
     return None
 
 
 def _glob_of(path: Path, root: Path) -> str | None:
-    """The glob of a path below a root; None for any other."""
+    """Return the glob of a path below a root; None for any other."""
     path, root = (Path(os.path.realpath(place)) for place in (path, expand_home(root)))
     if path == root or not path.is_relative_to(root):
         return None
@@ -191,6 +192,6 @@ def _glob_of(path: Path, root: Path) -> str | None:
 
 
 def _split(written: str) -> tuple[Path, bool | None]:
-    """The directory, and whether it is writable; None where that is not said."""
+    """Return the directory, and True if it is writable; None if the text does not say so."""
     path, _, mode = written.rpartition(":")
     return (Path(path), _MODES[mode]) if mode in _MODES else (Path(written), None)

@@ -1,4 +1,4 @@
-"""What the bench offers: a file for each side of the protocol."""
+"""The features of the bench, in a file for each side of the protocol."""
 
 from shared import Context
 

@@ -1,4 +1,4 @@
-"""How a call goes: it fails, it takes long and says so, it logs, and its stream breaks off."""
+"""Courses of a call: it fails, it takes long and reports progress, it logs, and its stream breaks off."""
 
 from typing import Annotated, Literal, get_args
 

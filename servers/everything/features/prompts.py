@@ -1,4 +1,4 @@
-"""Prompts: plain, with arguments that are completed, with a resource or a picture inside, and one that asks back."""
+"""Prompts: plain, with completed arguments, with a resource or a picture inside, and one that asks back."""
 
 from typing import Annotated, Any
 

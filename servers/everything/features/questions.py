@@ -1,8 +1,8 @@
 """Calls during which the server asks back: forms, pages to visit, completions, roots.
 
-They work in every version that has the question: as a request to the client, or as an `input_required` result. What
-is in `rounds` shows the latter, which may take several (2026-07-28): keys, states, several questions at once, one
-after another.
+They work in every version that has the question: as a request to the client, or as an `input_required` result. The
+tools in `rounds` show the latter, which may take several rounds (2026-07-28): keys, states, and several questions at
+once or one after another.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ CAPITAL = "What is the capital of France?"
 
 
 def user_message(text: str) -> dict[str, Any]:
-    """The params of a completion with one message of the user's."""
+    """Return the params of a completion with one message of the user's."""
     return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}], "maxTokens": MAX_TOKENS}
 
 
@@ -42,16 +42,16 @@ def _told(what: str, answer: Answer[Any]) -> str:
 @features.tool(title="Sampling", read_only=True)
 async def test_sampling(ctx: Ctx, prompt: str = "Say hello.") -> str:
     """Have the client's model answer a prompt, and repeat what it said."""
-    said = await ctx.sample("completion", user_message(prompt))
-    return f"LLM response: {said.text}"
+    completion = await ctx.sample("completion", user_message(prompt))
+    return f"LLM response: {completion.text}"
 
 
 @features.tool(title="Sampling with tools", read_only=True)
 async def sample_with_tools(ctx: Ctx, prompt: str = "What is the weather in Paris?") -> str:
     """Offer the client's model a tool, and tell why it stopped and what it said."""
-    said = await ctx.sample("completion", {**user_message(prompt), "tools": [WEATHER_TOOL]})
-    blocks = said.content if isinstance(said.content, list) else [said.content]
-    return f"stopped by {said.stop_reason}: {', '.join(str(block.get('type')) for block in blocks)}"
+    completion = await ctx.sample("completion", {**user_message(prompt), "tools": [WEATHER_TOOL]})
+    blocks = completion.content if isinstance(completion.content, list) else [completion.content]
+    return f"stopped by {completion.stop_reason}: {', '.join(str(block.get('type')) for block in blocks)}"
 
 
 @features.tool(title="Elicitation", read_only=True)

@@ -1,4 +1,4 @@
-"""Resources: text, bytes, a family of them under a template, and one that changes.
+"""Resources: text, bytes, several under a template, and one that changes.
 
 The lists of tools, prompts and resources change as well while a client looks on.
 """

@@ -1,7 +1,7 @@
-"""Schemas: of the forms that the bench has users fill in, and of arguments out of the ordinary.
+"""Schemas of forms for the user, and of unusual arguments.
 
-A form is a model, and its fields say how they are shown. Arguments have keywords that must survive the way, or are
-repeated in headers.
+A form is a model, and its fields define how they are shown. Arguments have keywords that must reach the client
+intact, or are repeated in headers.
 """
 
 from typing import Annotated, Any, Literal
@@ -121,8 +121,8 @@ async def json_schema_2020_12_tool(
     email: str | None = None,
 ) -> str:
     """Take arguments under a schema with references, alternatives and conditions."""
-    given = {"name": name, "address": address, "contactMethod": contactMethod, "phone": phone, "email": email}
-    return f"given: {', '.join(key for key, value in given.items() if value is not None) or 'nothing'}"
+    arguments = {"name": name, "address": address, "contactMethod": contactMethod, "phone": phone, "email": email}
+    return f"given: {', '.join(key for key, value in arguments.items() if value is not None) or 'nothing'}"
 
 
 @features.tool(title="Argument in a header", read_only=True)

@@ -1,4 +1,4 @@
-"""One skill: how to check a client against this server. It is the folder of that name beside this one."""
+"""A skill that shows how to check a client against this server, in the folder of that name next to this one."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -23,15 +23,15 @@ class Guide:
     """The skill; its files are read when a client first asks."""
 
     async def list(self, context: Ctx) -> Sequence[Skill]:
-        """It is the only one."""
+        """Return the only skill."""
         return [await to_thread.run_sync(_skill)]
 
     async def get(self, context: Ctx, path: str) -> Skill | None:
-        """It, where it is meant."""
+        """Return the skill if `path` is its name."""
         return await to_thread.run_sync(_skill) if path == FRONTMATTER["name"] else None
 
     async def read(self, context: Ctx, skill: Skill, file: str) -> bytes:
-        """One of its files."""
+        """Return one of its files."""
         return _files()[file]
 
 

@@ -1,4 +1,4 @@
-"""Calls that may become tasks: of clients that have tasks, in the form of 2026-07-28 or that of 2025-11-25."""
+"""Calls that may become tasks, for clients that support tasks in the form of 2026-07-28 or of 2025-11-25."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from .schemas import Name
 features = Features[None]()
 
 SECONDS = 0.75
-"""What lasts long enough to become a task."""
+"""Seconds of a call that is long enough to become a task."""
 CONFIRM_SCHEMA = {"type": "object", "properties": {"confirm": {"type": "boolean"}}, "required": ["confirm"]}
 
 

@@ -1,1 +1,1 @@
-"""What the fetch server offers: its tools, resources and prompt."""
+"""The tools, resources and prompts of the fetch server."""

@@ -1,4 +1,4 @@
-"""What matters of a page: the passages that answer a question, or what has changed since an earlier answer."""
+"""Excerpts of a page: the passages that answer a question, or the changes since an earlier answer."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Asked(NamedTuple):
-    """What is wanted of a page, and how much of it."""
+    """The requested part of a page and its largest size."""
 
     find: str | None
     since: str | None
@@ -27,61 +27,63 @@ class Asked(NamedTuple):
     refresh: bool
 
 
-async def excerpts(ctx: Ctx, wanted: Wanted, asked: Asked) -> CallToolResult:
-    """Return the passages of a page that answer `asked.find`, or what has changed since the version `asked.since`.
+async def excerpts(ctx: Ctx, request: Wanted, selection: Asked) -> CallToolResult:
+    """Return the passages of a page that answer `selection.find`, or its changes since the version `selection.since`.
 
-    Raises FetchError, `bad_argument` for a version that is not kept.
+    Raises FetchError, `bad_argument` for a version that is not stored.
     """
-    if asked.start_index or (asked.find is not None and asked.since is not None):
+    if selection.start_index or (selection.find is not None and selection.since is not None):
         raise FetchError("bad_argument", "find, since and start_index can't be combined", "Give one of them.")
-    # The next fetch replaces it, here and for the other replicas.
-    before = None if asked.since is None else await kept_snapshot(ctx, wanted)
-    snapshot = await snapshot_of(ctx, wanted, refresh=asked.refresh)
-    if asked.since is None:
-        return await _passages(snapshot, asked)
-    if snapshot.version == asked.since:
-        note = f"unchanged since version {asked.since}"
-        text = header_of(snapshot, (note,), asked.since)
-        facts = facts_of(snapshot, Piece("", 0, 0), asked.since) | {"length": len(snapshot.page.text)}
+    # The fetch below replaces it, here and for the other replicas.
+    before = None if selection.since is None else await kept_snapshot(ctx, request)
+    snapshot = await snapshot_of(ctx, request, refresh=selection.refresh)
+    if selection.since is None:
+        return await _passages(snapshot, selection)
+    if snapshot.version == selection.since:
+        note = f"unchanged since version {selection.since}"
+        text = header_of(snapshot, (note,), selection.since)
+        facts = facts_of(snapshot, Piece("", 0, 0), selection.since) | {"length": len(snapshot.page.text)}
         return CallToolResult(content=[TextContent(text=text)], meta=facts)
-    old = ctx.state.snapshots.earlier(ctx.owner, wanted, asked.since)
-    if old is None and before is not None and before.version == asked.since:
+    old = ctx.state.snapshots.earlier(ctx.owner, request, selection.since)
+    if old is None and before is not None and before.version == selection.since:
         old = before.page.text
     if old is None:
         reason = "no answer of that version of the page is kept"
         raise FetchError("bad_argument", reason, "Fetch the page without since.")
-    return await _changes(snapshot, old, asked)
+    return await _changes(snapshot, old, selection)
 
 
-async def _passages(snapshot: Snapshot, asked: Asked) -> CallToolResult:
+async def _passages(snapshot: Snapshot, selection: Asked) -> CallToolResult:
     from ..pages.passages import LOOKED_AT, find_passages
 
     text = snapshot.page.text
-    parts = await to_thread.run_sync(find_passages, text, asked.find or "", asked.characters)
+    parts = await to_thread.run_sync(find_passages, text, selection.find or "", selection.characters)
     notes = [f"{parts.shown} of {parts.total} passages with these words, in the order of the page"]
     if len(text) > LOOKED_AT:
         notes.append(f"only the first {LOOKED_AT:,} of {len(text):,} characters were searched")
-    return _answer(snapshot, parts, asked, *notes)
+    return _answer(snapshot, parts, selection, *notes)
 
 
-async def _changes(snapshot: Snapshot, old: str, asked: Asked) -> CallToolResult:
+async def _changes(snapshot: Snapshot, old: str, selection: Asked) -> CallToolResult:
     from ..pages.changes import find_changes
 
-    parts = await to_thread.run_sync(find_changes, old, snapshot.page.text, asked.characters)
+    parts = await to_thread.run_sync(find_changes, old, snapshot.page.text, selection.characters)
     if parts is None:
-        note = f"too much has changed since version {asked.since} to be compared: this is the page as it is now"
-        piece = cut(snapshot.page.text, 0, asked.characters, asked.size)
+        note = f"too much has changed since version {selection.since} to be compared: this is the page as it is now"
+        piece = cut(snapshot.page.text, 0, selection.characters, selection.size)
         text = text_of(snapshot, piece, (note,), snapshot.version)
         return CallToolResult(content=[TextContent(text=text)], meta=facts_of(snapshot, piece, snapshot.version))
     if not parts.total:
-        note = f"only white space has changed since version {asked.since}"
-        return _answer(snapshot, parts, asked, note)
-    return _answer(snapshot, parts, asked, f"{parts.shown} of {parts.total} changes since version {asked.since}")
+        note = f"only white space has changed since version {selection.since}"
+        return _answer(snapshot, parts, selection, note)
+    return _answer(
+        snapshot, parts, selection, f"{parts.shown} of {parts.total} changes since version {selection.since}"
+    )
 
 
-def _answer(snapshot: Snapshot, parts: "Excerpts", asked: Asked, *notes: str) -> CallToolResult:
-    """The parts below what the server says of the page, and the facts of the page as a whole."""
-    shown = cut(parts.text, 0, asked.characters, asked.size)
+def _answer(snapshot: Snapshot, parts: "Excerpts", selection: Asked, *notes: str) -> CallToolResult:
+    """Return the parts below the header of the page, and the metadata of the whole page."""
+    shown = cut(parts.text, 0, selection.characters, selection.size)
     text = text_of(snapshot, shown._replace(total=len(shown.text)), notes, snapshot.version)
     facts = facts_of(snapshot, Piece(snapshot.page.text, 0, len(snapshot.page.text)), snapshot.version)
     return CallToolResult(content=[TextContent(text=text)], meta=facts | {"startIndexes": list(parts.starts)})

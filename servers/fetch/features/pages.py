@@ -60,8 +60,8 @@ async def _read(ctx: Ctx, uri: str) -> TextResourceContents | BlobResourceConten
 async def list_recent(ctx: Ctx) -> list[Resource]:
     """The pages that this client fetched last, each once, with the titles that they give themselves."""
     titles: dict[str, str] = {}
-    for wanted, snapshot in ctx.state.snapshots.recent(ctx.owner):
-        titles.setdefault(wanted.url, join_lines(snapshot.page.found.title[:_TITLE])[:_TITLE])
+    for request, snapshot in ctx.state.snapshots.recent(ctx.owner):
+        titles.setdefault(request.url, join_lines(snapshot.page.found.title[:_TITLE])[:_TITLE])
     return [
         Resource(uri=url, name=join_lines(url), title=title or None, mime_type=_MARKDOWN)
         for url, title in islice(titles.items(), _LISTED)
@@ -76,9 +76,9 @@ async def fetch(ctx: Ctx, url: Annotated[str, Field(description="http or https")
 
 
 async def subscribe(ctx: Ctx, uri: str) -> str:
-    """Watch the page at a URL; the key under which its changes are told.
+    """Watch the page at a URL, and return the key for notifications of its changes.
 
-    Raises ResourceNotFound with the reason, so that a stream of several subscriptions goes without this one.
+    Raises ResourceNotFound with the reason, so that a stream of several subscriptions continues without this one.
     """
     if not uri.startswith(("http://", "https://")):
         raise ResourceNotFound(uri)

@@ -1,5 +1,6 @@
-"""What the user is told beside results: log messages to clients that ask for their level. Of a URL they have the host
-alone, since the rest may be secret."""
+"""Messages to the user besides results: log messages to clients that ask for their level. They name only the host of
+a URL, since the rest may be secret.
+"""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,18 +10,18 @@ from shared import Context
 from ..pages.texts import Piece
 
 SLOW_SECONDS = 5.0
-"""A page that takes longer is worth a word: most are there within one."""
+"""Time from which a page is worth a log message: most take less than one second."""
 _LOGGER = "fetch"
 
 
 async def report_slow(ctx: Context[Any], url: str, seconds: float) -> None:
-    """The site took `seconds` for a page, or until that was given up, if it is long."""
+    """Log that the site took `seconds` for a page, or until that was given up, if it is long."""
     if seconds > SLOW_SECONDS:
         await ctx.log("notice", f"{_host(url)} is slow: a page took {seconds:.1f} s", _LOGGER)
 
 
 async def report_cut(ctx: Context[Any], url: str, piece: Piece) -> None:
-    """A page was too long for one answer."""
+    """Log that a page was too long for one answer."""
     shown = f"characters {piece.start:,} to {piece.end:,} of {piece.total:,} shown"
     await ctx.log("info", f"a page of {_host(url)} was cut: {shown}", _LOGGER)
 

@@ -1,7 +1,7 @@
-"""What the features work on. What it takes to fetch is opened when the first page is wanted.
+"""The state of the server. The components that fetch pages are opened when the first page is requested.
 
-A host starts every server and waits for it, but most conversations need no page; and what fetches and reads pages
-takes longer to load than all else here.
+A host starts every server and waits for it, but most conversations need no page; and the modules that fetch and read
+pages take longer to load than all others here.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 Endpoints = Callable[[], Iterable[Endpoint]]
 
 _SNAPSHOT_SECONDS = 900.0
-"""How long a client may take to go on with a page at another replica."""
+"""Seconds in which a client can go on with a page at another replica."""
 
 
 class LazyFetcher:
-    """The fetcher, from the first use on."""
+    """The fetcher, opened at its first use."""
 
     def __init__(
         self, settings: Settings, endpoints: Endpoints, blobs: Blobs | None, tasks: TaskGroup, stack: AsyncExitStack
@@ -47,14 +47,14 @@ class LazyFetcher:
         self._fetcher: Fetcher | None = None
 
     async def get(self) -> "Fetcher":
-        """The fetcher, as soon as it is open."""
+        """Return the fetcher, opened."""
         async with self._lock:
             if self._fetcher is None:
-                # It takes a third of a second, during which others are answered.
+                # The import takes a third of a second, during which other calls go on.
                 open_fetcher = await to_thread.run_sync(_load)
                 opened = open_fetcher(self._settings, self._endpoints, self._blobs)
                 self._fetcher = await self._stack.enter_async_context(opened)
-                # What reads pages is loaded in a process of its own, while the first one comes.
+                # The reader is loaded in a process of its own, while the first page is fetched.
                 self._tasks.start_soon(self._fetcher.reader.warm)
             return self._fetcher
 
@@ -66,16 +66,16 @@ def _load() -> Callable[[Settings, Endpoints, Blobs | None], AbstractAsyncContex
 
 
 class State(NamedTuple):
-    """What one run of the server has."""
+    """The state of one run of the server."""
 
     fetcher: LazyFetcher
     snapshots: Snapshots
     turns: Turns
-    """Who may fetch."""
+    """The turns of clients to fetch."""
     shared: "SharedSnapshots | None"
-    """The snapshots of other replicas, where there are any."""
+    """The snapshots of other replicas, if there are any."""
     watcher: Watcher
-    """Tells of changes of the pages that clients subscribe to."""
+    """Notifies of changes of the pages that clients subscribe to."""
 
 
 Ctx = Context[State]
@@ -85,11 +85,13 @@ Ctx = Context[State]
 async def open_state(
     settings: Settings, endpoints: Endpoints, blobs: Blobs | None, tell: Callable[[str], None]
 ) -> AsyncIterator[State]:
-    """The state for the time of the block; `endpoints` tells what this server listens on itself, `blobs` are what
-    its replicas keep for each other, where there are any; `tell` hears the URL of each watched page that changed."""
+    """Open the state for the time of the block; `endpoints` returns the endpoints of this server itself, `blobs` are
+    the data that its replicas share, if there are any; `tell` is called with the URL of each watched page that
+    changed.
+    """
     async with AsyncExitStack() as stack, anyio.create_task_group() as tasks:
         fetcher = LazyFetcher(settings, endpoints, blobs, tasks, stack)
-        # A client leaves a place for others at each site, and so in all.
+        # A client leaves a slot for others at each site, and so in all.
         turns = Turns(settings.max_concurrent, settings.max_per_host - 1)
         shared: SharedSnapshots | None = None
         if blobs is not None:
@@ -100,32 +102,32 @@ async def open_state(
         tasks.cancel_scope.cancel()
 
 
-async def snapshot_of(ctx: Ctx, wanted: Wanted, *, refresh: bool = False) -> Snapshot:
-    """The page as it is now, which is kept to go on with. Raises FetchError."""
+async def snapshot_of(ctx: Ctx, request: Wanted, *, refresh: bool = False) -> Snapshot:
+    """Return the page as it is now, and store it so that the client can go on with it. Raises FetchError."""
     fetcher = await ctx.state.fetcher.get()
     site = Stopwatch()
     try:
         async with ctx.turn(ctx.state.turns):
-            snapshot = await fetcher.fetch(wanted, refresh=refresh, site=site)
+            snapshot = await fetcher.fetch(request, refresh=refresh, site=site)
     finally:
-        # Behind the turn, which a client that does not read would hold.
-        await report_slow(ctx, wanted.url, site.seconds)
-    ctx.state.snapshots.put(ctx.owner, wanted, snapshot)
-    shared, words = ctx.state.shared, _words(ctx, wanted)
+        # After the turn, which a client that does not read its log messages would block.
+        await report_slow(ctx, request.url, site.seconds)
+    ctx.state.snapshots.put(ctx.owner, request, snapshot)
+    shared, words = ctx.state.shared, _words(ctx, request)
     if shared is not None and snapshot.page.image:
-        await shared.drop(*words)  # there is nothing to go on with
+        await shared.drop(*words)  # an image has no next piece
     elif shared is not None:
         await shared.put(snapshot, snapshot.weight, *words)
     return snapshot
 
 
-async def kept_snapshot(ctx: Ctx, wanted: Wanted) -> Snapshot | None:
-    """The page as this client was shown it before, here or by another replica; None where it is not kept."""
-    # What the replicas have is what was shown last, wherever that was.
-    shared = None if ctx.state.shared is None else await ctx.state.shared.get(*_words(ctx, wanted))
-    return shared or ctx.state.snapshots.get(ctx.owner, wanted)
+async def kept_snapshot(ctx: Ctx, request: Wanted) -> Snapshot | None:
+    """Return the page as this client was shown it before, here or by another replica; None if it is not stored."""
+    # The shared snapshot is the one shown last, by any replica.
+    shared = None if ctx.state.shared is None else await ctx.state.shared.get(*_words(ctx, request))
+    return shared or ctx.state.snapshots.get(ctx.owner, request)
 
 
-def _words(ctx: Ctx, wanted: Wanted) -> tuple[str, ...]:
-    parts = ("" if part is None else f"={part}" for part in (wanted.section, wanted.pages))
-    return (str(ctx.owner), wanted.url, wanted.format, *parts)
+def _words(ctx: Ctx, request: Wanted) -> tuple[str, ...]:
+    parts = ("" if part is None else f"={part}" for part in (request.section, request.pages))
+    return (str(ctx.owner), request.url, request.format, *parts)

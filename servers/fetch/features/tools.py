@@ -1,4 +1,4 @@
-"""The tools: one page, or several at once."""
+"""The tools that fetch one page, or several at once."""
 
 from functools import partial
 from typing import Annotated, Any
@@ -18,16 +18,16 @@ from .reports import report_cut
 from .state import Ctx, State, kept_snapshot, snapshot_of
 
 PAGE_APP = "ui://fetch/page"
-"""The page that shows a page."""
+"""The app page that shows a fetched page."""
 
 features = Features[State]()
 
 _BESIDES = 70_000
-"""Bytes of an answer for what stands beside the text of a page: fifty redirects, told twice, and a long URL."""
+"""Bytes of an answer for everything besides the text of a page: fifty redirects, listed twice, and a long URL."""
 _FOR_MANY = 10_000
-"""Bytes of an answer for what holds several pages together: their numbers, URLs that were asked for, how to go on."""
+"""Bytes of an answer for the frame of several pages: their numbers, requested URLs, and cursors."""
 _LAST_SECONDS = 3.0
-"""Of a call, for sending what came until then."""
+"""Seconds of a call for sending the pages fetched until then."""
 _ANEW = "this was fetched anew, so it may not go on where the last piece ended"
 
 UrlArgument = Annotated[str, Field(description="http or https", max_length=8_000)]
@@ -69,27 +69,27 @@ async def fetch(
     refresh: RefreshArgument = False,
 ) -> CallToolResult:
     """Fetch a public web page: HTML as Markdown of its main content, feeds, JSON, PDF, Office, EPUB, images."""
-    wanted = Wanted(url, "raw" if raw else format, section, pages)
+    request = Wanted(url, "raw" if raw else format, section, pages)
     # Bytes for the text of the page.
     room = max(ctx.budget.page_bytes - _BESIDES, ctx.budget.page_bytes // 2)
     if find is not None or since is not None:
-        return await excerpts(ctx, wanted, Asked(find, since, start_index, max_length, room, refresh))
+        return await excerpts(ctx, request, Asked(find, since, start_index, max_length, room, refresh))
     goes_on = start_index > 0 and not refresh
-    kept = await kept_snapshot(ctx, wanted) if goes_on else None
-    snapshot = kept or await snapshot_of(ctx, wanted, refresh=refresh)
+    stored = await kept_snapshot(ctx, request) if goes_on else None
+    snapshot = stored or await snapshot_of(ctx, request, refresh=refresh)
     piece = cut(snapshot.page.text, start_index, max_length, room)
     if len(piece.text) < max_length and piece.end < piece.total:
         await report_cut(ctx, url, piece)
     image = snapshot.page.image
     version = "" if start_index or image else snapshot.version
-    notes = (_ANEW,) if goes_on and not kept else ()
+    notes = (_ANEW,) if goes_on and not stored else ()
     blocks: list[Any] = [TextContent(text=text_of(snapshot, piece, notes, version))]
     if image:
         if len(image) * 4 / 3 > ctx.budget.result_bytes - _BESIDES:
             raise FetchError("too_large", f"the image has {len(image):,} bytes, more than an answer may have")
         blocks.append(ImageContent.of(image, snapshot.page.image_type))
     if shows_apps(ctx):
-        show(ctx, view_of(wanted, snapshot, piece))
+        show(ctx, view_of(request, snapshot, piece))
     return CallToolResult(content=blocks, meta=facts_of(snapshot, piece, version))
 
 
@@ -99,12 +99,12 @@ async def fetch_many(
 ) -> Text:
     """Fetch several pages, which share max_length. One that fails gives its error in its place; fetch goes on with
     one that was cut."""
-    wanted = [Wanted(url, format) for url in dict.fromkeys(urls)]
-    told = partial(ctx.progress, total=len(wanted))
+    requests = [Wanted(url, format) for url in dict.fromkeys(urls)]
+    report_progress = partial(ctx.progress, total=len(requests))
     seconds = ctx.budget.seconds - _LAST_SECONDS
-    outcomes = await fetch_all(wanted, partial(snapshot_of, ctx), told, seconds, max_length)
+    outcomes = await fetch_all(requests, partial(snapshot_of, ctx), report_progress, seconds, max_length)
     room = max(ctx.budget.page_bytes - _FOR_MANY, ctx.budget.page_bytes // 2)
-    many = join_pages(wanted, outcomes, max_length, room)
+    many = join_pages(requests, outcomes, max_length, room)
     if all("error" in facts for facts in many.facts):
         raise ToolError(many.text)
     return Text(many.text, {"pages": many.facts})

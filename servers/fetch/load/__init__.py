@@ -1,1 +1,1 @@
-"""From a URL to the bytes of a page: redirects, limits, robots.txt, the cache."""
+"""Loading, from a URL to the bytes of a page: redirects, limits, robots.txt, the cache."""

@@ -9,14 +9,14 @@ from servers.fetch.network.urls import host_of, parse_url, port_of
 from servers.fetch.read.page import Loaded
 
 _HEAD = 65_536
-"""Bytes of a page in which its links are looked for."""
+"""Bytes of a page in which its links are searched."""
 _TYPE = "text/markdown"
 _LINK = re.compile(r"""<([^<>]*)>((?:\s*;\s*[\w!#$&+.^`|~*-]+\s*=\s*(?:"[^"]*"|[^\s",;]*))*)""")
 _PARAMETER = re.compile(r""";\s*([\w!#$&+.^`|~*-]+)\s*=\s*(?:"([^"]*)"|([^\s",;]*))""")
 
 
 def find_alternate(loaded: Loaded) -> str | None:
-    """Return the URL of the first alternate in Markdown on the page's own origin; None where there is none."""
+    """Return the URL of the first alternate in Markdown on the page's own origin, or None."""
     for target in (*_in_header(loaded.headers.get("link", "")), *_in_head(loaded.body)):
         try:
             url = str(parse_url(urljoin(loaded.url, target)).copy_with(fragment=None))
@@ -28,9 +28,13 @@ def find_alternate(loaded: Loaded) -> str | None:
 
 
 def is_same_origin(first: str, second: str) -> bool:
-    """Whether two URLs that were fetched have one scheme, host and port."""
-    one, other = parse_url(first), parse_url(second)
-    return (one.scheme, host_of(one), port_of(one)) == (other.scheme, host_of(other), port_of(other))
+    """Return True if two fetched URLs have the same scheme, host and port."""
+    first_url, second_url = parse_url(first), parse_url(second)
+    return (first_url.scheme, host_of(first_url), port_of(first_url)) == (
+        second_url.scheme,
+        host_of(second_url),
+        port_of(second_url),
+    )
 
 
 def _in_header(header: str) -> list[str]:
@@ -53,7 +57,7 @@ def _in_head(body: bytes) -> list[str]:
 
 
 class _Head(HTMLParser):
-    """Collects the alternates of a page up to its body."""
+    """Parser that collects the alternates of a page up to its body."""
 
     def __init__(self) -> None:
         super().__init__()

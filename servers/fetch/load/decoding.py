@@ -1,7 +1,7 @@
-"""Unpacks a body while it comes, in small steps: what a bomb would become is never made.
+"""Incremental decompression of a body in small steps: the full size of a bomb never exists in memory.
 
-Each decoder gives some `STEP` bytes at a time, and is asked for more only when those were taken, so that the one
-who counts them can stop at any point.
+Each decoder yields some `STEP` bytes at a time, and continues only when those were consumed, so that a caller that
+counts them can stop at any point.
 """
 
 import sys
@@ -22,9 +22,9 @@ __all__ = ["ACCEPT_ENCODING", "Unpacker", "make_unpacker"]
 
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 STEP = 65_536
-"""Bytes that one step gives at most, or half as much again with brotli."""
+"""Largest number of bytes from one step, or half as much again with brotli."""
 LAYERS = 2
-"""Encodings that may be put on one another."""
+"""Largest number of encodings on top of each other."""
 ZSTD_WINDOW = 23
 """8 MiB, the largest window that RFC 9659 allows in HTTP."""
 
@@ -33,16 +33,16 @@ class Decoder(Protocol):
     """One encoding of one body."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """What `data` unpacks to, in pieces of some `STEP` bytes. To be taken to its end before the next call."""
+        """Yield the decompressed `data`, in pieces of some `STEP` bytes. Must be exhausted before the next call."""
         ...
 
     def whole(self) -> bool:
-        """Whether the body may end here."""
+        """Return True if the body may end here."""
         ...
 
 
 def _inflated(inner: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
-    # A full piece may have left something behind though all input was taken.
+    # A full piece may have left output behind though all input was consumed.
     full = True
     while (data or full) and not inner.eof:
         piece = inner.decompress(data, STEP)
@@ -51,7 +51,7 @@ def _inflated(inner: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
 
 
 class Gzip:
-    """gzip, of one or more members. What follows the last one is left out, as browsers do."""
+    """gzip, of one or more members. Data after the last one is ignored, as in browsers."""
 
     def __init__(self) -> None:
         self._member = zlib.decompressobj(zlib.MAX_WBITS | 16)
@@ -78,7 +78,7 @@ class Gzip:
 
 
 class Deflate:
-    """deflate, with the frame of zlib as the standard has it, or without as some servers send it."""
+    """deflate, with the frame of zlib as in the standard, or without it as some servers send it."""
 
     def __init__(self) -> None:
         self._head = b""
@@ -109,7 +109,7 @@ class Brotli:
         if self._inner.is_finished():
             return
         self._begun = True
-        # It says that it can accept more while it still holds output, if only its input is used up.
+        # It claims to accept more while it still has output, if only its input is used up.
         full = True
         while full or not self._inner.can_accept_more_data():
             piece = self._inner.process(data, output_buffer_limit=STEP)
@@ -154,21 +154,21 @@ DECODERS: dict[str, type[Gzip] | type[Deflate] | type[Brotli] | type[Zstandard]]
 
 
 class Unpacker:
-    """The encodings of one body, the last applied first. Raises FetchError `bad_response` where it is damaged."""
+    """The encodings of one body, the last applied first. Raises FetchError `bad_response` if it is damaged."""
 
     def __init__(self, decoders: list[Decoder]) -> None:
         self._decoders = decoders
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """What `data` unpacks to, in small pieces. To be taken to its end before the next call, or never again."""
+        """Yield the decompressed `data`, in small pieces. Must be exhausted before the next call, if there is any."""
         try:
             yield from self._through(data, self._decoders)
         except (zlib.error, brotli.error, zstd.ZstdError, EOFError):
             raise FetchError("bad_response", "the body is not packed as its Content-Encoding says") from None
 
     def close(self) -> None:
-        """Says that no more comes."""
-        if not all(one.whole() for one in self._decoders):
+        """End the body. Raises FetchError `bad_response` if it is incomplete."""
+        if not all(decoder.whole() for decoder in self._decoders):
             raise FetchError("bad_response", "the packed body ends too early")
 
     def _through(self, data: bytes, decoders: list[Decoder]) -> Iterator[bytes]:
@@ -181,8 +181,8 @@ class Unpacker:
 
 
 def make_unpacker(content_encoding: str) -> Unpacker:
-    """The decoders for a `Content-Encoding`. Raises FetchError `bad_response` for such as were not asked for."""
-    names = [name for name in (one.strip().lower() for one in content_encoding.split(",")) if name]
+    """Return the decoders for a `Content-Encoding`. Raises FetchError `bad_response` for an unrequested encoding."""
+    names = [name for name in (part.strip().lower() for part in content_encoding.split(",")) if name]
     names = [name for name in names if name != "identity"]
     if len(names) > LAYERS:
         raise FetchError("bad_response", f"the body is packed more than {LAYERS} times over")

@@ -1,6 +1,6 @@
-"""The first words of an answer that is no page, for the error that tells of it.
+"""The first words of an answer that has an error status, for the error message about it.
 
-One pass without going back: an expression that looks for the end of each tag takes minutes where there is none.
+One pass without backtracking: an expression that looks for the end of each tag takes minutes if one has no end.
 """
 
 import html
@@ -17,10 +17,10 @@ UNSEEN = {"script", "style", "template", "svg"}
 
 
 def excerpt(body: bytes, media_type: str, charset: str | None) -> str:
-    """At most 500 characters of the text in `body`; none of what is not text by its type."""
+    """Return at most 500 characters of the text in `body`; "" if its type is not text."""
     if not (media_type.startswith("text/") or media_type.endswith(("json", "xml")) or not media_type):
         return ""
-    # By a list: Python keeps each name that it does not know, for ever, and some of its codecs are slow.
+    # By a list: Python caches each unknown name for ever, and some of its codecs are slow.
     text = body[:READ].decode((charset_named(charset or "") or UTF8).codec, "replace")
     if "\0" in text:
         return ""
@@ -36,7 +36,7 @@ def _without_tags(text: str) -> str:
     for mark in MARK.finditer(text):
         if not inside:
             pieces.append(text[at : mark.start()])
-            # What hides the text that follows: the name of an element, a comment, or nothing.
+            # The reason why the next text is hidden: the name of an element, a comment, or none.
             if mark[0] == "<!--":
                 inside = "-->"
             else:

@@ -1,4 +1,4 @@
-"""One request and its answer: within the limits, unpacked, and nothing repeated that is secret."""
+"""One request and its answer: within the limits, decompressed, and with nothing secret repeated."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,42 +17,42 @@ from servers.fetch.load.throttling import Share
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 HEADERS = 65_536
-"""Bytes that the headers of an answer may have in all."""
+"""Largest total size of the headers of an answer, in bytes."""
 FREE = 1_000_000
 """Bytes that a body may unpack to, whatever the ratio."""
 RATIO = 100
-"""How many times its size on the wire a body may unpack to beyond that."""
+"""Largest ratio of the unpacked size of a larger body to its size on the wire."""
 REDIRECT_TIME = 0.5
-"""Seconds that the body of a redirect is waited for."""
+"""Seconds to wait for the body of a redirect."""
 DISCONNECTED = "Server disconnected"
 _BROKEN = (httpcore.ReadError, httpcore.ReadTimeout, httpcore.WriteError, httpcore.LocalProtocolError)
-"""Where the connection ended where it should not, or can take no request any more."""
+"""Causes if the connection ended early, or can no longer take requests."""
 
 
 class Limits(NamedTuple):
-    """What one body may cost."""
+    """The limits of one body."""
 
     bytes: int
-    """As sent, and unpacked."""
+    """Largest size, as sent and unpacked."""
     cut: bool = False
-    """Whether a larger one is cut off there; it is an error otherwise."""
+    """True if a larger one is cut off there; otherwise it is an error."""
     share: Share | None = None
-    """Where it takes its room, if it may be large."""
+    """The share of the budget to take its room from, if it may be large."""
 
 
 class Answer(NamedTuple):
-    """What came back for one request."""
+    """The answer to one request."""
 
     url: httpx.URL
     status: int
     headers: httpx.Headers
     body: bytes
-    """Unpacked. Of a redirect none, of an error the beginning."""
+    """Unpacked. Empty for a redirect, only the beginning for an error."""
     received: int
 
 
 class _Body:
-    """What was read so far."""
+    """The part of a body that was read so far."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -68,7 +68,7 @@ class _Body:
             raise _too_large(f"the body is larger than {self.limits.bytes:,} bytes as sent")
 
     def add(self, piece: bytes) -> bool:
-        """Takes a piece; False where no more is wanted."""
+        """Add a piece, and return False if the body is complete."""
         self.size += len(piece)
         if self.size > max(FREE, RATIO * self.received):
             raise _too_large(f"the body unpacks to more than {RATIO} times its size")
@@ -80,40 +80,41 @@ class _Body:
 
 
 class Exchange:
-    """Sends GET requests by `client`, whose failures are FetchErrors with a cause. For the body of an error it waits
-    `patience` seconds."""
+    """Sends GET requests by `client`, whose failures are FetchErrors with a cause. It waits `patience` seconds for
+    the body of an error.
+    """
 
     def __init__(self, client: httpx.AsyncClient, patience: float) -> None:
         self._client = client
         self._patience = patience
         self._ended = 0
-        """How often a connection was ended that others may have used."""
+        """Number of connections ended here that others may have used."""
 
     async def get(self, url: httpx.URL, headers: Mapping[str, str], limits: Limits) -> Answer:
-        """The answer of `url`. Raises FetchError; what was opened is closed, whatever happens."""
+        """Return the answer of `url`. Raises FetchError; everything opened is closed in every case."""
         failures = 0
         while True:
             ended = self._ended
             try:
                 return await self._once(url, headers, limits)
             except FetchError as error:
-                # A kept connection may end at the moment it is used again, or lead nowhere any more: one more try
-                # (RFC 9110, 9.2.2). It does not count where it may have been ended here.
+                # A pooled connection may end at the moment it is used again, or be dead already: one more try
+                # (RFC 9110, 9.2.2). It does not count if the connection may have been ended here.
                 failures += ended == self._ended
                 broke_off = isinstance(error.__cause__, _BROKEN) or DISCONNECTED in str(error.__cause__)
                 if failures > 1 or not broke_off:
                     raise _sharper(error) from error.__cause__
 
     async def _once(self, url: httpx.URL, headers: Mapping[str, str], limits: Limits) -> Answer:
-        # Not by the client's own builder: neither its cookies nor its headers are to be sent.
+        # Not by the client's own builder: neither its cookies nor its headers shall be sent.
         patience = {"timeout": self._client.timeout.as_dict()}
-        # The host is named, because httpx would decode it first, which fails for some names that the DNS has.
+        # The host is set, because httpx would decode it first, which fails for some names that the DNS has.
         named = {"host": url.netloc.decode("ascii"), **headers}
         request = httpx.Request("GET", url, headers=named, extensions=patience)
         try:
             response = await self._client.send(request, stream=True, follow_redirects=False)
         except (httpx.InvalidURL, httpx.HTTPError, UnicodeError):
-            # All that fails is a FetchError, but for this: httpx reads the Location though it is not to follow it.
+            # All failures are FetchErrors, but for this: httpx parses the Location though it shall not follow it.
             raise FetchError("bad_url", "the site redirects to a URL that is not valid") from None
         body = _Body(limits)
         try:
@@ -123,8 +124,8 @@ class Exchange:
             with anyio.CancelScope(shield=True):
                 stream = response.extensions.get("network_stream")
                 if not body.whole and stream is not None and response.http_version == "HTTP/2":
-                    # httpcore has no way to end one stream: it would stay open, and the hundredth be the last of its
-                    # connection. Others that use the connection try again.
+                    # httpcore has no way to end one stream: it would stay open, and the hundredth would be the last
+                    # of its connection. Others that use the connection try again.
                     self._ended += 1
                     await stream.aclose()
                 await response.aclose()
@@ -140,8 +141,8 @@ class Exchange:
         body = _Body(Limits(READ, cut=True))
         if _is_redirect(response) and _length(response) > READ:
             return body
-        # The status is what is to be told, whatever comes of the body. That of a redirect is only read so that the
-        # connection can be used again.
+        # The status is reported even if the body fails. The body of a redirect is only read so that the connection
+        # can be used again.
         patience = REDIRECT_TIME if _is_redirect(response) else self._patience
         with anyio.move_on_after(patience), suppress(FetchError):
             await self._read_into(body, response)
@@ -159,7 +160,7 @@ class Exchange:
                     await body.limits.share.need(body.size + len(piece), most)
                 if not body.add(piece):
                     return
-            # What came in one read may be many small chunks, and the others are to have their turn.
+            # One read may yield many small chunks, and the other tasks need their turn.
             await checkpoint()
         body.whole = True
         unpacked.close()
@@ -181,7 +182,7 @@ def _is_redirect(response: httpx.Response) -> bool:
 
 
 def _length(response: httpx.Response) -> int:
-    """What the answer names as the length of its body; -1 where it names none."""
+    """Return the length of the body that the answer declares; -1 if it declares none."""
     length = response.headers.get("content-length", "")
     return int(length[:20]) if length.isascii() and length.isdigit() else -1
 
@@ -191,21 +192,21 @@ def _too_large(reason: str) -> FetchError:
 
 
 def _sharper(error: FetchError) -> FetchError:
-    """What `error` is where the client only knows that the rules of HTTP were broken."""
-    said = str(error.__cause__)
+    """Return a more precise error if the client only knows that the rules of HTTP were broken."""
+    message = str(error.__cause__)
     if error.code != "bad_response" or not isinstance(error.__cause__, httpcore.ProtocolError):
         return error
-    if DISCONNECTED in said:
+    if DISCONNECTED in message:
         return FetchError("connect", "the site ended the connection")
-    if "buffer too long" in said:
+    if "buffer too long" in message:
         return _too_large(f"the headers are larger than {HEADERS:,} bytes")
-    if "complete message" in said or "incomplete" in said:
+    if "complete message" in message or "incomplete" in message:
         return FetchError("bad_response", "the body is shorter than the answer says")
     return error
 
 
 def http_date(text: str | None) -> float | None:
-    """An HTTP date in seconds since 1970, or None where `text` is none."""
+    """Return an HTTP date in seconds since 1970, or None if `text` is not one."""
     try:
         return parsedate_to_datetime(text or "").timestamp()
     except (ValueError, TypeError, OverflowError, IndexError):
@@ -213,7 +214,7 @@ def http_date(text: str | None) -> float | None:
 
 
 def retry_after(text: str | None, now: float) -> float | None:
-    """The seconds to wait that `Retry-After` names, as a number or as a date; `now` in seconds since 1970."""
+    """Return the seconds to wait that `Retry-After` names, as a number or as a date; `now` in seconds since 1970."""
     text = (text or "").strip()
     if text.isascii() and text.isdigit():
         return float(text[:12])

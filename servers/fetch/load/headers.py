@@ -1,4 +1,4 @@
-"""Headers of requests: how the server presents itself, and what the operator sets for one host, such as credentials.
+"""Headers of requests: the name of this server, and headers that the operator sets for one host, such as credentials.
 
 The values of the latter are secret. Nothing heavy is imported here: the settings are checked with it at the start.
 """
@@ -19,18 +19,18 @@ REFUSED = frozenset(
         *("if-unmodified-since", "if-none-match", "if-modified-since"),
     }
 )
-"""Names that belong to the protocol: the answer would mean another thing, or none."""
+"""Headers that belong to the protocol: with them the answer would have another meaning, or none."""
 
 
 def default_agent(version: str) -> str:
-    """The honest value of `User-Agent`: the name, the version, and what the requests are for."""
+    """Return the honest value of `User-Agent`: the name, the version, and the purpose of the requests."""
     return f"mcp-bundle-fetch/{version} (reads single pages that a person or a model asks for; no crawler)"
 
 
 def product_token(agent: str) -> str:
-    """The name in `agent` that robots.txt goes by: what stands before the first version."""
-    found = re.match(r"[A-Za-z_-]+", agent)
-    return found[0].lower() if found else ""
+    """Return the name in `agent` that robots.txt refers to: the part before the first version."""
+    match = re.match(r"[A-Za-z_-]+", agent)
+    return match[0].lower() if match else ""
 
 
 class HostHeader(NamedTuple):
@@ -46,16 +46,16 @@ class HostHeader(NamedTuple):
 
 
 def parse_host_header(text: str) -> HostHeader:
-    """Reads HOST[:PORT]=NAME:VALUE; without a port it is that of https. Raises ValueError, which repeats no value."""
+    """Parse HOST[:PORT]=NAME:VALUE; the default port is that of https. Raises ValueError, which repeats no value."""
     where, equals, header = text.partition("=")
     name, colon, value = header.partition(":")
     if not equals or not colon:
         raise ValueError("a header is written HOST=NAME:VALUE or HOST:PORT=NAME:VALUE")
-    found = HOST.fullmatch(where.strip())
-    port = int(found["port"] or 443) if found else 0
-    if found is None or not 0 < port < 65_536:
+    match = HOST.fullmatch(where.strip())
+    port = int(match["port"] or 443) if match else 0
+    if match is None or not 0 < port < 65_536:
         raise ValueError("the part before = is not HOST or HOST:PORT")
-    host = normalize_host(found["host"])
+    host = normalize_host(match["host"])
     name, value = name.strip(), value.strip()
     if not NAME.fullmatch(name):
         raise ValueError(f"what is set for {host} has no name that a header may have")
@@ -67,9 +67,9 @@ def parse_host_header(text: str) -> HostHeader:
 
 
 def headers_for(headers: Iterable[HostHeader], scheme: str, host: str, port: int) -> dict[str, str]:
-    """Those of `headers` that go to this origin, by name in lower case."""
+    """Return those of `headers` that go to this origin, by name in lower case."""
     return {
-        one.name.lower(): one.value
-        for one in headers
-        if (one.host, one.port) == (host, port) and (scheme == "https" or port != 443)
+        header.name.lower(): header.value
+        for header in headers
+        if (header.host, header.port) == (host, port) and (scheme == "https" or port != 443)
     }

@@ -1,4 +1,4 @@
-"""Loads pages: one request after the other to where the redirects lead, each within every limit."""
+"""Loading of pages: one request after the other along the redirects, each within every limit."""
 
 import re
 from collections.abc import Mapping
@@ -26,28 +26,28 @@ from servers.fetch.read.page import Loaded
 from shared.tracing.spans import span
 
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-"""What is asked for: pages rather than other forms of the same."""
+"""The `Accept` header for pages rather than other forms of the same."""
 ACCEPT_MARKDOWN = "text/markdown,text/html;q=0.9,application/xhtml+xml;q=0.9,application/xml;q=0.8,*/*;q=0.7"
-"""What is asked for where Markdown would be shown as it is."""
+"""The `Accept` header if Markdown would be shown as it is."""
 EXCERPT_TIME = 2.0
-"""Seconds that the body of an error is waited for at most."""
+"""Longest wait for the body of an error, in seconds."""
 AHEAD = 5.0
-"""Seconds that the clock of another replica may be ahead of this one's: its pages are taken to be so much older."""
+"""Seconds that the clock of another replica may be ahead; the age of its pages is raised by as much."""
 ROBOTS_SHARE = 0.5
-"""How much of the time a robots.txt may take."""
+"""Share of the time that a robots.txt may take."""
 
 MEDIA_TYPE = re.compile(r"\s*([\w!#$&^.+-]{1,127}/[\w!#$&^.+-]{1,127})(?=[\s;,]|$)", re.ASCII)
 CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([^\s\"';,]+)", re.IGNORECASE)
 
 
 class LoadRules(NamedTuple):
-    """What the operator has set about loading."""
+    """The operator's settings for loading."""
 
     user_agent: str
     timeout: float = 20
-    """Seconds for a whole load, with all its redirects and what it waits for."""
+    """Seconds for a whole load, with all its redirects and waits."""
     max_bytes: int = 20_000_000
-    """Of one body, as sent and unpacked."""
+    """Largest size of one body, as sent and unpacked."""
     max_redirects: int = 10
     max_concurrent: int = 50
     max_per_host: int = 10
@@ -57,16 +57,18 @@ class LoadRules(NamedTuple):
 
 
 class _Request(NamedTuple):
-    """How a page is asked for."""
+    """The parameters of the request for a page."""
 
     refresh: bool
     share: Share | None
     accept: str
     confirmed_after: float | None
-    """After when a kept answer must have been confirmed to be used as it is; None: as long as it is fresh."""
+    """The time after which a stored answer must have been confirmed to be usable; None to use it while it is
+    fresh.
+    """
 
     def accepts(self, old: Kept) -> bool:
-        """Whether a kept answer does without asking the site."""
+        """Return True if a stored answer is usable without asking the site."""
         return old.is_fresh(time()) if self.confirmed_after is None else old.confirmed_at > self.confirmed_after
 
 
@@ -76,7 +78,7 @@ class Loader:
     def __init__(
         self, client: httpx.AsyncClient, policy: Policy, rules: LoadRules, shared: SharedCache | None = None
     ) -> None:
-        """`shared` is what other replicas have loaded, where there are any."""
+        """Create a loader; `shared` is the cache that replicas share, if there are any."""
         self._policy = policy
         self._rules = rules
         self._exchange = Exchange(client, min(EXCERPT_TIME, rules.timeout / 4))
@@ -95,16 +97,18 @@ class Loader:
         accept: str = ACCEPT,
         confirmed_after: float | None = None,
     ) -> Loaded:
-        """The page at `url`; `refresh` gets it from the site itself, past every cache. A large one takes its room of
-        `share`; the time that it waits for that is no time of the site. With `confirmed_after`, in seconds since
-        1970, the site is asked whether a kept answer still holds that it confirmed before. Raises FetchError."""
+        """Return the page at `url`; `refresh` gets it from the site itself, past every cache. A large one takes its
+        room from `share`; the time that it waits for that does not count for the site. With `confirmed_after`, in
+        seconds since 1970, the site is asked whether a stored answer that it confirmed before is still valid. Raises
+        FetchError.
+        """
         redirects = Redirects(parse_url(url), self._rules.max_redirects)
-        # The path and the query may hold what nobody else is to know.
+        # The path and the query may be secret.
         about = {"http.request.method": "GET", "server.address": redirects.shown_host}
-        with span("GET", about, kind="client") as one:
+        with span("GET", about, kind="client") as request_span:
             page = await self._load(redirects, _Request(refresh, share, accept, confirmed_after))
-            one.note("http.response.status_code", page.status)
-            one.note("mcp.fetch.from_cache", page.from_cache)
+            request_span.note("http.response.status_code", page.status)
+            request_span.note("mcp.fetch.from_cache", page.from_cache)
         return page
 
     async def _load(self, redirects: Redirects, request: _Request) -> Loaded:
@@ -147,7 +151,7 @@ class Loader:
         )
 
     async def _page(self, redirects: Redirects, request: _Request) -> tuple[Kept, bool]:
-        """One answer, and whether it is one that was kept."""
+        """Return one answer, and True if it comes from the cache."""
         url = redirects.url
         self._policy.check_host(host_of(url), port_of(url))
         limits = Limits(self._rules.max_bytes, share=request.share)
@@ -162,13 +166,13 @@ class Loader:
             confirmed = await self._revalidated(url, headers, old, limits)
             if confirmed is not None:
                 return confirmed
-        # The directive makes it an end-to-end reload: no cache on the way may answer by itself (RFC 9111, 5.2.1.4).
-        asked = time()
+        # The directive makes it an end-to-end reload: no cache on the way may answer (RFC 9111, 5.2.1.4).
+        requested = time()
         more = {"cache-control": "no-cache"} if request.refresh else {}
-        return await self._taken(await self._send(url, {**headers, **more}, limits), headers, asked), False
+        return await self._taken(await self._send(url, {**headers, **more}, limits), headers, requested), False
 
     async def _found(self, url: str, headers: Mapping[str, str]) -> Kept | None:
-        """What is kept here or by other replicas, whichever is newer."""
+        """Return the answer stored here or by other replicas, the newer of both."""
         mine = self._cache.find(url, headers)
         theirs = None if self._shared is None else await self._shared.find(url, headers)
         if theirs is None or (mine is not None and mine.confirmed_at >= theirs.confirmed_at):
@@ -177,35 +181,37 @@ class Loader:
         self._cache.put(url, theirs)
         return theirs
 
-    async def _keep(self, url: httpx.URL, one: Kept, sent: Mapping[str, str]) -> None:
-        self._cache.put(str(url), one)
+    async def _keep(self, url: httpx.URL, answer: Kept, sent: Mapping[str, str]) -> None:
+        self._cache.put(str(url), answer)
         if self._shared is None:
             return
         if sent.keys() & {header.name.lower() for header in self._rules.headers}:
-            # It may be for whoever has these credentials alone, and may vary by them: neither is for others to read.
+            # It may be only for the owner of these credentials, and may vary by them: others must not read either.
             await self._shared.drop(str(url))
         else:
-            await self._shared.put(str(url), one)
+            await self._shared.put(str(url), answer)
 
     async def _revalidated(
         self, url: httpx.URL, headers: Mapping[str, str], old: Kept, limits: Limits
     ) -> tuple[Kept, bool] | None:
-        """What is kept, if it still holds, or what the site gives in its place; None where it must be asked anew."""
+        """Return the stored answer, if it is still valid, or the one that the site sends instead; None if it must be
+        requested without conditions.
+        """
         conditions = old.conditions()
         if not conditions:
             return None
-        asked = time()
+        requested = time()
         answer = await self._send(url, {**headers, **conditions}, limits)
         if answer.status != 304:
-            return await self._taken(answer, headers, asked), False
-        confirmed = old.confirmed(answer, (asked, time()))
+            return await self._taken(answer, headers, requested), False
+        confirmed = old.confirmed(answer, (requested, time()))
         if confirmed is None:
             return None
         await self._keep(url, confirmed, headers)
         return confirmed, True
 
-    async def _taken(self, answer: Answer, sent: Mapping[str, str], asked: float) -> Kept:
-        """Keeps an answer if it may be kept. Raises FetchError for one that is no page and leads to none."""
+    async def _taken(self, answer: Answer, sent: Mapping[str, str], requested: float) -> Kept:
+        """Store an answer if it may be stored. Raises FetchError for one that is neither a page nor a redirect."""
         if answer.status >= 400:
             if answer.status in GONE:
                 url = str(answer.url)
@@ -216,12 +222,12 @@ class Loader:
             wait = retry_after(answer.headers.get("retry-after"), time())
             if wait is not None and status in {429, 503}:
                 self._pauses.add(site, status, wait)
-            said = excerpt(answer.body, *_content_type(answer.headers))
-            raise FetchError("status", f"{host_of(answer.url)} answered {status}", "", Answered(status, wait, said))
+            text = excerpt(answer.body, *_content_type(answer.headers))
+            raise FetchError("status", f"{host_of(answer.url)} answered {status}", "", Answered(status, wait, text))
         if answer.status in {206, 304, 305, 306}:
             reason = f"{host_of(answer.url)} answered with {answer.status}, which was not asked for"
             raise FetchError("bad_response", reason)
-        page = kept(answer, sent, (asked, time()))
+        page = kept(answer, sent, (requested, time()))
         await self._keep(answer.url, page, sent)
         return page
 
@@ -252,7 +258,7 @@ def _site(url: httpx.URL) -> str:
 
 
 def _content_type(headers: Mapping[str, str]) -> tuple[str, str | None]:
-    """The media type in lower case, or nothing, and the charset as it is written."""
+    """Return the media type in lower case, or "", and the charset as it is written."""
     text = headers.get("content-type", "")
     media_type, charset = MEDIA_TYPE.match(text), CHARSET.search(text)
     return media_type[1].lower() if media_type else "", charset[1] if charset else None

@@ -1,8 +1,8 @@
-"""What a site asks programs not to fetch: robots.txt, after RFC 9309.
+"""The rules of a site for programs: robots.txt, after RFC 9309.
 
-`Crawl-delay` is no part of the RFC. It spaces out a crawler that walks through a site, so pages that are watched keep
-to it, and single pages that someone waits for do not. What spares a site then is the limit of requests to one host,
-and that `Retry-After` is heeded.
+`Crawl-delay` is not in the RFC. It slows down a crawler that walks through a site, so looks at watched pages obey it,
+and single pages that someone waits for do not. The site is then protected by the limit of requests to one host, and
+by `Retry-After`, which is obeyed.
 """
 
 import re
@@ -23,21 +23,21 @@ from servers.fetch.network.redirects import follow
 from servers.fetch.network.urls import host_of
 
 MOST = 500 * 1024
-"""Bytes of a robots.txt that are read; what follows counts as not there."""
+"""Bytes of a robots.txt that are read; the rest is ignored."""
 HOPS = 5
 KEPT = 24 * 3_600.0
-"""Seconds that rules are kept."""
+"""Seconds that rules are cached."""
 KEPT_FAILURE = 60.0
-"""Seconds until a robots.txt that could not be had is asked for again."""
+"""Seconds until a robots.txt that could not be fetched is requested again."""
 HOSTS = 1_000
 CHARACTERS = 1_000_000
-"""Characters of rules that are kept in all; as parsed they take some thirty times that at worst."""
+"""Characters of rules that are cached in all; parsed, they take some thirty times as much at worst."""
 SMALL = 20_000
 """Characters of rules that are applied without a thread."""
 
 GROUP = re.compile(r"\s*user[- ]?agent\s*[:\s]\s*(\*|[A-Za-z_-]*)", re.IGNORECASE)
 OF_THE_SITE = {"blocked_host", "blocked_address", "dns", "connect", "tls", "timeout", "busy"}
-"""Failures that the page would meet as well, so that they are the reason to tell."""
+"""Failures that the page would meet as well, so that they are the ones to report."""
 OTHER = "User-agent: /other"
 """A name that no program has."""
 
@@ -45,19 +45,20 @@ Fetch = Callable[[httpx.URL], Awaitable[Answer]]
 
 
 class Rules(NamedTuple):
-    """What the robots.txt of one site says."""
+    """The rules in the robots.txt of one site."""
 
     parsed: Protego | None
-    """None where all is allowed, or where nothing is, for the reason in `refusal`."""
+    """None if everything is allowed, or if nothing is, for the reason in `refusal`."""
     refusal: str
     until: float
-    """Until when it holds, in seconds of the monotonic clock."""
+    """The end of their validity, in seconds of the monotonic clock."""
     size: int = 0
 
 
 class Robots:
     """The rules of sites for the program named `token`. `fetch` gets one URL and follows no redirect; a robots.txt
-    has `seconds` in all, and counts as unreachable then."""
+    has `seconds` in all, and counts as unreachable then.
+    """
 
     def __init__(self, fetch: Fetch, token: str, seconds: float) -> None:
         self._fetch = fetch
@@ -65,14 +66,15 @@ class Robots:
         self._seconds = seconds
         self._known: OrderedDict[str, Rules] = OrderedDict()
         self._size = 0
-        # One: what hostile rules cost is not to take more than one core, nor threads that others need.
+        # One thread: hostile rules shall not take more than one core, nor threads that others need.
         self._threads = CapacityLimiter(1)
         self._loading: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
-        """Lets one caller at a time load a robots.txt, so that the others find it."""
+        """Lets one caller at a time load a robots.txt, so that the others find it in the cache."""
 
     async def check(self, url: httpx.URL) -> None:
-        """Raises FetchError `robots` where the site does not want `url` to be fetched, and what is raised for the
-        page itself where the site can't be reached."""
+        """Raise FetchError `robots` if the site forbids `url`, or the page's own error if the site can't be
+        reached.
+        """
         place = url.join("/robots.txt")
         rules = self._find(str(place))
         if rules is None:
@@ -84,7 +86,7 @@ class Robots:
             raise _refusal(f"the robots.txt of {host_of(url)} asks {self._token or 'programs'} not to fetch this")
 
     def crawl_delay(self, url: httpx.URL) -> float:
-        """Return the seconds between two requests that the site of `url` asks for, as far as its rules are known."""
+        """Return the seconds between two requests that the site of `url` asks for, as far as its rules are cached."""
         rules = self._find(str(url.join("/robots.txt")))
         if rules is None or rules.parsed is None:
             return 0.0
@@ -93,7 +95,7 @@ class Robots:
     async def _allows(self, parsed: Protego, size: int, url: str) -> bool:
         if size <= SMALL:
             return parsed.can_fetch(url, self._token)
-        # Rules that are made for it cost a second or two.
+        # Malicious rules take a second or two.
         return await to_thread.run_sync(
             parsed.can_fetch, url, self._token, abandon_on_cancel=True, limiter=self._threads
         )
@@ -130,7 +132,7 @@ class Robots:
         return Rules(parsed, "", monotonic() + KEPT, len(text))
 
     async def _follow(self, place: httpx.URL) -> Answer | None:
-        """What answers, by redirects or not; the last redirect where there are too many; None where it is no good."""
+        """Return the final answer after redirects; the last redirect if there are too many; None if unusable."""
         url = place
         try:
             answer = await self._fetch(url)
@@ -147,8 +149,9 @@ class Robots:
 
 
 def keep_relevant(body: bytes, token: str) -> str:
-    """The lines of a robots.txt, with every program but `token` under one name, so that what it costs to read does
-    not grow with the names times the rules. A web page in its place has none."""
+    """Return the lines of a robots.txt, with every program but `token` under one name, so that the cost of reading it
+    does not grow with the names times the rules. A web page in its place yields none.
+    """
     if len(body) >= MOST:
         body = body[: body.rfind(b"\n", 0, MOST) + 1]
     text = body.decode("utf-8", "replace").removeprefix("\ufeff")
@@ -156,11 +159,11 @@ def keep_relevant(body: bytes, token: str) -> str:
         return ""
     lines: list[str] = []
     for line in text.splitlines():
-        found = GROUP.match(line)
-        if found is None:
+        match = GROUP.match(line)
+        if match is None:
             lines.append(line)
         else:
-            name = found[1].lower()
+            name = match[1].lower()
             lines.append(f"User-agent: {name}" if name and name in ("*", token) else OTHER)
     return "\n".join(lines)
 

@@ -1,8 +1,8 @@
-"""What the replicas of this server keep for each other for a time: answers of sites, and pages as they were read.
+"""Data that the replicas of this server share for a time: answers of sites, and pages as they were read.
 
-Where it can't be reached, or what it has can't be read, it has nothing: each replica can load a page by itself. The
-store holds the sessions of all clients as well and gives nothing up for room, so each replica puts no more than so
-many bytes there.
+If the store can't be reached, or its data can't be read, it counts as empty: each replica can load a page on its own.
+The store also contains the sessions of all clients and evicts nothing, so each replica stores no more than a fixed
+number of bytes there.
 """
 
 import time
@@ -21,24 +21,24 @@ from servers.fetch.load.cache import Kept
 T = TypeVar("T")
 
 MOST_BYTES = 1024 * 1024
-"""Of one entry, compressed: while Redis takes it in, nobody else is served."""
+"""Largest compressed size of one entry: Redis serves nobody else while it stores it."""
 MOST_PLAIN = 8 * MOST_BYTES
-"""Of one entry as it is: what is larger seldom becomes small enough, and takes long to try."""
+"""Largest plain size of one entry: larger ones rarely compress enough, and take long to try."""
 ROOM = 16 * MOST_BYTES
-"""Of all entries of one kind that one replica has put there."""
+"""Largest size of all entries of one kind that one replica stores there."""
 _ANSWER_SECONDS = 3_600.0
 _MOMENT = 1.0
 _BYTES_AS_TEXT = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
 
 class Blobs(Protocol):
-    """Data by name, for a time: those of the package. Both raise OSError where they can't be reached."""
+    """Data by name, for a time: those of the package. Both raise OSError if the store can't be reached."""
 
     async def put(self, data: bytes, seconds: float, name: str | None = None) -> str:
-        """Keeps `data` under a name."""
+        """Store `data` under a name."""
 
     async def get(self, name: str) -> bytes | None:
-        """What is kept under that name."""
+        """Return the data stored under that name."""
 
 
 class SharedEntries(Generic[T]):
@@ -54,20 +54,22 @@ class SharedEntries(Generic[T]):
         room: int = ROOM,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Each is kept for `seconds`. Those that were put here first go before there are more than `room` bytes."""
+        """Create a store whose entries last `seconds`. The oldest entries of this replica are dropped before there
+        are more than `room` bytes.
+        """
         self._blobs = blobs
         self._kind = kind
         self._seconds = seconds
         self._room = room
         self._clock = clock
         self._put: OrderedDict[str, tuple[float, int]] = OrderedDict()
-        """What this replica has put: until when it is there, and its bytes; in the order in which it goes."""
+        """The entries of this replica, the next to drop first: the end of their time, and their bytes."""
         self._taken = 0
-        # A record of several fields has no room for these settings, so it stands in a list.
+        # A named tuple takes no such configuration, so it is wrapped in a list.
         self._adapter: TypeAdapter[list[T]] = TypeAdapter(list[type_], config=_BYTES_AS_TEXT)  # type: ignore[valid-type]
 
     async def get(self, *words: str) -> T | None:
-        """The entry of these words."""
+        """Return the entry of these words."""
         try:
             data = await self._blobs.get(self._name(words))
             if not data:
@@ -78,8 +80,9 @@ class SharedEntries(Generic[T]):
             return None
 
     async def put(self, entry: T, size: int, *words: str) -> None:
-        """Keeps the entry of these words in place of the one before; of about `size` bytes, where they are not too
-        many. Else there is none of these words from then on."""
+        """Store the entry of these words in place of the one before, if it is not too large; `size` is its
+        approximate size in bytes. Otherwise the words have no entry from then on.
+        """
         data = b""
         if size <= MOST_PLAIN:
             data = await to_thread.run_sync(lambda: zlib.compress(self._adapter.dump_json([entry]), 1))
@@ -98,7 +101,7 @@ class SharedEntries(Generic[T]):
             await self._blobs.put(data, self._seconds, name)
 
     async def drop(self, *words: str) -> None:
-        """Has no entry of these words, whoever put it there."""
+        """Drop the entry of these words, of any replica."""
         await self._drop(self._name(words))
 
     async def _drop(self, name: str) -> None:
@@ -114,23 +117,23 @@ class SharedEntries(Generic[T]):
 
 
 class SharedCache:
-    """Answers by URL. Whether one is fresh, whoever finds it judges."""
+    """Answers by URL. The replica that finds one judges whether it is fresh."""
 
     def __init__(self, blobs: Blobs, room: int = ROOM) -> None:
         self._entries = SharedEntries(blobs, "answer", Kept, _ANSWER_SECONDS, room=room)
 
     async def find(self, url: str, sent: Mapping[str, str]) -> Kept | None:
-        """What is kept of `url` and fits such a request, fresh or not."""
-        found = await self._entries.get(url)
-        return found if found is not None and found.fits(sent) else None
+        """Return the stored answer for `url` that fits such a request, fresh or not."""
+        stored = await self._entries.get(url)
+        return stored if stored is not None and stored.fits(sent) else None
 
-    async def put(self, url: str, one: Kept) -> None:
-        """Keeps `one` in place of what was kept of `url`, where it may be kept."""
-        if one.is_storable():
-            await self._entries.put(one, one.size(), url)
+    async def put(self, url: str, answer: Kept) -> None:
+        """Store `answer` in place of the earlier one for `url`, if it may be stored."""
+        if answer.is_storable():
+            await self._entries.put(answer, answer.size(), url)
         else:
             await self.drop(url)
 
     async def drop(self, url: str) -> None:
-        """Forgets `url`."""
+        """Forget `url`."""
         await self._entries.drop(url)

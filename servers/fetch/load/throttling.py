@@ -1,9 +1,9 @@
-"""What goes on at once: so many requests, none to a host that asked to wait, and so many bytes of pages.
+"""Limits of concurrency: the number of requests, pauses of hosts that asked to wait, and the bytes of pages.
 
 However many pages are loaded and read, the large ones have a budget of bytes. A page takes a little without asking.
-One that turns out to be larger takes all that it may come to need in one step, behind those that came before, and
-gives back what it did not need: so none waits for room that another holds while that one waits, too. A stopwatch has
-how long the site of a page takes: what is left of the page's time without that which it waits for here.
+One that turns out to be larger takes all that it may still need in one step, behind those that came before, and
+returns the unused rest: so no page waits for room that another one has while that one waits, too. A stopwatch
+measures the time of the site of a page: the time of the page without its waiting time here.
 """
 
 import math
@@ -19,9 +19,9 @@ from anyio import CancelScope
 from servers.fetch.errors import Answered, FetchError
 
 QUEUE = 4
-"""How many may wait for each that is at work."""
+"""Number of waiting requests for each running one."""
 LONGEST_PAUSE = 3_600.0
-"""Seconds that a host is left alone at most, whatever it asks for."""
+"""Longest pause of a host in seconds, whatever it asks for."""
 HOSTS = 1_000
 """Hosts that are remembered."""
 LITTLE = 1_000_000
@@ -36,7 +36,7 @@ class Stopwatch:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Counts the time of the block, however it ends."""
+        """Count the time of the block, however it ends."""
         begun = anyio.current_time()
         try:
             yield
@@ -45,7 +45,7 @@ class Stopwatch:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leaves the time of the block out, within one that counts."""
+        """Exclude the time of the block, within one that counts."""
         begun = anyio.current_time()
         try:
             yield
@@ -65,13 +65,13 @@ class Slots:
 
     @asynccontextmanager
     async def held(self, host: str) -> AsyncIterator[None]:
-        """A place for the time of the block. Raises FetchError `busy` where too many wait already."""
+        """Hold a slot for the time of the block. Raises FetchError `busy` if too many requests wait already."""
         if self._present >= self._most:
             raise FetchError("busy", "too many pages are being fetched already", "Try again when some have come.")
         semaphore = self._hosts.setdefault(host, anyio.Semaphore(self._per_host))
         self._present += 1
         try:
-            # The place of the host first: those that wait for a slow host take no place from the others.
+            # The slot of the host first: requests that wait for a slow host take no slot from the others.
             async with semaphore, self._all:
                 yield
         finally:
@@ -85,21 +85,21 @@ class Pauses:
         self._until: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     def add(self, host: str, status: int, seconds: float) -> None:
-        """Remembers that `host` wants to be left alone."""
+        """Remember that `host` asks for a pause."""
         self._until[host] = (monotonic() + min(seconds, LONGEST_PAUSE), status)
         self._until.move_to_end(host)
         if len(self._until) > HOSTS:
             self._until.popitem(last=False)
 
     def check(self, host: str) -> None:
-        """Raises FetchError `status` while `host` is to be left alone."""
+        """Raise FetchError `status` during the pause of `host`."""
         until, status = self._until.get(host, (0.0, 0))
-        left = until - monotonic()
-        if left <= 0:
+        remaining = until - monotonic()
+        if remaining <= 0:
             self._until.pop(host, None)
             return
-        reason = f"{host} answered {status} before and asked to wait, which is over in {math.ceil(left)} s"
-        raise FetchError("status", reason, "Try again then.", Answered(status, float(math.ceil(left))))
+        reason = f"{host} answered {status} before and asked to wait, which is over in {math.ceil(remaining)} s"
+        raise FetchError("status", reason, "Try again then.", Answered(status, float(math.ceil(remaining))))
 
 
 class ByteBudget:
@@ -109,11 +109,11 @@ class ByteBudget:
         self._total = total
         self._waiting: deque[tuple[int, anyio.Event]] = deque()
         self.held = 0
-        """Bytes that large pages have now, or may come to have."""
+        """Bytes that large pages have now, or may still need."""
 
     @contextmanager
     def share(self, site: Stopwatch | None = None) -> Iterator["Share"]:
-        """What one page takes, until the end of the block; `site` counts what its site takes."""
+        """Open the share of one page until the end of the block; `site` counts the time of its site."""
         share = Share(self, site or Stopwatch())
         try:
             yield share
@@ -121,32 +121,32 @@ class ByteBudget:
             share.keep(0)
 
     async def take(self, size: int) -> None:
-        """Takes so many bytes, when it is this page's turn and there is room for them."""
+        """Take `size` bytes, when it is this page's turn and there is room for them."""
         turn = (size, anyio.Event())
         self._waiting.append(turn)
         self.give(0)
-        came = False
+        granted = False
         try:
             await turn[1].wait()
-            came = True
+            granted = True
         finally:
-            if not came and turn[1].is_set():
+            if not granted and turn[1].is_set():
                 self.give(size)
-            elif not came:
+            elif not granted:
                 self._waiting.remove(turn)
                 self.give(0)
 
     def give(self, size: int) -> None:
-        """Gives so many bytes back, and lets those take theirs whose turn it is."""
+        """Return `size` bytes, and let the next pages in turn take theirs."""
         self.held -= size
         while self._waiting and (not self.held or self.held + self._waiting[0][0] <= self._total):
-            wanted, turn = self._waiting.popleft()
-            self.held += wanted
+            requested, turn = self._waiting.popleft()
+            self.held += requested
             turn.set()
 
 
 class Share:
-    """What one page has of the budget."""
+    """The share of one page in the budget."""
 
     def __init__(self, budget: ByteBudget, site: Stopwatch) -> None:
         self._budget = budget
@@ -154,25 +154,25 @@ class Share:
         """Counts the time of the site. It is stopped while the page waits here."""
         self._size = 0
         self.limit: CancelScope | None = None
-        """What ends the load. Its deadline is put off by the time that is waited here."""
+        """The limit of the load. Its deadline is extended by the time spent waiting here."""
 
     async def need(self, size: int, most: int) -> None:
-        """Sees to it that there is room for `size` bytes. Where that is more than a little, takes `most` at once."""
+        """Ensure that there is room for `size` bytes. If that is more than a little, take `most` at once."""
         if size <= max(LITTLE, self._size):
             return
         self.keep(0)
         with self.site.paused():
-            # A load without a limit gets one here that never ends it.
+            # A load without a limit gets one that never ends.
             limit = self.limit or CancelScope()
-            left, limit.deadline = limit.deadline - anyio.current_time(), math.inf
+            remaining, limit.deadline = limit.deadline - anyio.current_time(), math.inf
             try:
                 await self._budget.take(most)
             finally:
-                limit.deadline = anyio.current_time() + left
+                limit.deadline = anyio.current_time() + remaining
         self._size = most
 
     def keep(self, size: int) -> None:
-        """Gives back all but `size` bytes."""
+        """Return all but `size` bytes."""
         if size < self._size:
-            given, self._size = self._size - size, size
-            self._budget.give(given)
+            returned, self._size = self._size - size, size
+            self._budget.give(returned)

@@ -1,1 +1,1 @@
-"""Which hosts may be reached, and connections to just the addresses that were checked."""
+"""The hosts that may be reached, and connections to just the addresses that were checked."""

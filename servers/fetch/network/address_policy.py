@@ -1,7 +1,7 @@
-"""Which hosts, addresses and ports may be reached.
+"""Policy of the hosts, addresses and ports that may be reached.
 
-A host is asked for before it is resolved, and each address it leads to before a connection. What an operator denies
-stays denied, whatever else is allowed; so do the endpoints of this server itself, and the places where clouds hand
+A host is checked before it is resolved, and each of its addresses before a connection. Hosts that an operator denies
+stay denied, whatever else is allowed; so do the endpoints of this server itself, and the addresses where clouds hand
 out credentials unless one is named by its address.
 """
 
@@ -22,19 +22,18 @@ _ENTRY = re.compile(r"(?P<host>\[[^\[\]]*\]|[^\[\]:]*)(?::(?P<port>\*|[0-9]{1,5}
 
 
 class Rules(NamedTuple):
-    """What the operator has set."""
+    """The operator's settings."""
 
     allow_private: Sequence[str] = ()
-    """HOST[:PORT] or NET[:PORT], with IPv6 in brackets; PORT may be `*`. Without one the ports are those of
-    `allow_port`."""
+    """HOST[:PORT] or NET[:PORT], with IPv6 in brackets; PORT may be `*`, and defaults to those of `allow_port`."""
     allow_host: Sequence[str] = ()
-    """Where there is one, no other host may be reached; subdomains are included."""
+    """If any are listed, no other host may be reached; subdomains are included."""
     deny_host: Sequence[str] = ()
     allow_port: Sequence[int] = (80, 443)
 
 
 class _Entry(NamedTuple):
-    """One that is allowed though it is not public: a name or a network, and its ports. None is any port."""
+    """An allowed exception that is not public: a name or a network, and its ports. None is any port."""
 
     name: str | None
     network: IPv4Network | IPv6Network | None
@@ -51,22 +50,23 @@ class _Entry(NamedTuple):
 
 
 class Policy:
-    """What may be reached. Hosts are normal ones, as in a URL of `parse_url`."""
+    """The policy for connections. Hosts are normalized, as in a URL of `parse_url`."""
 
     def __init__(self, rules: Rules, endpoints: Callable[[], Iterable[Endpoint]] = tuple) -> None:
-        """`endpoints` tells what this server listens on, and is asked each time. Raises ValueError, which names the
-        value, for a rule that can't be read."""
+        """Create a policy; `endpoints` returns the endpoints of this server, and is called for each check. Raises
+        ValueError, which names the value, for a rule that can't be read.
+        """
         for port in rules.allow_port:
             _check_port(port, str(port))
         self._ports = frozenset(rules.allow_port)
         self._private = [_entry(text, self._ports) for text in rules.allow_private]
         self.allowed = [_host(text) for text in rules.allow_host]
-        """The only hosts that may be reached, where there is one."""
+        """The only hosts that may be reached, if any are listed."""
         self._denied = [_host(text) for text in rules.deny_host]
         self._endpoints = endpoints
 
     def check_host(self, host: str, port: int) -> None:
-        """Raises FetchError("blocked_host") for a host or port that is refused whatever address it leads to."""
+        """Raise FetchError("blocked_host") for a host or port that is refused at every address."""
         if any(_is_within(host, denied) for denied in self._denied):
             raise FetchError("blocked_host", f"the operator does not allow {bracket(host)}")
         if self.allowed and not any(_is_within(host, allowed) for allowed in self.allowed):
@@ -78,8 +78,9 @@ class Policy:
             raise self._not_public(host, port) if is_private else _closed_port(port)
 
     def check_address(self, host: str, address: str, port: int) -> None:
-        """Raises FetchError("blocked_address") where `host` may not be reached at this address, "blocked_host" where
-        the operator denies the address or the port. Neither tells the address."""
+        """Raise FetchError("blocked_address") if `host` may not be reached at this address, "blocked_host" if the
+        operator denies the address or the port. Neither reveals the address.
+        """
         try:
             parsed = parse_address(address)
         except ValueError:
@@ -97,8 +98,9 @@ class Policy:
             raise _closed_port(port)
 
     def is_named(self, host: str, port: int) -> bool:
-        """Whether the operator allows this host by name to be private: then it may lead anywhere but where nobody
-        may go."""
+        """Return True if the operator allows this host by name to be private: then it may lead to any address but
+        those that nobody may reach.
+        """
         return any(entry.name == host and entry.opens(port) for entry in self._private)
 
     def _not_public(self, host: str, port: int) -> FetchError:
@@ -119,7 +121,7 @@ def _closed_port(port: int) -> FetchError:
 
 
 def _faces(host: str) -> tuple[Address, ...]:
-    """The addresses that a host written as one stands for."""
+    """Return the addresses that a host written as an address denotes."""
     try:
         parsed = parse_address(host)
     except ValueError:
@@ -128,12 +130,12 @@ def _faces(host: str) -> tuple[Address, ...]:
 
 
 def _is_within(host: str, other: str) -> bool:
-    """Whether `host` is `other` or a subdomain of it."""
+    """Return True if `host` is `other` or a subdomain of it."""
     return host == other or host.endswith(f".{other}")
 
 
 def _is_own(address: Address, port: int, endpoints: Iterable[Endpoint]) -> bool:
-    """Whether this server listens there. What it can't know is another machine that passes connections on to it."""
+    """Return True if this server listens there. It can't know of another machine that forwards connections to it."""
     bound = {host.partition("%")[0] for host, own_port in endpoints if own_port == port}
     if not bound:
         return False
@@ -141,16 +143,16 @@ def _is_own(address: Address, port: int, endpoints: Iterable[Endpoint]) -> bool:
 
 
 def _is_of_this_machine(address: Address) -> bool:
-    """Whether an interface here has this address: then it is also where a connection to it would come from.
+    """Return True if a local interface has this address: then a connection to it would also come from there.
 
-    No packet is sent: connecting a datagram socket only chooses the route.
+    No packet is sent: to connect a datagram socket only chooses the route.
     """
     family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((str(address), 9))
         except OSError:
-            return False  # there is no way to it
+            return False  # there is no route to it
         return str(probe.getsockname()[0]) == str(address)
 
 
@@ -158,7 +160,7 @@ def _is_of_this_machine(address: Address) -> bool:
 
 
 def _host(text: str) -> str:
-    """A normal host; an address of IPv4 mapped into IPv6 as what it means."""
+    """Return a normalized host; an address of IPv4 mapped into IPv6 as the former."""
     try:
         host = normalize_host(text)
     except ValueError:
@@ -167,24 +169,24 @@ def _host(text: str) -> str:
 
 
 def _entry(text: str, ports: frozenset[int]) -> _Entry:
-    found = _ENTRY.fullmatch(text)
-    if found is None or not found["host"]:
+    match = _ENTRY.fullmatch(text)
+    if match is None or not match["host"]:
         raise ValueError(f"{text!r} is not HOST[:PORT] or NET[:PORT]; IPv6 needs brackets, as in [fd00::/8]:443")
-    port = found["port"]
+    port = match["port"]
     if port == "*":
         opened = None
     elif port is None:
         opened = ports
     else:
         opened = frozenset({_check_port(int(port), text)})
-    written = found["host"].removeprefix("[").removesuffix("]")
+    written = match["host"].removeprefix("[").removesuffix("]")
     if "/" in written:
         try:
             network = ip_network(written)
         except ValueError as error:
             raise ValueError(f"{text!r}: {error}") from None
         return _Entry(None, network, opened)
-    host = _host(found["host"])
+    host = _host(match["host"])
     if ":" in host or host.rpartition(".")[2].isdigit():
         return _Entry(None, ip_network(host), opened)
     return _Entry(host, None, opened)

@@ -1,8 +1,8 @@
-"""Which addresses are public, by the registries of IANA as of 2026-11.
+"""Public addresses, by the registries of IANA as of 2026-11.
 
-Refused is every range with a special purpose, also where the registry calls it globally reachable: what answers there
-are relays, anycast services and sinks, no sites. Of IPv6 only 2000::/3 is given out, so all else is refused with it.
-An address of IPv4 inside one of IPv6 counts as what it is: a translator may send the packet there.
+Every range with a special purpose is refused, even if the registry calls it globally reachable: it contains relays,
+anycast services and sinks, but no sites. Of IPv6 only 2000::/3 is assigned, so everything else is refused as well.
+An address of IPv4 inside one of IPv6 counts as itself: a translator may send the packet there.
 https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry
 """
 
@@ -26,7 +26,7 @@ METADATA: frozenset[Address] = frozenset(
         IPv6Address("fd20:ce::254"),  # Google
     }
 )
-"""Where clouds hand out credentials to whoever asks from inside."""
+"""Addresses where clouds hand out credentials to any program inside."""
 
 _SPECIAL_4 = [
     IPv4Network(network)
@@ -71,7 +71,7 @@ _WORD = 0xFFFF_FFFF
 
 
 def parse_address(text: str) -> Address:
-    """The address, as the one of IPv4 where it is one mapped into IPv6: the system connects to that.
+    """Return the address, as one of IPv4 if it is mapped into IPv6, since the system connects to that.
 
     Raises ValueError for anything else, an address with a zone included.
     """
@@ -84,17 +84,17 @@ def parse_address(text: str) -> Address:
 
 
 def is_public(address: Address) -> bool:
-    """Whether sites of the public web can have this address."""
+    """Return True if sites of the public web can have this address."""
     if isinstance(address, IPv4Address):
         return address not in METADATA and not any(address in network for network in _SPECIAL_4)
-    if address in _NAT64:  # the way to all of IPv4 where a network has none of it
+    if address in _NAT64:  # the way to all of IPv4 in a network without IPv4
         return all(map(is_public, embedded(address)))
     given_out = address in _GIVEN_OUT and not any(address in network for network in _SPECIAL_6)
     return given_out and all(map(is_public, embedded(address)))
 
 
 def embedded(address: Address) -> Iterator[IPv4Address]:
-    """The addresses of IPv4 inside one of IPv6: mapped, compatible, translated, NAT64, 6to4, Teredo, ISATAP."""
+    """Yield the addresses of IPv4 inside one of IPv6: mapped, compatible, translated, NAT64, 6to4, Teredo, ISATAP."""
     if isinstance(address, IPv4Address):
         return
     number = int(address)
@@ -102,7 +102,7 @@ def embedded(address: Address) -> Iterator[IPv4Address]:
     if address.ipv4_mapped or any(address in network for network in (_COMPATIBLE, _TRANSLATED, _NAT64)):
         yield last
     elif address in _NAT64_LOCAL:
-        # The operator of the network chooses the length of the prefix (RFC 6052, 2.2): so all four are looked at.
+        # The operator of the network chooses the length of the prefix (RFC 6052, 2.2): so all four are checked.
         # Beyond 48 bits eight in the middle, from 64 to 71, are left out.
         yield last
         yield IPv4Address((number >> 64 & 0xFFFF) << 16 | number >> 40 & 0xFFFF)

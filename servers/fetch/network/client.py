@@ -20,9 +20,9 @@ from servers.fetch.network.urls import host_of, port_of
 
 KEPT_CONNECTIONS = 20
 KEPT_SECONDS = 15
-"""How many unused connections are kept, and for how long."""
+"""Number of unused connections that are kept, and their lifetime in seconds."""
 
-# The first that fits; the text of the exceptions is not used, because sites have a say in it.
+# The first match counts; the text of the exceptions is not used, because sites can influence it.
 _FAILURES: list[tuple[type[Exception], str, str]] = [
     (httpcore.PoolTimeout, "busy", "too many pages are being fetched already"),
     (httpcore.TimeoutException, "timeout", "the site did not answer in time"),
@@ -30,17 +30,17 @@ _FAILURES: list[tuple[type[Exception], str, str]] = [
     (httpcore.NetworkError, "connect", "the site ended the connection"),
     (httpcore.ProtocolError, "bad_response", "the site does not answer as HTTP wants it"),
     (H2Error, "bad_response", "the site does not answer as HTTP/2 wants it"),
-    # A status that is no number.
+    # A status that is not a number.
     (ValueError, "bad_response", "the site does not answer as HTTP/2 wants it"),
     (httpcore.UnsupportedProtocol, "bad_url", "only http and https URLs can be fetched"),
 ]
 
 
 class ClientOptions(NamedTuple):
-    """What the operator has set for connections."""
+    """The operator's settings for connections."""
 
     seconds: float = 20
-    """For resolving and connecting, for TLS, and for each read and write; the whole is the caller's to limit."""
+    """Limit for resolving and connecting, for TLS, and for each read and write; the caller limits the total."""
     connections: int = 50
     ca_file: Path | None = None
     proxy_url: str | None = None
@@ -48,11 +48,10 @@ class ClientOptions(NamedTuple):
 
 @asynccontextmanager
 async def open_client(options: ClientOptions, policy: Policy, resolver: Resolver) -> AsyncIterator[httpx.AsyncClient]:
-    """A client that resolves each host once, checks every address it leads to, and connects to one of those.
+    """Open a client that resolves each host once, checks all of its addresses, and connects to one of those.
 
-    It follows no redirects, keeps no cookies, and looks at no environment variables nor .netrc. What fails is a
-    FetchError, from sending a request as well as from reading the answer. Raises ValueError for options that can't be
-    used.
+    It follows no redirects, stores no cookies, and reads neither environment variables nor .netrc. Every failure is a
+    FetchError, of sending a request as well as of reading the answer. Raises ValueError for unusable options.
     """
     proxy = None if options.proxy_url is None else parse_proxy(options.proxy_url)
     transport = _Transport(_pool(options, policy, resolver, proxy), None if proxy is None else (policy, resolver))
@@ -89,7 +88,7 @@ def _pool(
 
 
 class _ProxyBackend(httpcore.AnyIOBackend):
-    """Connects to the proxy, which the operator has named, wherever it is."""
+    """Connects to the proxy, which the operator has named, at any address."""
 
     async def connect_tcp(
         self,
@@ -99,7 +98,7 @@ class _ProxyBackend(httpcore.AnyIOBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """A connection to the proxy."""
+        """Return a connection to the proxy."""
         try:
             stream = await super().connect_tcp(host, port, timeout, local_address, socket_options)
         except httpcore.ConnectTimeout as error:
@@ -110,15 +109,15 @@ class _ProxyBackend(httpcore.AnyIOBackend):
 
 
 class _Transport(httpx.AsyncBaseTransport):
-    """httpcore's pool as httpx wants it, with every failure a FetchError."""
+    """The pool of httpcore as a transport of httpx, with every failure a FetchError."""
 
     def __init__(self, pool: httpcore.AsyncConnectionPool, checks: tuple[Policy, Resolver] | None) -> None:
-        """With `checks` a host is checked before each request, because the pool does not do it."""
+        """Wrap the pool. With `checks` a host is checked before each request, because the pool does not do it."""
         self._pool = pool
         self._checks = checks
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Sends a request."""
+        """Send a request."""
         if self._checks is not None:
             policy, resolver = self._checks
             host, port = host_of(request.url), port_of(request.url)
@@ -144,12 +143,12 @@ class _Transport(httpx.AsyncBaseTransport):
             try:
                 return await self._pool.handle_async_request(request)
             except (ValueError, httpcore.LocalProtocolError):
-                # What httpcore could not read stays open: the hundredth would be the last of its connection.
+                # A stream that httpcore could not read stays open: the hundredth would be the last of its connection.
                 await _close(streams)
                 raise
 
     async def aclose(self) -> None:
-        """Closes all connections."""
+        """Close all connections."""
         await self._pool.aclose()
 
 

@@ -1,8 +1,8 @@
 """Connections to just the addresses that were checked.
 
-A name is resolved once for each connection, and every address it leads to is checked. One that is refused refuses
-all: a name that leads to a public address and to a private one is set up wrongly or to deceive, and which of the two
-answers should not be up to the one who set it up.
+A name is resolved once for each connection, and all of its addresses are checked. If one is refused, all are: a name
+with a public address and a private one is set up wrongly or to deceive, and its owner should not decide which of the
+two answers.
 """
 
 import socket
@@ -29,32 +29,32 @@ from servers.fetch.network.streams import TlsStream
 
 _UNKNOWN = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 _LOOKUPS = 64
-"""At once, those included that were given up and whose thread goes on."""
+"""Concurrent lookups, those included that were given up and whose thread goes on."""
 HEAD_START = 0.25
-"""Seconds an address has before the next is tried besides it (RFC 8305)."""
+"""Seconds an address has before the next is tried as well (RFC 8305)."""
 MOST_TRIED = 8
 """Addresses of a name that are tried."""
 
 
 class Resolver(Protocol):
-    """Tells the addresses of a name."""
+    """Resolves names to addresses."""
 
     async def resolve(self, host: str) -> Sequence[str]:
-        """The addresses of `host`, best first. Raises FetchError("dns") where there are none, or no answer."""
+        """Return the addresses of `host`, best first. Raises FetchError("dns") without addresses or answer."""
         ...
 
 
 class SystemResolver:
-    """Asks as every program of this machine does: files, DNS, or what else it is set up for."""
+    """Resolves as every program of this machine does: by files, DNS, or other configured sources."""
 
     def __init__(self, seconds: float = 10) -> None:
-        """A lookup is given up after `seconds`. Its thread goes on until the system gives up, too."""
+        """Create a resolver that gives up a lookup after `seconds`; its thread goes on until the system gives up."""
         self._seconds = seconds
-        # Not the one that all others share: a resolver that hangs is to keep nothing else waiting.
+        # Not the default limiter that all share: a resolver that hangs shall not block anything else.
         self._threads = CapacityLimiter(_LOOKUPS)
 
     async def resolve(self, host: str) -> Sequence[str]:
-        """The addresses of `host` in the order of RFC 6724. Raises FetchError("dns")."""
+        """Return the addresses of `host` in the order of RFC 6724. Raises FetchError("dns")."""
         try:
             with anyio.fail_after(self._seconds):
                 return await to_thread.run_sync(_lookup, host, abandon_on_cancel=True, limiter=self._threads)
@@ -65,29 +65,29 @@ class SystemResolver:
 
 def _lookup(host: str) -> list[str]:
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        records = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
         if error.errno in _UNKNOWN:
             raise FetchError("dns", f"no address is known for {host}", "Check the spelling") from None
         raise FetchError("dns", f"the resolver failed for {host}", "Try again later") from None
     except UnicodeError:
         raise FetchError("dns", f"no address is known for {host}") from None
-    return list(dict.fromkeys(str(address[4][0]) for address in found))
+    return list(dict.fromkeys(str(address[4][0]) for address in records))
 
 
 async def resolve_allowed(policy: Policy, resolver: Resolver, host: str, port: int) -> list[str]:
-    """The addresses that a host leads to, all of which may be reached. Raises FetchError where one may not."""
+    """Return the addresses of a host, if all may be reached. Raises FetchError if one may not."""
     try:
         host = normalize_host(host)
     except ValueError as error:
         raise FetchError("bad_url", str(error)) from None
     policy.check_host(host, port)
-    found = [host] if _is_address(host) else await resolver.resolve(host)
-    if not found:
+    addresses = [host] if _is_address(host) else await resolver.resolve(host)
+    if not addresses:
         raise FetchError("dns", f"no address is known for {host}")
-    for address in found:
+    for address in addresses:
         policy.check_address(host, address, port)
-    return list(dict.fromkeys(str(parse_address(address)) for address in found))
+    return list(dict.fromkeys(str(parse_address(address)) for address in addresses))
 
 
 def _is_address(host: str) -> bool:
@@ -102,7 +102,7 @@ class CheckedBackend(AsyncNetworkBackend):
     """Resolves, checks and connects, all within the time for connecting."""
 
     def __init__(self, policy: Policy, resolver: Resolver, inner: AsyncNetworkBackend | None = None) -> None:
-        """`inner` makes the connections; it is only ever given an address that was checked."""
+        """Create a backend; `inner` makes the connections, and only ever gets an address that was checked."""
         self._policy = policy
         self._resolver = resolver
         self._inner = inner or AnyIOBackend()
@@ -115,7 +115,7 @@ class CheckedBackend(AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[SOCKET_OPTION] | None = None,
     ) -> AsyncNetworkStream:
-        """A connection to `host`. Raises FetchError, which httpcore lets pass."""
+        """Return a connection to `host`. Raises FetchError, which httpcore passes on."""
         try:
             with anyio.fail_after(timeout):
                 addresses = await resolve_allowed(self._policy, self._resolver, host, port)
@@ -137,7 +137,7 @@ class _Race:
         self._winner: AsyncNetworkStream | None = None
 
     async def run(self, addresses: Sequence[str]) -> AsyncNetworkStream | None:
-        """The connection; None where none can be made."""
+        """Return the connection; None if none can be made."""
         finished = False
         try:
             async with create_task_group() as tasks:

@@ -1,4 +1,4 @@
-"""Hosts in one spelling: what two parts of a program read differently is how a forbidden one slips through.
+"""Hosts in one spelling: if two parts of a program read a host differently, a forbidden one can slip through.
 
 Names are mapped to ASCII and lower case (UTS 46, IDNA 2008) and lose the dot at their end. Numbers are read as the
 URL standard reads them (https://url.spec.whatwg.org/#concept-ipv4-parser), so that `0x7f.1`, `2130706433` and
@@ -12,15 +12,15 @@ from urllib.parse import unquote_to_bytes
 MAX_NAME = 253
 """Characters of a name in the DNS."""
 
-# The DNS itself would allow any byte. The underscore is no part of a host's name by the letter, but sites use it.
+# The DNS itself would allow any byte. Host names have no underscores by the standard, but sites use them.
 _LABEL = re.compile(r"[a-z0-9_-]{1,63}")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 def normalize_host(text: str) -> str:
-    """A host as URLs write it, or an address of IPv6 without brackets, in its one spelling.
+    """Return a host as URLs write it, or an address of IPv6 without brackets, in its one spelling.
 
-    Raises ValueError, which does not repeat the host, for what is none.
+    Raises ValueError, which does not repeat the host, for any other text.
     """
     if text.startswith("["):
         return _address_6(text.removeprefix("[").removesuffix("]") if text.endswith("]") else "")
@@ -46,7 +46,7 @@ def normalize_host(text: str) -> str:
 
 
 def bracket(host: str) -> str:
-    """A normal host as a URL has it."""
+    """Return a normalized host as it is written in a URL."""
     return f"[{host}]" if ":" in host else host
 
 
@@ -60,7 +60,7 @@ def _address_6(text: str) -> str:
 
 
 def _address_4(labels: list[str]) -> str:
-    """The address that one to four numbers make: the last one fills what the others leave."""
+    """Return the address written as one to four numbers: the last one fills the remaining bytes."""
     if len(labels) > 4 or not all(map(_NUMBER.fullmatch, labels)):
         raise ValueError("the host ends in a number, but is not an IPv4 address")
     try:

@@ -1,7 +1,7 @@
 """The operator's proxy: an HTTP proxy, reached by http or https.
 
 Behind a proxy a host is still resolved and checked here first, and a name that leads nowhere from here is refused,
-unless --allow-private names it. What can't be guaranteed is that the proxy then connects to the address that was
+unless --allow-private names it. The proxy may then connect to another address than the one that was
 checked: it resolves the name itself, so a name that changes its address in between can lead it elsewhere. A proxy
 that can reach private networks needs rules of its own.
 """
@@ -19,7 +19,7 @@ _URL = re.compile(
 
 
 class Proxy(NamedTuple):
-    """Where it is, and how to present oneself to it."""
+    """The address of a proxy, and the credentials for it."""
 
     scheme: str
     host: str
@@ -31,14 +31,14 @@ class Proxy(NamedTuple):
 
 
 def parse_proxy(text: str) -> Proxy:
-    """Reads http[s]://[USER:PASSWORD@]HOST[:PORT]. Raises ValueError, which repeats nothing of it."""
-    found = _URL.fullmatch(text)
-    if found is None:
+    """Parse http[s]://[USER:PASSWORD@]HOST[:PORT]. Raises ValueError, which repeats nothing of it."""
+    match = _URL.fullmatch(text)
+    if match is None:
         raise ValueError("a proxy is http[s]://[USER:PASSWORD@]HOST[:PORT]; other kinds are not supported")
-    port = int(found["port"] or (443 if found["scheme"] == "https" else 80))
+    port = int(match["port"] or (443 if match["scheme"] == "https" else 80))
     if not 0 < port < 65_536:
         raise ValueError("the port of the proxy is not a number from 1 to 65535")
     credentials = None
-    if found["user"] is not None:
-        credentials = (unquote_to_bytes(found["user"]), unquote_to_bytes(found["password"] or ""))
-    return Proxy(found["scheme"], normalize_host(found["host"]), port, credentials)
+    if match["user"] is not None:
+        credentials = (unquote_to_bytes(match["user"]), unquote_to_bytes(match["password"] or ""))
+    return Proxy(match["scheme"], normalize_host(match["host"]), port, credentials)

@@ -1,4 +1,4 @@
-"""Where redirects lead, and how many of them one load follows."""
+"""Targets of redirects, and the limit of their number for one load."""
 
 from urllib.parse import urljoin
 
@@ -9,7 +9,7 @@ from servers.fetch.network.urls import host_of, parse_url
 
 
 def follow(url: URL, location: str | None) -> URL:
-    """Where a redirect from `url` to `location` leads. Raises FetchError, which repeats nothing of it."""
+    """Return the target of a redirect from `url` to `location`. Raises FetchError, which repeats nothing of it."""
     if location is None:
         raise FetchError("bad_response", f"{host_of(url)} redirects without saying where to")
     try:
@@ -22,26 +22,26 @@ def follow(url: URL, location: str | None) -> URL:
 
 
 class Redirects:
-    """The URLs of one load, from the one that was asked for to the one that answers."""
+    """The URLs of one load, from the requested one to the one that answers."""
 
     def __init__(self, first: URL, most: int) -> None:
         self.url = first.copy_with(fragment=None)
         self.fragment = first.fragment
-        """Of the last URL that had one: RFC 9110, 10.2.2."""
+        """The fragment of the last URL that had one: RFC 9110, 10.2.2."""
         self.passed: list[str] = []
         self.was_safe = first.scheme == "https"
-        """Whether a step came by https: what is secret is not sent without it from there on."""
+        """True once a step came by https: from there on, secrets are not sent without it."""
         self._most = most
         self._asked_host = host_of(first)
 
     @property
     def shown_host(self) -> str:
-        """The host, in quotes where it is the word of the site that redirects."""
+        """The host, in quotes if it was named by the site that redirects."""
         host = host_of(self.url)
         return host if host == self._asked_host else f'"{host}"'
 
     def step(self, location: str | None) -> None:
-        """Goes on to where a redirect leads. Raises FetchError."""
+        """Go on to the target of a redirect. Raises FetchError."""
         following = follow(self.url, location)
         self.passed.append(str(self.url))
         self.fragment = following.fragment or self.fragment

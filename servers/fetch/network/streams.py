@@ -1,12 +1,12 @@
-"""Connections that say what went wrong with TLS, and those of HTTP/2 that notice when nobody is there any more.
+"""Connections that explain failures of TLS, and those of HTTP/2 that detect a dead peer.
 
-Trusted is what the system trusts, and the authorities of the operator's own file. TLS 1.2 is the least. Signatures
-with SHA-1 and keys of less than 112 bits of strength are refused, whatever this Python was built with.
+The authorities of the system and of the operator's own file are trusted. The minimum is TLS 1.2. Signatures with
+SHA-1 and keys of less than 112 bits of strength are refused, whatever this Python was built with.
 
-A connection of HTTP/2 that is kept may lead nowhere after a while: a router forgot it, or the peer went without a
-word. What is asked on it waits until its time is over, and so does each try after it, because the pool takes the same
-connection again. So a silent peer is asked for a sign of life, as HTTP/2 has it (RFC 9113, 6.7), and a connection
-that gives none is closed. A site that only thinks for long gives it, and is waited for.
+An open connection of HTTP/2 may be dead after a while: a router forgot it, or the peer left silently. A request on it
+waits until its time is over, and so does each retry, because the pool takes the same connection again. So a silent
+peer gets a ping, as in HTTP/2 (RFC 9113, 6.7), and a connection without a reply is closed. A site that only takes
+long replies, and has all of its time.
 """
 
 import ssl
@@ -57,18 +57,18 @@ _HANDSHAKES = {
 }
 
 LONGEST_SILENCE = 3.0
-"""Seconds until a peer is asked for a sign of life, and until it has to have given it."""
+"""Seconds without data until a peer gets a ping, and the limit for its reply."""
 SHARE = 0.2
-"""The same, of the time for one read."""
+"""The same, as a share of the time for one read."""
 PING = bytes((0, 0, 8, 6, 0, 0, 0, 0, 0)) + b"anybody?"
 
 _used: ContextVar[list["Http2Stream"] | None] = ContextVar("used", default=None)
 
 
 def tls_context(ca_file: Path | None) -> ssl.SSLContext:
-    """The context of all connections, which verifies the name. `ca_file` has certificates in PEM.
+    """Return the context of all connections, which verifies the name. `ca_file` has certificates in PEM.
 
-    Raises ValueError where it can't be read, or holds none.
+    Raises ValueError if it can't be read, or contains no certificates.
     """
     context = SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -84,28 +84,28 @@ def tls_context(ca_file: Path | None) -> ssl.SSLContext:
 
 
 class TlsStream(AsyncNetworkStream):
-    """A connection that becomes one of TLS, or says why not: FetchError("tls"), "connect" or "timeout"."""
+    """A connection that becomes one of TLS, or fails with a reason: FetchError("tls"), "connect" or "timeout"."""
 
     def __init__(self, inner: AsyncNetworkStream, host: str) -> None:
         self._inner = inner
         self._host = host
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 (the interface's)
-        """Reads what has come; nothing at the end."""
+        """Read the bytes that have arrived; b"" at the end."""
         try:
             return await self._inner.read(max_bytes, timeout)
         except ssl.SSLError as error:
             raise _explained(error, self._host) from error
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 (the interface's)
-        """Writes all of it."""
+        """Write all of the buffer."""
         try:
             await self._inner.write(buffer, timeout)
         except ssl.SSLError as error:
             raise _explained(error, self._host) from error
 
     async def aclose(self) -> None:
-        """Closes the connection."""
+        """Close the connection."""
         await self._inner.aclose()
 
     async def start_tls(
@@ -114,7 +114,7 @@ class TlsStream(AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 (the interface's)
     ) -> AsyncNetworkStream:
-        """Begins TLS, and verifies the certificate for the host."""
+        """Begin TLS, and verify the certificate for the host."""
         host = server_hostname or self._host
         agreed = False
         try:
@@ -126,7 +126,7 @@ class TlsStream(AsyncNetworkStream):
             raise _explained(error.__cause__, host) from error
         finally:
             if not agreed:
-                # Also when cancelled: whoever asked for TLS forgets the connection.
+                # Also when cancelled: the caller forgets the connection.
                 with CancelScope(shield=True):
                     await self._inner.aclose()
         spoken = stream.get_extra_info("ssl_object")
@@ -134,7 +134,7 @@ class TlsStream(AsyncNetworkStream):
         return Http2Stream(stream) if is_http_2 else stream
 
     def get_extra_info(self, info: str) -> Any:
-        """What is known of the connection."""
+        """Return a fact about the connection, by its name in httpcore."""
         return self._inner.get_extra_info(info)
 
 
@@ -151,7 +151,7 @@ def _explained(error: BaseException | None, host: str) -> FetchError:
 
 @contextmanager
 def used_streams() -> Iterator[list["Http2Stream"]]:
-    """The connections that this task sends something on meanwhile."""
+    """Yield the list of connections that this task sends something on during the block."""
     streams: list[Http2Stream] = []
     token = _used.set(streams)
     try:
@@ -168,8 +168,9 @@ class Http2Stream(AsyncNetworkStream):
         self._writing = anyio.Lock()
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 (the interface's)
-        """Reads what has come; nothing at the end. Raises httpcore.ReadTimeout, and closes the connection, where its
-        peer is gone."""
+        """Read the bytes that have arrived; b"" at the end. Raises httpcore.ReadTimeout, and closes the connection,
+        if its peer is gone.
+        """
         silence = LONGEST_SILENCE if timeout is None else min(LONGEST_SILENCE, SHARE * timeout)
         try:
             return await self._inner.read(max_bytes, silence)
@@ -183,7 +184,7 @@ class Http2Stream(AsyncNetworkStream):
             raise
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 (the interface's)
-        """Writes all of it."""
+        """Write all of the buffer."""
         if (streams := _used.get()) is not None and self not in streams:
             streams.append(self)
         await self._write(buffer, timeout)
@@ -193,9 +194,9 @@ class Http2Stream(AsyncNetworkStream):
             await self._inner.write(frames, seconds)
 
     async def aclose(self) -> None:
-        """Closes the connection."""
+        """Close the connection."""
         await self._inner.aclose()
 
     def get_extra_info(self, info: str) -> Any:
-        """What is known of the connection."""
+        """Return a fact about the connection, by its name in httpcore."""
         return self._inner.get_extra_info(info)

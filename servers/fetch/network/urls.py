@@ -17,11 +17,12 @@ _UNSAFE = re.compile(r"[\ud800-\udfff]")
 
 
 def parse_url(text: str) -> URL:
-    """The URL that a client, or a site by a redirect, has written; its fragment stays in `fragment`.
+    """Return the URL that a client, or a site by a redirect, has written; its fragment stays in `fragment`.
 
-    The host is normal, so what is checked is what is reached: see `hosts`. White space around is dropped. Raises
-    FetchError("bad_url") for anything but http and https, for userinfo, for a backslash before the path, which
-    browsers read as a slash and others as part of the host, and for what is malformed. It repeats nothing of the URL.
+    The host is normalized, so the checked host is the one that is reached: see `hosts`. White space around is
+    dropped. Raises FetchError("bad_url") for anything but http and https, for userinfo, for a backslash before the
+    path, which browsers read as a slash and others as part of the host, and for a malformed URL. It repeats nothing
+    of the URL.
     """
     scheme, rest = _scheme(text.strip())
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
@@ -36,20 +37,20 @@ def parse_url(text: str) -> URL:
 
 
 def _scheme(text: str) -> tuple[str, str]:
-    """The scheme, and what follows its slashes."""
+    """Return the scheme, and the part after its slashes."""
     if len(text) > MAX_URL:
         raise _too_long()
     if _CONTROLS.search(text) or _UNSAFE.search(text):
         raise FetchError("bad_url", "the URL has characters in it that no URL may have")
-    found = _SCHEME.match(text)
-    if found is None or (found[2] is None and "." in found[1]):  # `example.com:80`
+    match = _SCHEME.match(text)
+    if match is None or (match[2] is None and "." in match[1]):  # `example.com:80`
         raise FetchError("bad_url", "the URL is not valid", "Give a whole one, as https://example.com/page")
-    scheme = found[1].lower()
+    scheme = match[1].lower()
     if scheme not in {"http", "https"}:
         raise FetchError("bad_url", "only http and https URLs can be fetched")
-    if found[2] is None:
+    if match[2] is None:
         raise FetchError("bad_url", "two slashes are missing after the scheme", f"Write {scheme}://HOST/...")
-    return scheme, text[found.end() :]
+    return scheme, text[match.end() :]
 
 
 def _too_long() -> FetchError:
@@ -57,7 +58,7 @@ def _too_long() -> FetchError:
 
 
 def _authority(text: str) -> tuple[str, str]:
-    """The normal host, and the port with its colon where it is not left out."""
+    """Return the normalized host, and the port with its colon, if it is written."""
     if "@" in text:
         raise FetchError(
             "bad_url",
@@ -77,10 +78,10 @@ def _authority(text: str) -> tuple[str, str]:
 
 
 def host_of(url: URL) -> str:
-    """The host in ASCII, an address of IPv6 without brackets."""
+    """Return the host in ASCII, an address of IPv6 without brackets."""
     return url.raw_host.decode("ascii")
 
 
 def port_of(url: URL) -> int:
-    """The port, that of the scheme where none is written."""
+    """Return the port, or that of the scheme if none is written."""
     return url.port or (443 if url.scheme == "https" else 80)

@@ -1,1 +1,1 @@
-"""What a client is shown of a page, and in which pieces."""
+"""The presentation of a page to a client, and its pieces."""

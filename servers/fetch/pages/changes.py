@@ -1,4 +1,4 @@
-"""What has changed between two texts of a page: the lines that differ, below the headings that they stand under."""
+"""The changes between two texts of a page: the lines that differ, below their headings."""
 
 from bisect import bisect_right
 from difflib import SequenceMatcher
@@ -8,14 +8,14 @@ from operator import eq
 from servers.fetch.pages.passages import Excerpts, Passage, blocks_of, label
 
 _MOST = 1_500
-"""Lines of either text that are compared: the time grows with their square, or more for what is made for it."""
+"""Most lines of either text to compare: the time grows with their square, or more for a malicious text."""
 
 
 def find_changes(old: str, new: str, room: int) -> Excerpts | None:
-    """Return the lines that were taken away, with "- " before them, and those that came, with "+ ", as many changes
-    as fit into `room` characters; None where too many lines differ to be compared.
+    """Return the removed lines, with "- " before them, and the new ones, with "+ ", as many changes as fit into
+    `room` characters; None if too many lines differ to be compared.
 
-    White space at the ends of lines, and empty lines, are no change.
+    White space at the ends of lines, and empty lines, do not count as changes.
     """
     before, after = _lines(old), _lines(new)
     lines_before, lines_after = [line for line, _ in before], [line for line, _ in after]
@@ -29,7 +29,7 @@ def find_changes(old: str, new: str, room: int) -> Excerpts | None:
     starts = [block.start for block in blocks]
     parts: list[str] = []
     places: list[int] = []
-    left, total = room, 0
+    remaining, total = room, 0
     matcher = SequenceMatcher(None, middle_before, middle_after)
     for kind, first, last, first_new, last_new in matcher.get_opcodes():
         if kind == "equal":
@@ -43,20 +43,20 @@ def find_changes(old: str, new: str, room: int) -> Excerpts | None:
         part = "\n".join([label(block._replace(start=place)), *lines])
         if not parts:
             part = part[:room]
-        if len(part) + 2 <= left or not parts:
+        if len(part) + 2 <= remaining or not parts:
             parts.append(part)
             places.append(place)
-            left -= len(part) + 2
+            remaining -= len(part) + 2
     return Excerpts("\n\n".join(parts), tuple(places), len(parts), total)
 
 
 def _count_same(first: list[str], second: list[str]) -> int:
-    """Count the lines that two lists have in common at their beginnings."""
+    """Count the equal lines at the beginnings of two lists."""
     return sum(takewhile(bool, map(eq, first, second)))
 
 
 def _lines(text: str) -> list[tuple[str, int]]:
-    """The lines that have words, without the white space at their ends, each with its first character's place."""
+    """Return the lines that have words, without trailing white space, each with the offset of its first character."""
     lines: list[tuple[str, int]] = []
     at = 0
     for line in text.splitlines(keepends=True):

@@ -1,4 +1,4 @@
-"""Loads a page and reads it."""
+"""Loading and reading of a page."""
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -26,14 +26,15 @@ from servers.fetch.settings import Settings
 
 _MEBIBYTE = 1024 * 1024
 _ALTERNATE_SECONDS = 5.0
-"""How long the Markdown that a page names is waited for."""
+"""Seconds to wait for the Markdown that a page names."""
 _LARGE_PAGES = 128 * _MEBIBYTE
-"""Bytes of pages that are loaded, read, or wait for either, at once: with what reading takes, less than half of what
-the containers of this server have."""
+"""Bytes of pages that are loaded, read, or wait for either, at once: together with the cost of reading, less than
+half of the memory of the containers of this server.
+"""
 
 
 class Fetcher(NamedTuple):
-    """The way from a URL to what is shown."""
+    """The path from a URL to its snapshot."""
 
     loader: Loader
     reader: Reader
@@ -41,21 +42,22 @@ class Fetcher(NamedTuple):
 
     async def fetch(
         self,
-        wanted: Wanted,
+        request: Wanted,
         *,
         refresh: bool = False,
         site: Stopwatch | None = None,
         confirmed_after: float | None = None,
     ) -> Snapshot:
-        """The page as it is now, or as the cache may still give it; `site` counts what its site takes, without
-        robots.txt. With `confirmed_after`, in seconds since 1970, the cache gives nothing that the site confirmed
-        before. Raises FetchError."""
+        """Return the page as it is now, or as the cache may still provide it; `site` counts the time of its site,
+        without robots.txt. With `confirmed_after`, in seconds since 1970, the cache provides nothing that the site
+        confirmed before. Raises FetchError.
+        """
         with self.budget.share(site) as share:
             load = partial(self.loader.load, refresh=refresh, share=share, confirmed_after=confirmed_after)
-            loaded = await load(wanted.url, accept=ACCEPT_MARKDOWN if wanted.as_markdown else ACCEPT)
-            page = await self.reader.read(loaded, wanted.format, wanted.section, wanted.pages)
+            loaded = await load(request.url, accept=ACCEPT_MARKDOWN if request.as_markdown else ACCEPT)
+            page = await self.reader.read(loaded, request.format, request.section, request.pages)
             snapshot = Snapshot(loaded._replace(body=b""), len(loaded.body), page)
-            alternate = find_alternate(loaded) if wanted.as_markdown and page.kind == "html" else None
+            alternate = find_alternate(loaded) if request.as_markdown and page.kind == "html" else None
             if alternate is None:
                 return snapshot
             del loaded
@@ -67,17 +69,18 @@ class Fetcher(NamedTuple):
         return str(parsed), f"{parsed.scheme}://{host_of(parsed)}:{port_of(parsed)}"
 
     async def look(self, url: str, *, confirmed_after: float | None, refresh: bool) -> Seen:
-        """Return what a page is now, for those who watch it. Raises FetchError."""
+        """Return the present state of a page, for its watchers. Raises FetchError."""
         snapshot = await self.fetch(Wanted(url), refresh=refresh, confirmed_after=confirmed_after)
         loaded = snapshot.loaded
         fresh = fresh_seconds(loaded.headers)
-        # Once its time is over it is asked for as soon as may be.
-        left = fresh and max(fresh - max(time.time() - loaded.fetched_at, 0.0), 1.0)
-        return Seen(snapshot.version, left, self.loader.crawl_delay(loaded.url))
+        # Once its time is over, it is requested as soon as possible.
+        fresh_seconds_left = fresh and max(fresh - max(time.time() - loaded.fetched_at, 0.0), 1.0)
+        return Seen(snapshot.version, fresh_seconds_left, self.loader.crawl_delay(loaded.url))
 
     async def _alternate(self, load: Callable[..., Awaitable[Loaded]], page: Snapshot) -> Snapshot | None:
-        """Return the Markdown that a page names, which `load` loads; None where it fails, leads elsewhere, or has
-        less than half of the page's text, as what stands for a page that is not there."""
+        """Return the Markdown that a page names, which `load` loads; None if it fails, leads elsewhere, or has less
+        than half of the page's text, as a replacement for a missing page has.
+        """
         with anyio.move_on_after(_ALTERNATE_SECONDS), suppress(FetchError):
             loaded = await load(accept=ACCEPT_MARKDOWN)
             read = await self.reader.read(loaded, "markdown")
@@ -92,8 +95,9 @@ class Fetcher(NamedTuple):
 async def open_fetcher(
     settings: Settings, endpoints: Callable[[], Iterable[Endpoint]], blobs: Blobs | None
 ) -> AsyncIterator[Fetcher]:
-    """A fetcher for the time of the block; `endpoints` tells what this server listens on itself, `blobs` are what
-    its replicas keep for each other, where there are any."""
+    """Open a fetcher for the time of the block; `endpoints` returns the endpoints of this server itself, `blobs` are
+    the data that its replicas share, if there are any.
+    """
     shared = SharedCache(blobs, settings.cache * _MEBIBYTE) if blobs is not None and settings.cache else None
     policy = Policy(settings.rules, endpoints)
     options = ClientOptions(settings.timeout, settings.max_concurrent, settings.ca_file, settings.proxy_url)

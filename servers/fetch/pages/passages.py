@@ -1,8 +1,8 @@
-"""The passages of a text, each with the headings above it, and those of them that answer a question.
+"""The passages of a text, each with the headings above it, and the search for those that answer a question.
 
 They are ranked with BM25 by SQLite's FTS5, which Python brings along: it stems English and folds accents. bm25s and
-rank-bm25 need numpy, and leave tokens and stems to the caller. FTS5 finds words between spaces, so scripts that have
-no spaces are indexed by pairs of characters.
+rank-bm25 need numpy, and leave tokens and stems to the caller. FTS5 finds words between spaces, so scripts without
+spaces are indexed by pairs of characters.
 """
 
 import re
@@ -33,7 +33,7 @@ _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-# A question is full of them and its answer is not, so there they would count as rare, telling words.
+# A question is full of them and its answer is not, so there they would count as rare, significant words.
 _QUESTION_WORDS = """
 a an and any are as at be been by can could did do does for from get had has have how i if in is it its
 me my of on or our should so than that the their them there these they this those to us was we were what
@@ -52,22 +52,21 @@ class Passage(NamedTuple):
 
 
 class Excerpts(NamedTuple):
-    """Parts of a text, each below a line that has its place."""
+    """Parts of a text, each below a line with its place."""
 
     text: str
     starts: tuple[int, ...]
     """The first character of each part."""
     shown: int
     total: int
-    """How many passages or changes are shown, and how many there are."""
+    """The number of passages or changes that are shown, and of all."""
 
 
 def find_passages(text: str, question: str, room: int) -> Excerpts:
     """Return the passages that share words with `question`, in the order of the text: the best ones that fit into
-    `room` characters, and the beginning of the best one where none fits.
+    `room` characters, and the beginning of the best one if none fits.
 
-    Raises FetchError `not_found` where no passage has any of the words, and `bad_argument` for a question without
-    words.
+    Raises FetchError `not_found` if no passage has any of the words, and `bad_argument` for a question without words.
     """
     passages = list(islice(_joined(text[:LOOKED_AT]), _MOST))
     ranked = _rank(text, passages, question)
@@ -75,13 +74,13 @@ def find_passages(text: str, question: str, room: int) -> Excerpts:
         suggestion = "Ask with other words, or fetch the page without `find`."
         raise FetchError("not_found", "the page has none of these words", suggestion)
     chosen: list[int] = []
-    left = room
+    remaining = room
     for number in ranked:
-        # A label counts for each passage, though neighbours come to share one.
+        # A label counts for each passage, though neighbours may share one.
         size = passages[number].end - passages[number].start + len(label(passages[number])) + 3
-        if size <= left:
+        if size <= remaining:
             chosen.append(number)
-            left -= size
+            remaining -= size
     if not chosen:
         best = passages[ranked[0]]
         beginning = f"{label(best)}\n{text[best.start : best.end]}"[:room]
@@ -92,7 +91,7 @@ def find_passages(text: str, question: str, room: int) -> Excerpts:
 
 
 def label(passage: Passage) -> str:
-    """Name the place of a passage: its first character, and the path of its headings."""
+    """Return the place of a passage: its first character, and the path of its headings."""
     return f"[start_index {passage.start}] {' > '.join(passage.headings)}".rstrip()
 
 
@@ -174,12 +173,16 @@ def _rank(text: str, passages: Sequence[Passage], question: str) -> list[int]:
         database.executemany(
             "INSERT INTO passages (rowid, headings, body) VALUES (?, ?, ?)",
             (
-                (number, _spaced(" ".join(one.headings)), _spaced(_LINK.sub("]", text[one.start : one.end])))
-                for number, one in enumerate(passages)
+                (
+                    number,
+                    _spaced(" ".join(passage.headings)),
+                    _spaced(_LINK.sub("]", text[passage.start : passage.end])),
+                )
+                for number, passage in enumerate(passages)
             ),
         )
-        asked = " OR ".join(f'"{word}"' for word in words[:_WORDS])
-        rows = database.execute("SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rank, rowid", (asked,))
+        query = " OR ".join(f'"{word}"' for word in words[:_WORDS])
+        rows = database.execute("SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rank, rowid", (query,))
         return [number for (number,) in rows]
 
 

@@ -1,8 +1,8 @@
-"""Pages as they were read, kept so that the next piece of one is a piece of the same text.
+"""Snapshots of pages as they were read, so that the next piece of one is a piece of the same text.
 
-A client goes on by a number of characters, so what it goes on with has to be what that number counted. Each client
-has snapshots of its own: what one was shown, and that it asked for it, is not told to another. A text that another
-one replaces is kept for a time as an earlier version, to say what has changed since.
+A client goes on by a number of characters, so it has to go on with the text that this number counted. Each client has
+snapshots of its own: the pages of one client, and its requests, are not revealed to another. A text that is replaced
+is stored for a time as an earlier version, to compare with later ones.
 """
 
 import hashlib
@@ -17,10 +17,10 @@ from servers.fetch.errors import FetchError
 from servers.fetch.read.page import Form, Loaded, Page
 
 MAX_CHARACTERS = 4_000_000
-"""Characters of text, and bytes of images, that are kept; a page that has more is kept alone."""
+"""Characters of text, and bytes of images, that are stored; a larger page is stored alone."""
 MAX_PAGES = 500
 MAX_EARLIER = 2_000_000
-"""Characters of earlier versions that are kept."""
+"""Characters of earlier versions that are stored."""
 EARLIER_VERSIONS = 200
 EARLIER_SECONDS = 24 * 3_600.0
 
@@ -28,17 +28,17 @@ _LATE = FetchError("timeout", "the call had to end before this page came", "Fetc
 
 
 class Wanted(NamedTuple):
-    """A page, and what of it."""
+    """A page, and the requested part and format of it."""
 
     url: str
     format: Form = "markdown"
     section: str | None = None
     pages: str | None = None
-    """Of a document that has pages; None for all."""
+    """The pages of a document; None for all."""
 
     @property
     def as_markdown(self) -> bool:
-        """Whether Markdown of the site would be shown as it is: a selector needs HTML, and so do other formats."""
+        """True if Markdown of the site would be shown as it is: a selector needs HTML, and so do other formats."""
         return self.format == "markdown" and self.section is None and self.pages is None
 
 
@@ -46,34 +46,35 @@ class Snapshot(NamedTuple):
     """A page as it was read once."""
 
     loaded: Loaded
-    """Without its body."""
+    """The loaded page without its body."""
     size: int
     """Bytes of that body."""
     page: Page
     left_out: int = 0
-    """Characters of its text that are not here, since only the beginning is wanted."""
+    """Characters of its text that were left out, if only the beginning is requested."""
     named_by: tuple[str, ...] = ()
-    """The URL of the page that names this as its Markdown, after those that led there; none where it is the page."""
+    """The URL of the page that names this as its Markdown, after its redirects; empty for the page itself."""
 
     @property
     def weight(self) -> int:
-        """What it takes to keep it."""
+        """The size of its stored form."""
         return len(self.page.text) + len(self.page.image)
 
     @property
     def version(self) -> str:
-        """Eight digits that name its text: the same wherever and whenever the text is the same."""
+        """Eight digits that identify its text: the same wherever and whenever the text is the same."""
         return hashlib.blake2b(self.page.text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
     def beginning(self, characters: int) -> "Snapshot":
-        """The same page with so many characters of its text, and no image: a large one need not be held as a whole
-        while others are waited for."""
+        """Return the same page with so many characters of its text, and no image, so that a large one need not stay
+        in memory while others are loaded.
+        """
         page = self.page._replace(text=self.page.text[:characters], image=b"")
         return self._replace(page=page, left_out=len(self.page.text) - len(page.text))
 
 
 class Snapshots:
-    """The latest snapshot of each page, those that were used last."""
+    """The latest snapshot of each page, least recently used ones dropped first."""
 
     def __init__(self, characters: int = MAX_CHARACTERS, pages: int = MAX_PAGES) -> None:
         self._most, self._pages = characters, pages
@@ -81,31 +82,31 @@ class Snapshots:
         self._kept: OrderedDict[tuple[Hashable, Wanted], Snapshot] = OrderedDict()
         self._earlier = _Earlier()
 
-    def get(self, client: Hashable, wanted: Wanted) -> Snapshot | None:
-        """What was kept of that page."""
-        found = self._kept.get((client, wanted))
-        if found is not None:
-            self._kept.move_to_end((client, wanted))
-        return found
+    def get(self, client: Hashable, request: Wanted) -> Snapshot | None:
+        """Return the stored snapshot of that page."""
+        stored = self._kept.get((client, request))
+        if stored is not None:
+            self._kept.move_to_end((client, request))
+        return stored
 
-    def put(self, client: Hashable, wanted: Wanted, snapshot: Snapshot) -> None:
-        """Keeps it in place of an older one. The longest unused go where there are too many."""
-        old = self._kept.get((client, wanted))
+    def put(self, client: Hashable, request: Wanted, snapshot: Snapshot) -> None:
+        """Store the snapshot in place of an older one. The least recently used are dropped if there are too many."""
+        old = self._kept.get((client, request))
         if old is not None and old.page.text != snapshot.page.text:
-            self._earlier.put((client, wanted, old.version), old.page.text)
-        self._drop((client, wanted))
-        self._kept[client, wanted] = snapshot
+            self._earlier.put((client, request, old.version), old.page.text)
+        self._drop((client, request))
+        self._kept[client, request] = snapshot
         self._weight += snapshot.weight
         while len(self._kept) > 1 and (self._weight > self._most or len(self._kept) > self._pages):
             self._drop(next(iter(self._kept)))
 
-    def earlier(self, client: Hashable, wanted: Wanted, version: str) -> str | None:
-        """Return the text of a version that another one has replaced; None where it is not kept any more."""
-        return self._earlier.get((client, wanted, version))
+    def earlier(self, client: Hashable, request: Wanted, version: str) -> str | None:
+        """Return the text of a replaced version; None if it has been dropped."""
+        return self._earlier.get((client, request, version))
 
     def recent(self, client: Hashable) -> list[tuple[Wanted, Snapshot]]:
-        """What one client was shown, the latest first."""
-        return [(wanted, kept) for (owner, wanted), kept in reversed(self._kept.items()) if owner == client]
+        """Return the pages that one client was shown, the latest first."""
+        return [(request, stored) for (owner, request), stored in reversed(self._kept.items()) if owner == client]
 
     def _drop(self, key: tuple[Hashable, Wanted]) -> None:
         dropped = self._kept.pop(key, None)
@@ -114,7 +115,7 @@ class Snapshots:
 
 
 class _Earlier:
-    """Texts by client, page and version, the latest of them, for a time."""
+    """The latest texts by client, page and version, for a time."""
 
     def __init__(self) -> None:
         self._texts: OrderedDict[tuple[Hashable, Wanted, str], tuple[float, str]] = OrderedDict()
@@ -144,28 +145,29 @@ Outcome = Snapshot | FetchError
 
 
 async def fetch_all(
-    wanted: Sequence[Wanted],
+    wanted_pages: Sequence[Wanted],
     fetch: Callable[[Wanted], Awaitable[Snapshot]],
-    told: Callable[[int], Awaitable[None]],
+    tell_progress: Callable[[int], Awaitable[None]],
     seconds: float,
     characters: int,
 ) -> list[Outcome]:
-    """The beginning of each page, or why it did not come, in order; what is not there after `seconds` is given up.
-    `told` is called with the number of pages that are settled."""
-    outcomes: list[Outcome] = [_LATE] * len(wanted)
+    """Return the beginning of each page, or the error, in order; pages that take more than `seconds` are given up.
+    `tell_progress` is called with the number of pages that are settled.
+    """
+    outcomes: list[Outcome] = [_LATE] * len(wanted_pages)
     settled = 0
 
     async def settle(at: int) -> None:
         nonlocal settled
         try:
-            outcomes[at] = (await fetch(wanted[at])).beginning(characters)
+            outcomes[at] = (await fetch(wanted_pages[at])).beginning(characters)
         except FetchError as error:
             outcomes[at] = error
         settled += 1
-        await told(settled)
+        await tell_progress(settled)
 
     with anyio.move_on_after(seconds):
         async with anyio.create_task_group() as tasks:
-            for at in range(len(wanted)):
+            for at in range(len(wanted_pages)):
                 tasks.start_soon(settle, at)
     return outcomes

@@ -1,12 +1,12 @@
-"""Pages that clients subscribe to: asked for as often as their sites allow, once for all who want to hear of them.
+"""Watched pages, requested as often as their sites allow, once for all clients that subscribe to them.
 
-Theory of the pace. A page is asked for with its validators when the time is over for which its site calls it fresh,
-and not before `floor`; a site that says nothing about that is asked every five minutes. All watched pages of a site
-together keep to its `Crawl-delay`, or to a second. What fails is asked for ever more rarely, and not before
-`Retry-After` is over. What a client or another replica had from the site since the last look spares a request.
+Theory of the pace. A page is requested with its validators when the time is over for which its site calls it fresh,
+and not before `floor`; without such a time it is requested every five minutes. All watched pages of a site together
+obey its `Crawl-delay`, or one second. A failing page is requested ever more rarely, and not before `Retry-After` is
+over. An answer that a client or another replica got from the site since the last look saves a request.
 
-Only the text counts, and that a page is gone (404, 410), which is told once. A site may change its validators with
-every answer; every tenth look is without them, since a site may answer 304 whatever has changed.
+Only a change of the text counts, and the loss of a page (404, 410), which is reported once. A site may change its
+validators with every answer; every tenth look is without them, since a site may answer 304 in spite of a change.
 """
 
 import time
@@ -22,43 +22,44 @@ from servers.fetch.errors import GONE, FetchError
 MOST_PAGES = 500
 """Pages that are watched at once, of all clients."""
 AT_ONCE = 4
-"""Pages that are looked at at once: a site that is slow holds up no more."""
+"""Concurrent looks: a slow site delays only so many."""
 UNTOLD_SECONDS = 300.0
-"""From one look to the next where the site says nothing about it."""
+"""Seconds between two looks if the site says nothing about it."""
 LONGEST_SECONDS = 24 * 3_600.0
-"""From one look to the next at most, whatever the site says."""
+"""Longest time between two looks, whatever the site says."""
 SITE_SECONDS = 1.0
-"""From a look at one page of a site to a look at the next, on average."""
+"""Average seconds from a look at one page of a site to a look at the next."""
 WHOLE_EVERY = 10
-"""Of so many looks one is without validators."""
+"""Every look with this number is without validators."""
 _FIRST_SECONDS = 5.0
-"""How long a client waits for the first look at most."""
+"""Longest wait of a client for the first look."""
 _GONE = "gone"
-"""The version of a page that its site says it has no more."""
+"""The version of a page that its site no longer has."""
 _REFUSED = frozenset({"bad_url", "blocked_host", "blocked_address", "robots", "unsupported_type"})
-"""What is wrong with the page itself, so that to wait is for nothing."""
+"""Errors of the page itself, for which it is useless to wait."""
 
 
 class Seen(NamedTuple):
     """A page at one look."""
 
     version: str
-    """Names its text."""
+    """Identifies its text."""
     fresh_seconds: float
-    """For how long its site still calls it fresh; 0 where it says nothing about that."""
+    """Seconds that its site still calls it fresh; 0 if it says nothing about that."""
     crawl_delay: float
     """Seconds between two requests that the site's robots.txt asks for."""
 
 
 class Pages(Protocol):
-    """What asks for pages. Both raise FetchError."""
+    """The source of pages. Both methods raise FetchError."""
 
     def place(self, url: str) -> tuple[str, str]:
         """Return a URL in its one spelling, without a fragment, and its origin."""
 
     async def look(self, url: str, *, confirmed_after: float | None, refresh: bool) -> Seen:
-        """Return what a page is now. A kept answer counts where its site gave it after `confirmed_after`, in seconds
-        since 1970, or for None as long as it is fresh; none does with `refresh`."""
+        """Return the present state of a page. A stored answer counts if its site sent it after `confirmed_after`, in
+        seconds since 1970, or for None while it is fresh; none does with `refresh`.
+        """
 
 
 class _Page:
@@ -74,15 +75,15 @@ class _Page:
         self.version: str | None = None
         self.looks = self.failures = 0
         self.is_told = False
-        """Whether the difference that the next look sees was told of already."""
+        """True if the difference at the next look has already been reported."""
         self.pause = 0.0
         """Seconds until the next look."""
         self.looked_at: float | None = None
-        """When the last look ended, in seconds since 1970."""
+        """The end of the last look, in seconds since 1970."""
         self.ready = anyio.Event()
         """Set after the first look."""
         self.wanted = anyio.Event()
-        """Set where it is to be looked at now."""
+        """Set when a look is due at once."""
         self.scope = CancelScope()
 
 
@@ -92,32 +93,33 @@ class Watcher:
     def __init__(
         self, opened: Callable[[], Awaitable[Pages]], tell: Callable[[str], None], tasks: TaskGroup, floor: float
     ) -> None:
-        """`opened` gives what asks for pages, which is loaded with the first one. No page is asked for twice within
-        `floor` seconds."""
+        """Create a watcher; `opened` returns the source of pages, which is loaded with the first one. No page is
+        requested twice within `floor` seconds.
+        """
         self._opened, self._tell, self._tasks, self._floor = opened, tell, tasks, floor
         self._pages: dict[str, _Page] = {}
         self._looks = anyio.Semaphore(AT_ONCE)
 
     @property
     def watched(self) -> int:
-        """How many pages are watched."""
+        """The number of watched pages."""
         return len(self._pages)
 
     async def watch(self, written: str, owner: Hashable) -> str:
-        """Watch a page for `owner` and return its URL in one spelling, when it was looked at or after five seconds.
+        """Watch a page for `owner`, and return its URL in one spelling after the first look or five seconds.
 
-        Raises FetchError for a page that may not be had, and `busy` where too many are watched.
+        Raises FetchError for a page that may not be fetched, and `busy` if too many are watched.
         """
         url, site = (await self._opened()).place(written)
-        while (known := self._pages.get(url)) is not None:
-            await known.ready.wait()
-            if self._pages.get(url) is known:
+        while (watched := self._pages.get(url)) is not None:
+            await watched.ready.wait()
+            if self._pages.get(url) is watched:
                 return url
-        # As many as are left for others, so that none takes them all.
-        left = MOST_PAGES - len(self._pages)
-        if sum(page.owner == owner for page in self._pages.values()) >= left:
+        # A client may have as many as are left for others, so that none takes them all.
+        remaining = MOST_PAGES - len(self._pages)
+        if sum(page.owner == owner for page in self._pages.values()) >= remaining:
             raise FetchError(
-                "busy", f"only {left} more pages can be watched for all clients", "End some subscriptions."
+                "busy", f"only {remaining} more pages can be watched for all clients", "End some subscriptions."
             )
         page = self._pages[url] = _Page(site, owner)
         is_watched = False
@@ -133,15 +135,15 @@ class Watcher:
         return url
 
     def unwatch(self, url: str) -> None:
-        """End the watch over a page, if there is one, and what is asked of its site."""
+        """End the watch over a page, if there is one, and the requests to its site."""
         page = self._pages.pop(url, None)
         if page is not None:
             page.scope.cancel()
 
     def catch_up(self, url: str) -> None:
-        """Look now at a page of which another replica has told that it changed, and tell of nothing again.
+        """Look now at a page that another replica has reported as changed, without another report of the change.
 
-        Were it told of here, two replicas would go on for ever about a page that is another one each time.
+        If it were reported here, two replicas would report a page that changes with each request for ever.
         """
         page = self._pages.get(url)
         if page is not None:
@@ -157,7 +159,7 @@ class Watcher:
                 await self._look(url, page)
 
     async def _look(self, url: str, page: _Page) -> None:
-        """Look at a page once. Raises FetchError at the first look, where later ones would fail alike."""
+        """Look at a page once. Raises FetchError at the first look if later ones would fail alike."""
         is_first = page.looks == 0
         page.looks += 1
         try:
@@ -176,7 +178,7 @@ class Watcher:
         finally:
             page.looked_at = time.time()
         page.failures = 0
-        of_site = sum(one.site == page.site for one in self._pages.values())
+        of_site = sum(other.site == page.site for other in self._pages.values())
         site_seconds = of_site * max(seen.crawl_delay, SITE_SECONDS)
         page.pause = min(max(seen.fresh_seconds or UNTOLD_SECONDS, site_seconds, self._floor), LONGEST_SECONDS)
         if is_first:
@@ -185,14 +187,14 @@ class Watcher:
             self._note(url, page, seen.version)
 
     def _note(self, url: str, page: _Page, version: str) -> None:
-        """Note the text that a page has now, and tell of it where it is another one."""
+        """Record the present text of a page, and report it if it has changed."""
         has_changed = version != page.version and not page.is_told
         page.version, page.is_told = version, False
         if has_changed:
             self._tell(url)
 
     def _back_off(self, page: _Page, error: FetchError) -> float:
-        """Return the seconds until a page that failed is asked for again."""
-        asked = 0.0 if error.answered is None else error.answered.retry_after or 0.0
+        """Return the seconds until a page that failed is requested again."""
+        requested = 0.0 if error.answered is None else error.answered.retry_after or 0.0
         doubled = max(self._floor, UNTOLD_SECONDS) * 2.0 ** min(page.failures - 1, 20)
-        return min(max(asked, doubled), LONGEST_SECONDS)
+        return min(max(requested, doubled), LONGEST_SECONDS)

@@ -1,1 +1,1 @@
-"""From the bytes of a page to what a reader wants of it, in processes that can be killed."""
+"""Conversion of the bytes of a page to the requested format, in processes that can be killed."""

@@ -1,12 +1,12 @@
-"""What a page means by the name of a charset, as browsers read it (https://encoding.spec.whatwg.org), and what its
-first bytes say of it: a byte order mark, or the zero bytes of UTF-16.
+"""Charsets by their names on the web, as browsers read them (https://encoding.spec.whatwg.org), and by the first
+bytes of a page: a byte order mark, or the zero bytes of UTF-16.
 
 Python knows most of the names. But on the web many a name has come to mean a later, larger charset, and some of
-Python's codecs are none of text at all: so only what stands here is used.
+Python's codecs are not for text at all: so only the charsets listed here are used.
 
-webencodings has the standard's table, too, of which this one knows every label that browsers show. But it knows none
-of Python's other names, reads GBK by Python's codec and not by GB 18030 as the standard has it, and has no types:
-with what it would take besides, two thirds of this file would stay.
+webencodings has the standard's table, too, and this one has every label that browsers show. But it knows none of
+Python's other names, reads GBK by Python's codec and not by GB 18030 as in the standard, and has no types: two thirds
+of this file would still be needed.
 """
 
 import codecs
@@ -25,7 +25,7 @@ _MARKS = (
 
 
 class Charset(NamedTuple):
-    """A charset by the name that the standard gives it, and the codec of Python that reads it."""
+    """A charset by its name in the standard, and the codec of Python that reads it."""
 
     name: str
     codec: str
@@ -66,7 +66,7 @@ _CHARSETS = {
     "iso2022_kr": Charset("iso-2022-kr", "iso2022-kr"),
     "x_user_defined": Charset("x-user-defined", "latin-1"),
 }
-# Names that Python does not know, or knows for something else.
+# Names that Python does not know, or uses for another charset.
 _NAMES = {
     **dict.fromkeys(["unicode_1_1_utf_8", "unicode11utf8", "unicode20utf8", "x_unicode20utf8"], "utf_8"),
     **dict.fromkeys(["ucs_2", "unicode", "csunicode", "iso_10646_ucs_2", "unicodefeff", "utf_16le"], "utf_16_le"),
@@ -93,7 +93,7 @@ _NAMES = {
 
 
 def charset_named(label: str) -> Charset | None:
-    """What a page means by a name; None for a name that says nothing."""
+    """Return the charset that a page means by a name; None for an unknown name."""
     if not label.isascii() or len(label) > 50:
         return None
     name = normalize_encoding(label.strip().lower()).replace(".", "_")
@@ -102,19 +102,19 @@ def charset_named(label: str) -> Charset | None:
 
 
 def charset_of_codec(codec: str) -> Charset:
-    """The charset that Python's codec of that name is for."""
+    """Return the charset of a codec of Python."""
     return _CHARSETS[codec]
 
 
 class Mark(NamedTuple):
-    """A codec that the bytes themselves name, and how many of them the mark takes."""
+    """A codec that the bytes themselves identify, and the length of the mark in bytes."""
 
     codec: str
     length: int
 
 
 def mark_of(body: bytes) -> Mark | None:
-    """The codec that a mark names, or UTF-16 where every second byte of the start tends to be zero."""
+    """Return the codec that a mark names, or UTF-16 if every second byte of the start tends to be zero."""
     for sign, codec in _MARKS:
         if body.startswith(sign):
             return Mark(codec, len(sign))
@@ -129,7 +129,7 @@ def mark_of(body: bytes) -> Mark | None:
 
 
 def start_of_text(body: bytes, length: int) -> bytes:
-    """The first bytes, without a mark, and in UTF-8 where they are UTF-16: so that tags can be sought in them."""
+    """Return the first bytes, without a mark, and in UTF-8 if they are UTF-16, for a search for tags."""
     mark = mark_of(body)
     if mark is None or mark.codec == "utf-8":
         return body[mark.length if mark else 0 :][:length]

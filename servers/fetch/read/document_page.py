@@ -1,4 +1,4 @@
-"""Documents of Office, OpenDocument and EPUB as pages: all of their text, since nothing around it is furniture."""
+"""Documents of Office, OpenDocument and EPUB as pages, with all of their text, since none of it is boilerplate."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,7 +17,7 @@ _MOST_CHARACTERS = 5_000_000
 
 
 def page_reader(kind: DocumentKind) -> Callable[[Source], Page]:
-    """Return what reads documents of a kind as pages, its library loaded."""
+    """Return a function that reads documents of a kind as pages, with its library loaded."""
     return partial(_read, document_reader(kind))
 
 
@@ -25,15 +25,17 @@ def _read(read: DocumentReader, source: Source) -> Page:
     document = read(source.body, source.pages, source.section)
     seen = seen_document(document)
     facts = document.facts
-    found = Found(facts.title, facts.subject, facts.language, facts.author, published=facts.created)
+    metadata = Found(facts.title, facts.subject, facts.language, facts.author, published=facts.created)
     parts = find_section(seen.root, source.section) if source.section else [seen.body]
     notes = list(seen.notes)
     if source.format == "links":
-        text, left = list_links(parts, source.url, source.url)
-        notes += [f"{format_count(left, 'more link')} left out."] if left else []
+        text, omitted = list_links(parts, source.url, source.url)
+        notes += [f"{format_count(omitted, 'more link')} left out."] if omitted else []
     elif source.format == "metadata":
         headings = [
-            f"{'#' * int(one.tag[1])} {squeeze(one.text_content())}" for part in parts for one in part.iter(*HEADINGS)
+            f"{'#' * int(heading.tag[1])} {squeeze(heading.text_content())}"
+            for part in parts
+            for heading in part.iter(*HEADINGS)
         ]
         outline = headings[:_MOST_HEADINGS] or None
         text = describe(kind=source.kind.name, **document.counts, **facts._asdict(), outline=outline)
@@ -43,4 +45,4 @@ def _read(read: DocumentReader, source: Source) -> Page:
         if len(text) > _MOST_CHARACTERS:
             text = text[:_MOST_CHARACTERS]
             notes.append(f"Only the first {_MOST_CHARACTERS:,} characters are given.")
-    return Page(text, source.kind.name, found=found, removed=Removed(*seen.removed), notes=tuple(notes))
+    return Page(text, source.kind.name, found=metadata, removed=Removed(*seen.removed), notes=tuple(notes))

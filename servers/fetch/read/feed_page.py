@@ -36,10 +36,10 @@ class _Entry(NamedTuple):
 
 
 def read_feed(source: Source) -> Page:
-    """What a feed says of itself, and its entries. Raises FetchError `unreadable` for what is no feed."""
+    """Return the metadata of a feed, and its entries. Raises FetchError `unreadable` if it is not a feed."""
     text, charset = decode(source.body, source.charset, source.kind.media_type)
     first = _first_entries(text)
-    # As bytes in a stream: of a string, feedparser would ask whether it is a URL or the name of a file.
+    # As bytes in a stream: feedparser would try a string as a URL or the name of a file.
     feed = feedparser.parse(
         BytesIO(first.encode("utf-8", "replace")),
         response_headers={"content-type": "application/xml; charset=utf-8", "content-location": source.url},
@@ -48,7 +48,7 @@ def read_feed(source: Source) -> Page:
     )
     if not feed.version and not feed.entries:
         raise FetchError("unreadable", "the feed is damaged", "Its type promises RSS or Atom, and it is neither.")
-    found = Found(
+    metadata = Found(
         title=_line(feed.feed.get("title")),
         description=plain_text(str(feed.feed.get("subtitle", "")))[:MAX_SUMMARY],
         language=_line(feed.feed.get("language")),
@@ -56,18 +56,18 @@ def read_feed(source: Source) -> Page:
         canonical=_link(feed.feed.get("link"), source.url),
         published=_date(feed.feed),
     )
-    entries = [_entry(one, source.url) for one in feed.entries]
+    entries = [_entry(entry, source.url) for entry in feed.entries]
     notes = []
     if len(first) < len(text):
         notes.append(f"Only the first {len(entries)} entries are shown.")
     if feed.bozo and not isinstance(feed.bozo_exception, feedparser.CharacterEncodingOverride):
         notes.append("The feed is not well-formed, so something may be missing.")
-    shown = _shown(source.format, found, entries, feed.version)
-    return Page(shown, "feed", charset, found, notes=tuple(notes))
+    shown = _shown(source.format, metadata, entries, feed.version)
+    return Page(shown, "feed", charset, metadata, notes=tuple(notes))
 
 
 def _first_entries(text: str) -> str:
-    """A feed without the entries that are too many: feedparser takes a second for some thousands."""
+    """Return a feed without the excess entries: feedparser takes a second for some thousands."""
     ends = islice(_END_OF_ENTRY.finditer(text), MAX_ENTRIES - 1, MAX_ENTRIES + 1)
     last = next(ends, None)
     if last is None or next(ends, None) is None:
@@ -76,16 +76,16 @@ def _first_entries(text: str) -> str:
     return text[: last.end()] + (end[0] if end else "")
 
 
-def _shown(format: str, found: Found, entries: list[_Entry], version: str) -> str:
+def _shown(format: str, metadata: Found, entries: list[_Entry], version: str) -> str:
     if format == "metadata":
-        about = {name: value for name, value in found._asdict().items() if name != "site"}
+        about = {name: value for name, value in metadata._asdict().items() if name != "site"}
         return describe(kind="feed", version=version, **about, entries=len(entries))
     if format == "json":
         return json.dumps([_known(entry) for entry in entries], ensure_ascii=False, indent=2)
     if format == "links":
         return "\n".join(f"- [{entry.title or entry.link}]({entry.link})" for entry in entries if entry.link)
     marks = ("# ", "## ") if format == "markdown" else ("", "")
-    head = [marks[0] + (found.title or "Feed"), found.canonical, found.description]
+    head = [marks[0] + (metadata.title or "Feed"), metadata.canonical, metadata.description]
     parts = ["\n".join(filter(None, head[:2])), head[2], *(_text(entry, marks[1]) for entry in entries)]
     return "\n\n".join(filter(None, parts))
 
@@ -115,18 +115,18 @@ def _line(value: object) -> str:
 
 
 def _link(value: object, url: str) -> str:
-    """An absolute link a reader may follow; none of another kind, such as one that holds a program."""
+    """Return an absolute link that a reader may follow; "" for another kind, such as one that contains a program."""
     if not value:
         return ""
     try:
         link = urljoin(url, str(value).strip())
         return link if urlsplit(link).scheme in {"http", "https"} else ""
-    except ValueError:  # brackets that hold no address
+    except ValueError:  # brackets without an address
         return ""
 
 
 def _date(of: Any) -> str:
-    """In ISO 8601 and UTC where it can be read, else as it is written."""
+    """Return a date in ISO 8601 and UTC if it can be parsed, else as it is written."""
     for name in ("published", "updated"):
         read, written = of.get(f"{name}_parsed"), of.get(name)
         if read:
@@ -137,7 +137,7 @@ def _date(of: Any) -> str:
 
 
 def plain_text(markup: str) -> str:
-    """The words of a piece of HTML, in lines where it has blocks. Text without markup stays as it is."""
+    """Return the words of a piece of HTML, in lines if it has blocks. Text without markup stays as it is."""
     text = _UNSEEN.sub("", markup)
     text = _TAG.sub("", _BLOCK.sub("\n", text))
     return _LINES.sub("\n\n", _SPACES.sub(" ", unescape(text))).strip()

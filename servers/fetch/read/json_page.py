@@ -1,4 +1,4 @@
-"""JSON as a reader wants it: indented, one part of it where that is asked for, and every number as it was written."""
+"""JSON for readers: indented, a requested part of it, and every number as it was written."""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from servers.fetch.read.page import Page, Source, describe
 from servers.fetch.read.text import decode
 
 MAX_CHARACTERS = 10_000_000
-"""Indenting takes seconds, and multiplies what is nested; what gets longer than this is shown as it was written."""
+"""Limit of indented text, which takes seconds and grows with the depth; a longer text is shown as written."""
 _INDENT = "  "
 _SHORT = 16
 
@@ -22,10 +22,10 @@ class _Number(str):
 
 
 def read_json(source: Source) -> Page:
-    """The value that a JSON Pointer leads to, or all; lines of JSON as one list.
+    """Return the page with the value at a JSON Pointer, or with all; lines of JSON become a single list.
 
-    Raises FetchError `not_found` where the pointer leads nowhere, and `bad_argument` where there is no JSON to point
-    into, or it is no pointer.
+    Raises FetchError `not_found` if the pointer leads nowhere, `unreadable` if there is no JSON to point into, and
+    `bad_argument` if it is not a pointer.
     """
     text, charset = decode(source.body, source.charset, source.kind.media_type)
     notes: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ def read_json(source: Source) -> Page:
 
 
 def _parsed(text: str) -> tuple[Any, bool]:
-    """The value, and whether it is a list of what stood in lines of their own."""
+    """Return the value, and True if it is a list of values on lines of their own."""
     try:
         return _value(text), False
     except ValueError:
@@ -104,7 +104,7 @@ def _facts(source: Source, charset: str, value: Any) -> str:
 
 
 def _at(value: Any, pointer: str) -> Any:
-    """What a pointer of RFC 6901 leads to."""
+    """Return the value at a pointer of RFC 6901."""
     if pointer and not pointer.startswith("/"):
         reason = "a section of JSON is named by a JSON Pointer"
         raise FetchError("bad_argument", reason, "Give one that starts with a slash, such as /items/0/name.")
@@ -120,7 +120,7 @@ def _at(value: Any, pointer: str) -> Any:
 
 
 def _choice(value: Any) -> tuple[str, None, str]:
-    """What there is instead, and the first names in it as they are written there."""
+    """Return a description of the value there is instead, and the first names in it as they are written there."""
     if isinstance(value, dict):
         names = "\n".join(json.dumps(name[:100], ensure_ascii=False) for name in list(value)[:20])
         return f"Where it ends there is an object of {len(value)} members.", None, names
@@ -128,7 +128,7 @@ def _choice(value: Any) -> tuple[str, None, str]:
 
 
 def _pretty(value: Any) -> str:
-    """Raises OverflowError for what gets too long."""
+    """Return the value indented. Raises OverflowError if that gets too long."""
     text = StringIO()
     room = MAX_CHARACTERS
     for piece in _pieces(value, "\n"):

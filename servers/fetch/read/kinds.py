@@ -1,8 +1,8 @@
-"""What a page is: by its Content-Type, and by its first bytes where that says too little or can't be true.
+"""The kind of a page: by its Content-Type, and by its first bytes if that is too vague or can't be true.
 
 The patterns are those of the WHATWG standard for sniffing types (https://mimesniff.spec.whatwg.org). Unlike a
-browser, which has to guess what would run, this has to guess only what can be read: so what is called a mere stream
-of bytes is looked at, and shown where it is text, a PDF or an image.
+browser, which has to guess what would run, this has to guess only what can be read: so a declared stream of bytes is
+examined, and shown if it is text, a PDF or an image.
 """
 
 import re
@@ -60,9 +60,9 @@ _SIGNS = (
     (b"\0\0\x01\0", "image/x-icon"),
     (b"BM", "image/bmp"),
 )
-# What is never text, so that a file that happens to begin like one is not shown.
+# Types that are never text, so that a file that happens to begin like one is not shown.
 _CLOSED = re.compile(r"(?:audio|video|font|model)/|image/(?!svg\+xml)|application/(?:zip|wasm|gzip)$|.*\+zip$")
-# Names that say nothing, and one that sites give to the page that asks for a login instead.
+# Names without information, and one that sites also use for the login page that they send instead.
 _UNNAMED = {
     *("", "*/*", "unknown/unknown", "application/unknown", "application/octet-stream", "binary/octet-stream"),
     *("application/force-download", "application/x-download", "application/pdf"),
@@ -73,7 +73,7 @@ _HTML_TAGS = (
     + b"|META|LINK|MAIN|ARTICLE|SECTION"
 )
 _HTML = re.compile(rb"<(?:" + _HTML_TAGS + rb")[\s>]", re.IGNORECASE)
-# What may stand before the first element of XML: a declaration, comments, a type of document.
+# The part of XML before the first element: a declaration, comments, a document type.
 _PROLOG = re.compile(rb"\s*(?:<\?[^>]*>\s*|<!--.*?-->\s*|<!DOCTYPE\s[^>\[]*>\s*)*", re.DOTALL | re.IGNORECASE)
 _FEED = re.compile(rb"<(?:rss|feed|rdf:RDF)[\s>]")
 _XHTML = re.compile(rb"<(?:html|xhtml:html)[\s>]", re.IGNORECASE)
@@ -82,9 +82,9 @@ _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
 def kind_of(media_type: str, body: bytes) -> Kind:
-    """What a body is that is said to be of `media_type`, in lower case and without parameters, or of none.
+    """Return the kind of a body with the declared `media_type`, in lower case and without parameters, or with none.
 
-    Raises FetchError for a document that is known and can't be read, as `document_kind` does.
+    Raises FetchError for a known document that can't be read, as `document_kind` does.
     """
     first = start_of_text(body, _FIRST)
     binary = _BINARY.search(first) is not None
@@ -116,12 +116,12 @@ def kind_of(media_type: str, body: bytes) -> Kind:
 
 
 def as_source(kind: Kind) -> Kind:
-    """The same page as the text that the site sent, where that is text."""
+    """Return the kind of the same page as the text that the site sent, if it is text."""
     return kind._replace(name="text") if kind.name in {"html", "json", "feed", "markdown"} else kind
 
 
 def check(kind: Kind, format: Format, section: str | None, pages: str | None, length: int) -> None:
-    """Raises FetchError for what a page of this kind and of `length` bytes can't be turned into."""
+    """Raise FetchError for a format or part that a page of this kind and of `length` bytes can't be turned into."""
     if kind.name == "other":
         reason = f'"{kind.media_type[:100]}", {length:,} bytes: there is no text in it that could be shown'
         raise FetchError("unsupported_type", reason)
@@ -152,10 +152,10 @@ def _by_signs(first: bytes, binary: bool) -> Kind | None:
         return None
     if first.startswith(b"RIFF") and first[8:12] == b"WEBP":
         return Kind("image", "image/webp")
-    found = next((media_type for sign, media_type in _SIGNS if first.startswith(sign)), None)
-    if found is None:
+    detected = next((media_type for sign, media_type in _SIGNS if first.startswith(sign)), None)
+    if detected is None:
         return None
-    return Kind("image" if found in _SHOWN else "other", found)
+    return Kind("image" if detected in _SHOWN else "other", detected)
 
 
 def _of_xml(media_type: str, first: bytes) -> Kind:
@@ -166,5 +166,5 @@ def _of_xml(media_type: str, first: bytes) -> Kind:
 
 
 def _end_of_prolog(first: bytes) -> int:
-    found = _PROLOG.match(first)
-    return found.end() if found else 0
+    match = _PROLOG.match(first)
+    return match.end() if match else 0

@@ -1,6 +1,6 @@
-"""Markdown as a site sends it, its links made absolute; or a section of it, its links, its facts.
+"""Markdown as a site sends it, its links made absolute; or a section of it, its links, its metadata.
 
-markdown-it-py says where its headings and links are, as CommonMark has them: one in a block of code is none.
+markdown-it-py finds its headings and links by the rules of CommonMark, which ignore those in a block of code.
 """
 
 import re
@@ -20,7 +20,7 @@ _MOST_LINKS = 1_000
 _LONGEST = 200
 """Characters of a link's words."""
 _LOOKED_AT = 2_000_000
-"""Characters in which headings and links are looked for, and of those the first in which the title is."""
+"""Characters that are searched for headings and links, and the first of those, which are searched for the title."""
 _BEGINNING = 20_000
 _LINKED = 300_000
 """Characters of a whole text in which links are made absolute: markdown-it-py takes half a second for them."""
@@ -34,7 +34,7 @@ _TARGET = re.compile(
     r"|(\]\(\s*|^ {0,3}\[[^\]\n]+\]:\s*)(<[^<>\n]*>|[^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)(?=[\s)]|$)",
     re.MULTILINE | re.DOTALL,
 )
-"""A span of code; or the target of a link, of a picture, or of a definition of one, and what stands before it."""
+"""A span of code; or the target of a link, of a picture, or of a definition of one, and the text before it."""
 _NO_SLUG = re.compile(r"[^\w\- ]")
 
 
@@ -47,9 +47,9 @@ class Heading(NamedTuple):
 
 
 def read_markdown(source: Source) -> Page:
-    """The text as it was sent, the `section` of it, its links, or its facts with an outline.
+    """Return the text as it was sent, the `section` of it, its links, or its metadata with an outline.
 
-    Raises FetchError `not_found` for a section that it has not.
+    Raises FetchError `not_found` for a missing section.
     """
     text, charset = decode(source.body, source.charset, source.kind.media_type)
     # Lines as markdown-it counts them.
@@ -62,26 +62,26 @@ def read_markdown(source: Source) -> Page:
     tokens = MarkdownIt("commonmark").parse(text[len(before) : limit], references)
     skipped = before.count("\n")
     headings = [heading._replace(line=heading.line + skipped) for heading in _headings(tokens)]
-    found = Found(title=_title(before, headings))
+    metadata = Found(title=_title(before, headings))
     if source.format == "metadata":
         outline = [{"level": heading.level, "text": heading.words} for heading in headings]
         media_type = source.kind.media_type
         written = describe(
-            kind="markdown", media_type=media_type, charset=charset, title=found.title, outline=outline
+            kind="markdown", media_type=media_type, charset=charset, title=metadata.title, outline=outline
         )
-        return Page(written, "markdown", charset, found)
+        return Page(written, "markdown", charset, metadata)
     if source.section is not None:
         first, last = _section(headings, source.section)
         before, text = "", "\n".join(text.split("\n")[first:last]).rstrip()
         tokens = MarkdownIt("commonmark").parse(text, {"references": references.get("references", {})})
         references = {}
     if source.format == "links":
-        written, left = _links(tokens, source.url)
-        notes = (f"{format_count(left, 'more link')} left out.",) if left else ()
-        return Page(written, "markdown", charset, found, notes=notes)
+        written, omitted = _links(tokens, source.url)
+        notes = (f"{format_count(omitted, 'more link')} left out.",) if omitted else ()
+        return Page(written, "markdown", charset, metadata, notes=notes)
     if source.format == "markdown":
         text = before + _with_absolute_links(text[len(before) :], tokens, references, source.url)
-    return Page(text, "markdown", charset, found)
+    return Page(text, "markdown", charset, metadata)
 
 
 def _headings(tokens: list[Token]) -> list[Heading]:
@@ -93,7 +93,7 @@ def _headings(tokens: list[Token]) -> list[Heading]:
 
 
 def _plain(inline: Token) -> str:
-    """The words of a heading without their markup."""
+    """Return the words of a heading without their markup."""
     return " ".join("".join(child.content for child in inline.children or ()).split())
 
 
@@ -105,10 +105,10 @@ def _title(front_matter: str, headings: list[Heading]) -> str:
 
 
 def _section(headings: list[Heading], section: str) -> tuple[int, int | None]:
-    """Return the lines of a section: its heading and what follows, up to the next one of its level."""
-    wanted = section.strip()
-    name = " ".join(wanted.lstrip("#").split()).casefold()
-    slug = unquote(wanted[1:]).casefold() if wanted.startswith("#") else ""
+    """Return the lines of a section: its heading and everything up to the next one of its level."""
+    query = section.strip()
+    name = " ".join(query.lstrip("#").split()).casefold()
+    slug = unquote(query[1:]).casefold() if query.startswith("#") else ""
     for matches in (
         lambda heading: heading.words.casefold() == name,
         lambda heading: slug != "" and _slug(heading.words) == slug,
@@ -126,12 +126,12 @@ def _section(headings: list[Heading], section: str) -> tuple[int, int | None]:
 
 
 def _slug(words: str) -> str:
-    """The fragment by which sites link to a heading."""
+    """Return the fragment by which sites link to a heading."""
     return _NO_SLUG.sub("", words.casefold()).replace(" ", "-")
 
 
 def _links(tokens: list[Token], url: str) -> tuple[str, int]:
-    """Return a line for each place that is linked, by its first words, and how many more there are."""
+    """Return a line for each linked URL, with its first words, and the number of further ones."""
     words: dict[str, str] = {}
     for token in tokens:
         children = token.children or []
@@ -139,13 +139,15 @@ def _links(tokens: list[Token], url: str) -> tuple[str, int]:
             target = _absolute(url, str(child.attrs["href"])) if child.type == "link_open" else ""
             if target:
                 inner = takewhile(lambda after: after.type != "link_close", children[at + 1 :])
-                words.setdefault(target, " ".join("".join(one.content for one in inner).split())[:_LONGEST])
+                words.setdefault(
+                    target, " ".join("".join(token_inside.content for token_inside in inner).split())[:_LONGEST]
+                )
     lines = [f"- [{_ESCAPED.sub(_BACKSLASH, text) or target}]({target})" for target, text in words.items()]
     return "\n".join(lines[:_MOST_LINKS]), max(len(lines) - _MOST_LINKS, 0)
 
 
 def _with_absolute_links(text: str, tokens: list[Token], references: dict[str, Any], base: str) -> str:
-    """Return a text whose links, pictures and definitions lead to where they would on the site."""
+    """Return a text with its links, pictures and definitions leading to where they would on the site."""
     places = [token.map for token in tokens if token.type == "inline" and token.map is not None]
     places += [definition["map"] for definition in references.get("references", {}).values()]
     lines = text.split("\n")
@@ -161,7 +163,7 @@ def _with_absolute_target(base: str, match: re.Match[str]) -> str:
 
 
 def _absolute_target(base: str, written: str) -> str:
-    """Return the target of a link, absolute where it is relative and not within the page."""
+    """Return the target of a link, absolute if it is relative and not within the page."""
     target = written.removeprefix("<").removesuffix(">")
     try:
         is_relative = bool(target) and not target.startswith("#") and not urlsplit(target).scheme
@@ -172,7 +174,7 @@ def _absolute_target(base: str, written: str) -> str:
 
 
 def _absolute(base: str, target: str) -> str:
-    """Return a URL of http or https; empty for any other, and for one within the page."""
+    """Return a URL of http or https; "" for any other, and for one within the page."""
     try:
         url = urljoin(base, target)
     except ValueError:

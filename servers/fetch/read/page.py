@@ -1,4 +1,4 @@
-"""A page: as it came over the network, as what reads it gets it, and as it was read."""
+"""A page in its three forms: as loaded, as the source for its reader, and as it was read."""
 
 import json
 from collections.abc import Mapping
@@ -13,64 +13,64 @@ KindName = Literal["html", "json", "feed", "pdf", "markdown", "text", "image", "
 
 
 class Loaded(NamedTuple):
-    """The body of an answer, unpacked, and the facts that came with it."""
+    """The body of an answer, unpacked, and its metadata."""
 
     url: str
     """The final URL, without its fragment."""
     redirects: tuple[str, ...]
-    """The URLs that led there, in order; none where the first answered itself."""
+    """The URLs that led there, in order; empty if the first one answered itself."""
     status: int
     headers: Mapping[str, str]
     """By name in lower case."""
     media_type: str
-    """In lower case, without parameters; empty where none is given."""
+    """In lower case, without parameters; "" if none is given."""
     charset: str | None
-    """What the Content-Type names, as it is written."""
+    """The charset in the Content-Type, as it is written."""
     body: bytes
     received: int
     """Bytes of the body as sent, before unpacking."""
     from_cache: bool
-    """Whether the body was kept from an earlier answer, revalidated or still fresh."""
+    """True if the body comes from an earlier answer, revalidated or still fresh."""
     fetched_at: float
-    """When the site last gave or confirmed it, in seconds since 1970."""
+    """The time when the site last sent or confirmed it, in seconds since 1970."""
     fragment: str = ""
-    """That of the last redirect that named one, or of the URL that was asked for."""
+    """The fragment of the last redirect that named one, or of the requested URL."""
 
 
 class Kind(NamedTuple):
-    """How a page is to be read, and its media type as far as it is known."""
+    """The way to read a page, and its media type as far as it is known."""
 
     name: KindName
     media_type: str
 
 
 class Source(NamedTuple):
-    """The body of a page, and what is known of it and wanted of it."""
+    """The body of a page, with its metadata and the request for it."""
 
     kind: Kind
     charset: str | None
-    """What the Content-Type names, as it is written."""
+    """The charset in the Content-Type, as it is written."""
     url: str
-    """What the links of the page are relative to."""
+    """The URL that the links of the page are relative to."""
     format: Format
     section: str | None
     pages: str | None
     seconds: float
-    """How long reading may take."""
+    """Largest number of seconds for reading."""
     body: bytes
 
 
 class Removed(NamedTuple):
-    """What an eye would not see, and is left out."""
+    """The counts of invisible parts, which are left out."""
 
     elements: int = 0
-    """Elements that a style or an attribute hides, and that hold text."""
+    """Elements that a style or an attribute hides, and that contain text."""
     characters: int = 0
-    """Invisible characters: of no width, tags, and such as turn the direction of text."""
+    """Invisible characters: of no width, tags, and those that change the direction of text."""
 
 
 class Found(NamedTuple):
-    """What a page says of itself; empty where it says nothing."""
+    """The metadata that a page declares; "" for missing fields."""
 
     title: str = ""
     description: str = ""
@@ -86,9 +86,9 @@ class Page(NamedTuple):
 
     text: str
     kind: str
-    """What it was made from: the name of its kind."""
+    """The name of its original kind."""
     charset: str = ""
-    """How its bytes were read; empty where they are no text."""
+    """The charset its bytes were read in; "" if they are not text."""
     found: Found = Found()
     removed: Removed = Removed()
     notes: tuple[str, ...] = ()
@@ -99,6 +99,6 @@ class Page(NamedTuple):
 
 
 def describe(**facts: Any) -> str:
-    """What is known of a page, as JSON, without what is not."""
-    known = {name: value for name, value in facts.items() if value not in ("", None)}
-    return json.dumps(known, ensure_ascii=False, indent=2)
+    """Return the known facts about a page as JSON."""
+    present = {name: value for name, value in facts.items() if value not in ("", None)}
+    return json.dumps(present, ensure_ascii=False, indent=2)

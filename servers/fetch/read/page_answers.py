@@ -7,15 +7,16 @@ from shared.text import join_lines
 
 
 def head_of(page: Page) -> Head:
-    """A page as the head of an answer. Its text is to follow as the body, and no image is sent."""
+    """Return a page as the head of an answer. Its text follows as the body, and no image is sent."""
     fields = page._asdict() | {"found": page.found._asdict(), "removed": page.removed._asdict()}
     del fields["text"], fields["image"]
     return {"page": fields}
 
 
 def page_of(head: Head, body: bytes) -> Page:
-    """The page in an answer, which is believed no more than the page itself. Raises the FetchError that stands there
-    instead, or `unreadable` for what is no answer."""
+    """Return the page in an answer, which is trusted no more than the page itself. Raises the FetchError in it, if
+    any, or `unreadable` if it is malformed.
+    """
     try:
         if "error" in head:
             code, reason, suggestion, quoted = map(str, head["error"])

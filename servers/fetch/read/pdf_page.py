@@ -3,20 +3,22 @@
 from servers.common.documents.pdf import Pdf
 from servers.fetch.read.page import Found, Page, Source, describe
 
-# The rest of the time is for the page that is being read when this is over.
+# The rest of the time is for the page that is being read at that moment.
 _SHARE_OF_TIME = 0.6
 
 
 def read_pdf_page(source: Source) -> Page:
-    """Return the text of the pages that are wanted, each after its number, as far as the time allows.
+    """Return the text of the requested pages, each after its number, as far as the time allows.
 
     Raises DocumentError as `Pdf` does.
     """
     pdf = Pdf(source.body)
     facts = pdf.facts()
-    found = Found(title=facts.title, description=facts.subject, author=facts.author, published=facts.created)
+    metadata = Found(title=facts.title, description=facts.subject, author=facts.author, published=facts.created)
     if source.format == "metadata":
         encrypted = True if pdf.encrypted else None
-        return Page(describe(kind="pdf", pages=pdf.total, encrypted=encrypted, **facts._asdict()), "pdf", found=found)
+        return Page(
+            describe(kind="pdf", pages=pdf.total, encrypted=encrypted, **facts._asdict()), "pdf", found=metadata
+        )
     text, notes = pdf.read(source.pages, source.seconds * _SHARE_OF_TIME)
-    return Page(text, "pdf", found=found, notes=notes)
+    return Page(text, "pdf", found=metadata, notes=notes)

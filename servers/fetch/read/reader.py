@@ -1,5 +1,5 @@
-"""Reading pages without trusting them: in processes that may be killed, unless there is nothing to parse, as in an
-image that a model can be shown as it is.
+"""Readers of untrusted pages: in processes that may be killed, unless there is nothing to parse, as in an image that
+a model can be shown as it is.
 """
 
 import struct
@@ -18,25 +18,26 @@ PAGES = Program(f"{__package__}.worker", "page")
 
 
 class Reader:
-    """Turns what was loaded into what a reader wants of it."""
+    """Converts loaded pages to the requested format."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
     async def prepare(self) -> None:
-        """Starts a process, where there is none, and has it load what HTML needs. Raises WorkerError."""
+        """Start a process, if none is running, and load the modules for HTML in it. Raises WorkerError."""
         await self._pool.warm("html")
 
     async def warm(self) -> None:
-        """The same, while a page is being loaded.
+        """Start a process as `prepare` does, while a page is being loaded.
 
-        A page that comes meanwhile waits for just that process. Raises nothing: the page itself will say what fails.
+        A page that arrives meanwhile waits for just that process. Raises nothing: the read of the page will report
+        errors.
         """
         with suppress(WorkerError):
             await self.prepare()
 
     async def read(self, loaded: Loaded, form: Form, section: str | None = None, pages: str | None = None) -> Page:
-        """The page in the format `form`, or the part of it that `section` or `pages` name.
+        """Return the page in the format `form`, or the part of it that `section` or `pages` name.
 
         Raises FetchError: `unsupported_type`, `unreadable`, `not_found` for a section, and `bad_argument` for a
         format, a section or pages that do not fit the page.
@@ -64,9 +65,9 @@ class Reader:
 
 @asynccontextmanager
 async def open_reader(workers: int, seconds: float, mebibytes: int) -> AsyncIterator[Reader]:
-    """A reader for the time of the block, with so many processes at most, which end with it.
+    """Open a reader for the time of the block, with at most `workers` processes, which end with it.
 
-    Each page may take `seconds`, and `mebibytes` of memory where the platform can limit that.
+    Each page may take `seconds`, and `mebibytes` of memory if the platform can limit that.
     """
     pool = Pool(PAGES, workers, Limits(seconds, mebibytes))
     try:
@@ -76,13 +77,13 @@ async def open_reader(workers: int, seconds: float, mebibytes: int) -> AsyncIter
             await pool.close()
 
 
-# Markers of JPEG that begin a frame: they hold its size.
+# Markers of JPEG that begin a frame, which contains its size.
 _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _MAX_SEGMENTS = 1_000
 
 
 def read_image(body: bytes, media_type: str, format: Format) -> Page:
-    """An image, and words about it."""
+    """Return an image, and words about it."""
     size = size_of(body, media_type)
     if format == "metadata":
         width, height = size or (None, None)
@@ -92,14 +93,14 @@ def read_image(body: bytes, media_type: str, format: Format) -> Page:
 
 
 def size_of(body: bytes, media_type: str) -> tuple[int, int] | None:
-    """Width and height in pixels, where the image says them."""
+    """Return width and height in pixels, if the image declares them."""
     try:
         if media_type == "image/png":
             return _two(">II", body, 16)
         if media_type == "image/gif":
             return _two("<HH", body, 6)
         return _size_of_webp(body) if media_type == "image/webp" else _size_of_jpeg(body)
-    except (struct.error, IndexError):  # it ends before
+    except (struct.error, IndexError):  # the data ends before the size
         return None
 
 
@@ -129,6 +130,6 @@ def _size_of_jpeg(body: bytes) -> tuple[int, int] | None:
         if marker in _FRAMES:
             height, width = _two(">HH", body, at + 5)
             return width, height
-        # 0xFF may stand several times before a marker.
+        # 0xFF may be repeated before a marker.
         at += 1 if marker == 0xFF else 2 + int.from_bytes(body[at + 2 : at + 4], "big")
     return None

@@ -1,9 +1,9 @@
-"""From the bytes of a page to text.
+"""Decoding of the bytes of a page to text.
 
 The order is that of browsers (https://html.spec.whatwg.org/#determining-the-character-encoding): a byte order mark,
-the Content-Type, what the page says of itself. But a browser believes each of them, and shows what is wrong as
-garbage. Here the bytes have a say: text is hardly ever UTF-8 by accident, so what is valid UTF-8 is not read as a
-charset in which any bytes are valid; and what is called UTF-8 and is none is looked at.
+the Content-Type, the declaration in the page. But a browser believes each of them, and shows mistakes as garbage.
+Here the bytes count as well: text is hardly ever UTF-8 by accident, so valid UTF-8 is not read in a charset in which
+any bytes are valid; and invalid bytes declared as UTF-8 are examined.
 """
 
 import re
@@ -21,17 +21,17 @@ _META_TYPE = re.compile(rb"http-equiv\s*=\s*[\"']?\s*content-type", re.IGNORECAS
 _CONTENT_CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([A-Za-z0-9._:-]+)", re.IGNORECASE)
 _ISO_2022_JP = charset_of_codec("iso2022_jp")
 _ESCAPES = re.compile(rb"\x1b\$[@B]")
-"""What begins two-byte characters in ISO-2022-JP, all of whose bytes are ASCII."""
+"""The start of two-byte characters in ISO-2022-JP, all of whose bytes are ASCII."""
 _MANY_BYTES = {"utf-16le", "utf-16be", "gbk", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr", "iso-2022-jp"}
-# U+F780 to U+F7FF stand for the bytes of 0x80 to 0xFF.
+# U+F780 to U+F7FF represent the bytes 0x80 to 0xFF.
 _USER_DEFINED = {byte: 0xF700 + byte for byte in range(0x80, 0x100)}
 
 
 def decode(body: bytes, declared: str | None, media_type: str, url: str = "") -> tuple[str, str]:
-    """The text, and the name of its charset as the standard has it.
+    """Return the text, and the name of its charset in the standard.
 
-    `declared` is what the Content-Type names, and `url` evidence where nothing names a charset. A byte that can't be
-    read becomes U+FFFD.
+    `declared` is the charset in the Content-Type, and `url` is evidence if no charset is declared. A byte that can't
+    be read becomes U+FFFD.
     """
     mark = mark_of(body)
     if mark is not None:
@@ -47,7 +47,7 @@ def decode(body: bytes, declared: str | None, media_type: str, url: str = "") ->
         return japanese, _ISO_2022_JP.name
     utf8 = _strict(body, UTF8)
     if utf8 is not None:
-        # Pure ASCII is what most charsets have in common: then the page may have its word.
+        # Most charsets have ASCII in common: then the declared one is kept.
         return utf8, (charset if charset is not None and utf8.isascii() else UTF8).name
     if charset == UTF8:
         text = body.decode("utf-8", "replace")
@@ -59,9 +59,9 @@ def decode(body: bytes, declared: str | None, media_type: str, url: str = "") ->
 
 
 def _said(start: bytes, media_type: str) -> Charset | None:
-    """What a page says of itself. What it says in ASCII can't be in UTF-16."""
-    found = _XML.match(start)
-    charset = charset_named(found[1].decode("ascii")) if found else None
+    """Return the charset that a page declares in itself. A declaration in ASCII can't be in UTF-16."""
+    match = _XML.match(start)
+    charset = charset_named(match[1].decode("ascii")) if match else None
     if charset is None and media_type in {"text/html", "application/xhtml+xml"}:
         charset = _of_meta(_COMMENT.sub(b"", start))
     if charset is not None and charset.name.startswith("utf-16"):
@@ -71,8 +71,8 @@ def _said(start: bytes, media_type: str) -> Charset | None:
 
 def _of_meta(start: bytes) -> Charset | None:
     for tag in _META.findall(start):
-        found = _META_CHARSET.search(tag) if not _META_TYPE.search(tag) else _CONTENT_CHARSET.search(tag)
-        charset = charset_named(found[1].decode("ascii")) if found else None
+        match = _META_CHARSET.search(tag) if not _META_TYPE.search(tag) else _CONTENT_CHARSET.search(tag)
+        charset = charset_named(match[1].decode("ascii")) if match else None
         if charset is not None:
             return charset
     return None
@@ -91,13 +91,13 @@ def _read(body: bytes, charset: Charset) -> tuple[str, str]:
 
 
 def _detected(body: bytes, url: str) -> Charset:
-    """The charset that a page is most likely in; the one of the western web where nothing speaks for another."""
+    """Return the most likely charset of a page; the one of the western web without evidence for another."""
     codec = guess_codec(body, url)
     return WESTERN if codec is None else charset_of_codec(codec)
 
 
 def read_text(source: Source) -> Page:
-    """The text, and nothing of it read or run: what an entity of XML stands for is not looked for."""
+    """Return the text without parsing or running any of it: entities of XML are not resolved."""
     text, charset = decode(source.body, source.charset, source.kind.media_type, source.url)
     if source.format == "metadata":
         facts = describe(kind="text", media_type=source.kind.media_type, charset=charset, characters=len(text))

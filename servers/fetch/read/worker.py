@@ -1,4 +1,4 @@
-"""The process that reads pages, of which `servers.common.workers` takes care."""
+"""The process that reads pages, which `servers.common.workers` manages."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from servers.fetch.read.page_answers import head_of
 
 
 def reader_of(kind: KindName) -> Callable[[Source], Page]:
-    """What reads pages of a kind, loaded."""
+    """Return the function that reads pages of a kind, with its modules loaded."""
     if kind == "html":
         from servers.fetch.read.html.page import read_html_page
 
@@ -43,7 +43,7 @@ def reader_of(kind: KindName) -> Callable[[Source], Page]:
 
 
 def main(seconds: float, mebibytes: int, requests: int) -> None:
-    """Read so many pages, until there are no more. Each may take `seconds`, and `mebibytes` of memory."""
+    """Read up to `requests` pages, until the input ends. Each may take `seconds`, and `mebibytes` of memory."""
 
     def load(name: str) -> Read:
         read: Callable[[Source], Page] = reader_of(name)  # type: ignore[arg-type]
@@ -56,7 +56,7 @@ def main(seconds: float, mebibytes: int, requests: int) -> None:
             except FetchError as error:
                 quoted, _ = strip_invisible(error.quoted)
                 return {"error": [error.code, error.reason, error.suggestion, quoted]}, b""
-            if page.kind != "html":  # whose reader has done it
+            if page.kind != "html":  # whose reader has stripped it
                 shown, characters = strip_invisible(page.text)
                 page = page._replace(text=shown, removed=Removed(characters=characters))
             page = page._replace(found=Found(*(strip_invisible(fact)[0] for fact in page.found)))

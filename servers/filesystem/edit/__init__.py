@@ -1,1 +1,1 @@
-"""Changing the disk: nothing half written, nothing lost."""
+"""Changes on the disk: nothing half written, nothing lost."""

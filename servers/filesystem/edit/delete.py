@@ -1,10 +1,10 @@
-"""Deleting a file, a link itself or a directory, and going through a whole directory within limits.
+"""Deletion of a file, a link itself or a directory, and limited walks through a whole directory.
 
-Like `rm`, this needs permission on the directory and not on what is deleted. A directory that is not empty is gone
-through twice: first to see that everything in it may go, then to delete it. So what is refused, too large or
-cancelled loses nothing. A directory is opened by its name in the directory that is held open above it, and never
-through a link, so what is swapped meanwhile leads nowhere else. One descriptor is held for each level, which is why
-the depth is limited.
+Like `rm`, this needs permission on the directory and not on what is deleted. A directory that is not empty is walked
+twice: first to check that everything in it may be deleted, then to delete it. So a call that is refused, too large or
+cancelled loses nothing. A directory is opened by its name in its open parent directory, and never through a link, so
+an entry that is swapped meanwhile leads nowhere else. One descriptor is open for each level, which is why the depth
+is limited.
 """
 
 import errno
@@ -34,7 +34,7 @@ Mark = tuple[int, ...]
 
 
 class Bounds:
-    """What ends a way through a tree, and how far it went."""
+    """The limits of a walk through a tree, and the number of entries counted so far."""
 
     def __init__(
         self,
@@ -43,27 +43,28 @@ class Bounds:
         device: int | None = None,
         checkpoint: Callable[[], None] = lambda: None,
     ) -> None:
-        """With `device` the way stays on that file system. `checkpoint` is called again and again, and raises when
-        nobody waits any more."""
+        """Set the limits. With `device` the walk stays on that file system. `checkpoint` is called for each entry,
+        and raises when nobody waits any more.
+        """
         self.entries = 0
         self.beneath = beneath
         self._written = written
         self._device = device
         self._checkpoint = checkpoint
 
-    def enter(self, found: os.stat_result, depth: int) -> None:
-        """Raise where the directory `found`, on level `depth` from 1, must not be entered."""
+    def enter(self, status: os.stat_result, depth: int) -> None:
+        """Raise if the directory with this `status`, on level `depth` from 1, must not be entered."""
         if depth > MAX_DEPTH:
             raise FilesError("too_large", self._written, f"holds directories nested deeper than {MAX_DEPTH}")
-        if self._device not in (None, found.st_dev):
+        if self._device not in (None, status.st_dev):
             raise FilesError("cross_device", self._written, "holds a directory on another file system")
 
     def anew(self) -> "Bounds":
-        """The same, from the start."""
+        """Return the same bounds with the count at zero."""
         return Bounds(self.beneath, self._written, self._device, self._checkpoint)
 
     def count(self, entry: Entry) -> None:
-        """Count an entry; raise where it is denied, where there are too many, or nobody waits any more."""
+        """Count an entry. Raises if it is denied, if there are too many, or if nobody waits any more."""
         self._checkpoint()
         self.entries += 1
         if self.entries > MAX_ENTRIES:
@@ -74,25 +75,25 @@ class Bounds:
 
 
 def stat_of(entry: Entry, directory: int | None) -> os.stat_result:
-    """What the directory is that `opened` gave for `entry`."""
+    """Return the status of the directory that `opened` returned for `entry`."""
     return os.lstat(entry.name) if directory is None else os.fstat(directory)
 
 
 def children(entry: Entry, directory: int | None) -> Iterator[tuple[str, Entry]]:
-    """What is in the directory that `opened` gave for `entry`: names, and entries as they are found now."""
-    there = entry.name if directory is None else directory
-    with SYSTEM.scan(there) as scan:
-        # All at once, for entries may be deleted meanwhile; one too many is enough to see that there are too many.
-        names = [one.name for one in islice(scan, MAX_ENTRIES + 1)]
+    """Yield the names and entries that are now in the directory that `opened` returned for `entry`."""
+    target = entry.name if directory is None else directory
+    with SYSTEM.scan(target) as scan:
+        # All at once, since entries may be deleted meanwhile; one more than the limit shows that it is exceeded.
+        names = [item.name for item in islice(scan, MAX_ENTRIES + 1)]
     for name in names:
-        found = child(entry, directory, name)
-        now = current(found)
+        inner = child(entry, directory, name)
+        now = current(inner)
         if now is not None:
-            yield name, found._replace(stat=now)
+            yield name, inner._replace(stat=now)
 
 
 def is_directory(entry: Entry) -> bool:
-    """Whether the entry was a directory, not a link to one, when it was found."""
+    """Return True if the entry was a directory, not a link to one, when it was looked up."""
     return entry.stat is not None and stat.S_ISDIR(entry.stat.st_mode)
 
 
@@ -104,11 +105,11 @@ def delete(
     checkpoint: Callable[[], None] = lambda: None,
     recorder: Recorder = NOT_RECORDED,
 ) -> int:
-    """Delete what is at `place`, and tell how many entries that were; with `etag`, only while it still has that.
+    """Delete what is at `place`, and return the number of deleted entries; with `etag`, only while it has that.
 
     A directory that is not empty needs `recursive`. Raises `not_empty`, `changed`, `too_large`, `denied` and
-    `cross_device` for what it holds, and `bad_path` for what is an allowed directory or holds one. `checkpoint` may
-    raise as long as nothing is deleted.
+    `cross_device` for its contents, and `bad_path` for an allowed directory or a parent of one. `checkpoint` may
+    raise while nothing is deleted.
     """
     roots = beneath.roots
     roots.require_writable(place)
@@ -126,7 +127,7 @@ def delete(
             if recursive:
                 empty(entry, bounds, remove=False)
             count += bounds.entries
-            # From here on it goes to the end, however long the caller waits.
+            # From here on the deletion runs to its end, even if the caller no longer waits.
             bounds = Bounds(beneath, place.written, entry.stat.st_dev)
             _delete_directory(entry, bounds, recursive, recorder)
         else:
@@ -138,7 +139,7 @@ def delete(
 
 
 def empty(entry: Entry, bounds: Bounds, depth: int = 1, remove: bool = True) -> None:
-    """Remove everything that is in the directory `entry`, links as links; without `remove`, only count it."""
+    """Remove everything in the directory `entry`, links as links; without `remove`, only count it."""
     with opened(entry) as directory:
         bounds.enter(stat_of(entry, directory), depth)
         for _, child in children(entry, directory):
@@ -150,8 +151,7 @@ def empty(entry: Entry, bounds: Bounds, depth: int = 1, remove: bool = True) -> 
 
 
 def unlink_same(entry: Entry) -> None:
-    """Delete the file or link of the entry as it was found, and nothing that others have put there since. Raises
-    `changed`, OSError."""
+    """Delete the very file or link of the entry, and no replacement by others. Raises `changed`, OSError."""
     aside = beside(entry)
     rename(entry, aside)
     if not _is_same(current(aside), entry.stat):
@@ -174,7 +174,7 @@ def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: R
                 empty(entry, bounds)
             _remove_directory(entry, entry.place.written)
             return
-        # Under a name that nobody knows, nothing comes into it that was not noted down.
+        # Under a name that nobody knows, nothing is added to it that was not recorded.
         aside = beside(entry)
         rename_to_free(entry, aside)
         with ExitStack() as on_failure:
@@ -187,7 +187,7 @@ def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: R
 
 
 def _describe_tree(entry: Entry, bounds: Bounds, survey: Survey, marks: dict[tuple[str, ...], Mark]) -> None:
-    """Notes down all that is in the directory, what is in one before itself, and the marks of all."""
+    """Record everything in the directory, the contents of a directory before itself, and the marks of all."""
     with opened(entry) as directory:
         for _, inner in children(entry, directory):
             bounds.count(inner)
@@ -198,7 +198,7 @@ def _describe_tree(entry: Entry, bounds: Bounds, survey: Survey, marks: dict[tup
 
 
 def _marks_in(entry: Entry, bounds: Bounds) -> dict[tuple[str, ...], Mark]:
-    """What is in the directory, with marks that are other ones where somebody has changed it."""
+    """Return the marks of all entries in the directory. A mark differs if somebody has changed its entry."""
     marks: dict[tuple[str, ...], Mark] = {}
     with opened(entry) as directory:
         for _, inner in children(entry, directory):
@@ -210,15 +210,15 @@ def _marks_in(entry: Entry, bounds: Bounds) -> dict[tuple[str, ...], Mark]:
 
 
 def _mark(entry: Entry) -> Mark:
-    found = entry.stat
-    return () if found is None else (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    status = entry.stat
+    return () if status is None else (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-def _is_same(now: os.stat_result | None, found: os.stat_result | None) -> bool:
-    """Whether nobody has written to what was found; a rename, or a second name, changes no more than its ctime."""
-    if now is None or found is None:
+def _is_same(now: os.stat_result | None, before: os.stat_result | None) -> bool:
+    """Return True if nobody has written to the file since `before`; a rename or a new link only changes its ctime."""
+    if now is None or before is None:
         return False
-    return os.path.samestat(now, found) and (now.st_size, now.st_mtime_ns) == (found.st_size, found.st_mtime_ns)
+    return os.path.samestat(now, before) and (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
 
 
 def _changed(entry: Entry) -> FilesError:

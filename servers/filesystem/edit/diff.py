@@ -1,8 +1,8 @@
-"""Unified diffs the way git writes them, built from the places where two texts differ.
+"""Unified diffs as git writes them, built from the spans where two texts differ.
 
 Only those places and the lines around them are looked at, so the size of the texts hardly matters. Only LF ends a
-line here, so a CRLF file shows its CRs and odd Unicode line ends split nothing. Within one place difflib finds what
-has stayed; a place too repetitive for its quadratic search is shown as one replaced block instead.
+line here, so a CRLF file shows its CRs and odd Unicode line ends split nothing. Within one span difflib finds the
+unchanged lines; a span too repetitive for its quadratic search is shown as one replaced block instead.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ _POPULAR_FROM = 200
 
 
 class _Change(NamedTuple):
-    """Lines that were replaced: where they were, in characters and in lines from 0, and what they are now."""
+    """Replaced lines: their old position, in characters and in lines from 0, and their new content."""
 
     start: int
     end: int
@@ -29,7 +29,7 @@ class _Change(NamedTuple):
 
 
 def unified_diff(edited: Edited, path: str, context: int = 3) -> str:
-    """The changes of `edited` with `context` lines around; empty when there are none."""
+    """Return the changes of `edited` as a diff with `context` lines around them; empty if nothing changed."""
     hunks = "".join(_hunks(edited, context))
     shown = displayed(path)
     return f"--- a/{shown}\n+++ b/{shown}\n{hunks}" if hunks else ""
@@ -63,7 +63,7 @@ def _changes(edited: Edited) -> Iterator[_Change]:
 
 
 def _whole_lines(edited: Edited) -> list[Span]:
-    """The spans made larger until they are whole lines; those that meet are one."""
+    """Return the spans extended to whole lines, those that meet merged into one."""
     before, after, spans, _ = edited
     whole: list[Span] = []
     for start, end, new_start, new_end in spans:
@@ -71,11 +71,11 @@ def _whole_lines(edited: Edited) -> list[Span]:
         stop = end
         if not (_starts_line(before, end) and _starts_line(after, new_end)):
             stop = before.find("\n", end) + 1 or len(before)
-        one = (begin, stop, new_start - (start - begin), new_end + stop - end)
+        span = (begin, stop, new_start - (start - begin), new_end + stop - end)
         if whole and begin < whole[-1][1]:
             last = whole.pop()
-            one = (last[0], one[1], last[2], one[3])
-        whole.append(one)
+            span = (last[0], span[1], last[2], span[3])
+        whole.append(span)
     return whole
 
 
@@ -90,11 +90,11 @@ def _lines(text: str) -> list[str]:
 
 
 def _differences(old: list[str], new: list[str]) -> Iterator[Span]:
-    """Which lines of both are not the same, as spans of lines."""
+    """Yield the lines that differ, as spans of line numbers."""
     front = _shared(old, new, 0)
     back = _shared(old[::-1], new[::-1], front)
     old, new = old[front : len(old) - back], new[front : len(new) - back]
-    # About how many pairs of equal lines difflib will look at; it ignores popular lines itself.
+    # About how many pairs of equal lines difflib will compare; it ignores popular lines itself.
     counts = Counter(new)
     popular = len(new) // 100 + 1 if len(new) >= _POPULAR_FROM else len(new)
     if sum(counts[line] for line in old if counts[line] <= popular) > _MAX_COST:
@@ -107,11 +107,11 @@ def _differences(old: list[str], new: list[str]) -> Iterator[Span]:
             yield front + first, front + last, front + new_first, front + new_last
 
 
-def _shared(old: list[str], new: list[str], taken: int) -> int:
-    """How many first lines are the same, leaving `taken` lines of the shorter text out."""
-    limit = min(len(old), len(new)) - taken
-    for count, (one, other) in enumerate(zip(old[:limit], new[:limit], strict=False)):
-        if one != other:
+def _shared(old: list[str], new: list[str], reserved: int) -> int:
+    """Return the number of equal lines at the start, with `reserved` lines of the shorter text left out."""
+    limit = min(len(old), len(new)) - reserved
+    for count, (line, new_line) in enumerate(zip(old[:limit], new[:limit], strict=False)):
+        if line != new_line:
             return count
     return max(0, limit)
 

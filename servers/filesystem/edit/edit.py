@@ -1,12 +1,12 @@
-"""Editing text files: one, or several of which all are changed or none.
+"""Edits of one or several text files: all files are changed, or none.
 
 All files are read under the locks of all their names, so parallel edits of our processes are all applied. Each
-result is written beside its file and reaches the disk before the first file is replaced. What another program changed
-by then is seen and not lost (see `exchange`): the edits are made anew, upon what is there.
+result is written beside its file and reaches the disk before the first file is replaced. A change that another
+program makes by then is noticed and not lost (see `exchange`): the edits are made again, on the new contents.
 
-Where one of several files can't be replaced, those before it get their old file back, the very same one. Only the end
+If one of several files can't be replaced, those before it get their old file back, the very same one. Only the end
 of the process or of the machine between two renames can leave some changed and some not. Each file is whole even
-then, and undo takes back what was made (see `history/settling`).
+then, and undo reverts the changes that were made (see `history/settling`).
 """
 
 import os
@@ -33,7 +33,7 @@ from shared.program.files.metadata import lost_owner
 
 
 class FileEdits(NamedTuple):
-    """The edits of one file; with `etag`, only while it still has that; it is in `encoding`, where one is given."""
+    """The edits of one file; with `etag`, only while the file still has it; `encoding` is its charset, if given."""
 
     place: Place
     edits: Sequence[Edit]
@@ -44,7 +44,8 @@ class FileEdits(NamedTuple):
 class EditResult(NamedTuple):
     """The changes of one file as a unified diff; its size and etag, on a dry run those it has still; its charset.
 
-    `lost` is what its owner and group could not keep, `tolerated` in what old texts differed from what they matched.
+    `lost` lists the owner and group that could not be kept, `tolerated` the differences of old texts from their
+    matches.
     """
 
     diff: str
@@ -62,7 +63,7 @@ class _Options(NamedTuple):
 
 
 class _Changed(NamedTuple):
-    """A file, and what is to be in it."""
+    """A file and its new contents."""
 
     entry: Entry
     written: str
@@ -70,12 +71,12 @@ class _Changed(NamedTuple):
     edited: Edited
     data: bytes
     is_exact: bool
-    """Whether it was asked for by an etag, so that what was added to it meanwhile makes it another one."""
+    """True if it was requested by an etag, so that data added to it meanwhile makes it a different file."""
 
 
 def edit_files(
     beneath: RootedFiles,
-    wanted: Sequence[FileEdits],
+    requests: Sequence[FileEdits],
     dry_run: bool = False,
     protected: bool = False,
     check: Callable[[], None] = lambda: None,
@@ -87,43 +88,43 @@ def edit_files(
     raises changes nothing. Raises `changed` when someone else wrote one of them meanwhile, `not_text`, `too_large`,
     `bad_encoding`, `unsure_charset` (see `require_sure`), and what `apply_edits` raises.
     """
-    # Where an edit is to be of one version only, another one is no reason to try again.
-    codes = ("changed",) if all(one.etag is None for one in wanted) else ()
+    # An edit of one version only is not tried again on another one.
+    codes = ("changed",) if all(request.etag is None for request in requests) else ()
     options = _Options(dry_run, protected, recorder)
-    return persistently(lambda: _edited(beneath, wanted, options, check), codes)
+    return persistently(lambda: _edited(beneath, requests, options, check), codes)
 
 
 def _edited(
-    beneath: RootedFiles, wanted: Sequence[FileEdits], options: _Options, check: Callable[[], None]
+    beneath: RootedFiles, requests: Sequence[FileEdits], options: _Options, check: Callable[[], None]
 ) -> list[EditResult]:
     with ExitStack() as stack:
         entries = []
-        for one in wanted:
-            require_file_name(one.place)
-            beneath.roots.require_writable(one.place)
-            entries.append(stack.enter_context(beneath.locate(one.place)))
+        for request in requests:
+            require_file_name(request.place)
+            beneath.roots.require_writable(request.place)
+            entries.append(stack.enter_context(beneath.locate(request.place)))
             beneath.roots.require_writable(entries[-1].place)
         stack.enter_context(locked(*entries))
         places = [(entry.place.root_index, entry.place.parts) for entry in entries]
-        for number, one in enumerate(wanted):
+        for number, request in enumerate(requests):
             if places[number] in places[:number]:
                 reason, suggestion = "is named twice", "Give all edits of a file together."
-                raise FilesError("bad_edit", one.place.written, reason, suggestion)
+                raise FilesError("bad_edit", request.place.written, reason, suggestion)
         changed = []
-        left = MAX_EDITED
-        for entry, one in zip(entries, wanted, strict=True):
-            with os_errors(one.place.written):
-                written = one.place.written
-                was = read_contents(beneath, entry, written, left, one.encoding)
-                require_same(was.found, one.etag, written)
-                edited = apply_edits(was.text, one.edits, written, check)
+        remaining = MAX_EDITED
+        for entry, request in zip(entries, requests, strict=True):
+            with os_errors(request.place.written):
+                written = request.place.written
+                was = read_contents(beneath, entry, written, remaining, request.encoding)
+                require_same(was.found, request.etag, written)
+                edited = apply_edits(was.text, request.edits, written, check)
                 fresh = "".join(edited.after[start:end] for *_, start, end in edited.spans)
                 require_sure(was.charset, fresh, was.data, was.text, written)
                 data = encode(edited.after, was.charset, written)
-                changed.append(_Changed(entry, written, was, edited, data, one.etag is not None))
-            left -= len(changed[-1].was.data)
+                changed.append(_Changed(entry, written, was, edited, data, request.etag is not None))
+            remaining -= len(changed[-1].was.data)
         if options.dry_run:
-            return [_result(one, one.was.found) for one in changed]
+            return [_result(file, file.was.found) for file in changed]
         replaced = [file for file in changed if file.data != file.was.data]
         for file in replaced:
             with os_errors(file.written):
@@ -138,51 +139,51 @@ def _edited(
             return _put(changed)
 
 
-def _result(one: _Changed, now: os.stat_result) -> EditResult:
-    diff = unified_diff(one.edited, "/".join(one.entry.place.parts))
-    lost = lost_owner(one.was.found, now)
-    return EditResult(diff, now.st_size, etag_of(now), one.was.charset.name, lost, one.edited.tolerated)
+def _result(file: _Changed, now: os.stat_result) -> EditResult:
+    diff = unified_diff(file.edited, "/".join(file.entry.place.parts))
+    lost = lost_owner(file.was.found, now)
+    return EditResult(diff, now.st_size, etag_of(now), file.was.charset.name, lost, file.edited.tolerated)
 
 
 def _put(changed: Sequence[_Changed]) -> list[EditResult]:
-    """Replace the files whose contents are other now."""
-    stats = [one.was.found for one in changed]
-    numbers = [number for number, one in enumerate(changed) if one.data != one.was.data]
+    """Replace the files whose contents have changed."""
+    stats = [file.was.found for file in changed]
+    numbers = [number for number, file in enumerate(changed) if file.data != file.was.data]
     with ExitStack() as leftovers, ExitStack() as on_failure:
         fresh: dict[int, Entry] = {}
         for number in numbers:
-            one = changed[number]
-            with os_errors(one.written):
-                fresh[number] = prepared(one.entry, one.data, one.was.found)
+            file = changed[number]
+            with os_errors(file.written):
+                fresh[number] = prepared(file.entry, file.data, file.was.found)
             leftovers.callback(discard, fresh[number])
         for number in numbers:
-            # The last one needs no way back.
+            # The last one needs no rollback.
             undo = on_failure if number != numbers[-1] else None
             _replace(changed[number], fresh[number], undo, leftovers)
         on_failure.pop_all()
         for number in numbers:
             sync_directory(changed[number].entry)
             stats[number] = landed(fresh[number], changed[number].entry)
-    return [_result(one, now) for one, now in zip(changed, stats, strict=True)]
+    return [_result(file, now) for file, now in zip(changed, stats, strict=True)]
 
 
-def _replace(one: _Changed, fresh: Entry, undo: ExitStack | None, leftovers: ExitStack) -> None:
-    with os_errors(one.written):
+def _replace(file: _Changed, fresh: Entry, undo: ExitStack | None, leftovers: ExitStack) -> None:
+    with os_errors(file.written):
         if undo is not None:
-            # From the file as it is, under a second name, it can be put back whatever happens.
-            kept = beside(one.entry)
+            # With a second name for the file as it is, it can always be put back.
+            backup = beside(file.entry)
             try:
-                link(one.entry, kept)
+                link(file.entry, backup)
             except (OSError, NotImplementedError):
-                kept = prepared(one.entry, one.was.data, one.was.found)
-            leftovers.callback(discard, kept)
-            undo.callback(_put_back, kept, fresh, one.entry)
-        exchange(fresh, one.entry, one.was.found, None if one.is_exact else one.was.data)
+                backup = prepared(file.entry, file.was.data, file.was.found)
+            leftovers.callback(discard, backup)
+            undo.callback(_put_back, backup, fresh, file.entry)
+        exchange(fresh, file.entry, file.was.found, None if file.is_exact else file.was.data)
 
 
-def _put_back(kept: Entry, fresh: Entry, entry: Entry) -> None:
+def _put_back(backup: Entry, fresh: Entry, entry: Entry) -> None:
     now = current(entry)
-    # What someone else has put there since is theirs.
+    # If someone else has replaced it since, that file stays.
     if now is not None and fresh.stat is not None and os.path.samestat(now, fresh.stat):
         with suppress(OSError):
-            rename(kept, entry)
+            rename(backup, entry)

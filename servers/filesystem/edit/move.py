@@ -1,10 +1,11 @@
-"""Moving and copying: a file, a link itself, or a directory with all below it, to a name that is free.
+"""Moves and copies of a file, a link itself, or a directory with all below it, to a name that is free.
 
-A copy is made beside its destination and gets the name when it is complete, so nothing half copied is ever found
-there. It has the contents and the metadata of what it was made of, not the times; what of owner, group and attributes
-it can't have is told.
+A copy is made beside its destination and gets the name when it is complete, so a half copied file is never seen
+there. It has the contents and the metadata of its source, but not the times; the result lists the parts of owner,
+group and attributes that it could not keep.
 
-To another file system what is moved is copied, with its times, and then deleted; what would lose anything is refused.
+To another file system, a move copies the source with its times, and then deletes it; a move that would lose anything
+is refused.
 """
 
 import errno
@@ -54,7 +55,7 @@ _BLOCK = 1024 * 1024
 
 
 class Copied(NamedTuple):
-    """What was copied: entries, bytes, and what of their metadata was lost."""
+    """The result of a copy: the number of entries, bytes, and the metadata that was lost."""
 
     entries: int
     size: int
@@ -69,8 +70,8 @@ def move(
     etag: str | None = None,
     recorder: Recorder = NOT_RECORDED,
 ) -> None:
-    """Give what is at `source` the name `destination`, which must be free; with `etag`, only while the source
-    has that. `checkpoint` may raise as long as nothing has its new name.
+    """Rename what is at `source` to `destination`, which must be free; with `etag`, only while the source has it.
+    `checkpoint` may raise while nothing has its new name.
 
     In the window of `give_name`, and for a directory always, what appears at the destination meanwhile (for a
     directory: an empty directory) would be replaced.
@@ -86,22 +87,22 @@ def move(
             for entry in (old, new):
                 roots.require_writable(entry.place)
                 roots.require_movable(entry.place)
-            found = current(old)
-            if found is None:
+            status = current(old)
+            if status is None:
                 raise missing(old, source.written)
-            require_same(found, etag, source.written)
+            require_same(status, etag, source.written)
             require_free(current(new), destination.written)
-            if not stat.S_ISDIR(found.st_mode):
+            if not stat.S_ISDIR(status.st_mode):
                 require_file_name(source)
                 require_file_name(destination)
             with recorder.recording(beneath, "move", lambda survey: survey.moves(old, new)):
-                rename_entry(beneath, old._replace(stat=found), new, checkpoint)
+                rename_entry(beneath, old._replace(stat=status), new, checkpoint)
             sync_directory(new)
             sync_directory(old)
 
 
 def rename_entry(beneath: RootedFiles, old: Entry, new: Entry, checkpoint: Callable[[], None]) -> None:
-    """Give `old` the name `new`, which is free, also on another file system. Raises what `move` raises."""
+    """Rename `old` to `new`, which is free, also on another file system. Raises what `move` raises."""
     try:
         (rename_to_free if is_directory(old) else give_name)(old, new)
     except OSError as error:
@@ -111,7 +112,7 @@ def rename_entry(beneath: RootedFiles, old: Entry, new: Entry, checkpoint: Calla
 
 
 def _move_across(beneath: RootedFiles, old: Entry, new: Entry, checkpoint: Callable[[], None]) -> None:
-    """Move to another file system. Raises `cross_device` where something would be lost, and `changed`."""
+    """Move to another file system. Raises `cross_device` if something would be lost, and `changed`."""
     written = old.place.written
     copying = _Copying(beneath, written, checkpoint, is_move=True)
     with _complete(beneath, old, new) as fresh:
@@ -142,7 +143,7 @@ def _complete(
     recorder: Recorder = NOT_RECORDED,
     describe: Callable[[Survey], None] = lambda _: None,
 ) -> Iterator[Entry]:
-    """The entry beside `new` at which a copy of `old` is made: it gets that name at the end, or is taken away."""
+    """Yield the entry beside `new` for a copy of `old`, which is renamed to `new` at the end, or removed."""
     fresh = beside(new)
     with ExitStack() as on_failure:
         on_failure.callback(_discard_all, fresh, beneath)
@@ -160,8 +161,7 @@ def copy(
     etag: str | None = None,
     recorder: Recorder = NOT_RECORDED,
 ) -> Copied:
-    """Make a copy of what is at `source` under the name `destination`, which must be free. With `etag`, only while
-    the source has that.
+    """Copy what is at `source` to `destination`, which must be free; with `etag`, only while the source has it.
 
     Raises `already_exists`, `too_large`, `special_file`, and `bad_path` for a directory that would hold its own copy.
     `checkpoint` may raise at any time; whatever ends it, the copy so far is taken away. A single file is on the disk
@@ -190,8 +190,8 @@ def copy(
 
 
 def _discard_all(fresh: Entry, beneath: RootedFiles) -> None:
-    found = current(fresh)
-    if found is None or not stat.S_ISDIR(found.st_mode):
+    status = current(fresh)
+    if status is None or not stat.S_ISDIR(status.st_mode):
         discard(fresh)
         return
     with suppress(OSError, FilesError):
@@ -200,12 +200,12 @@ def _discard_all(fresh: Entry, beneath: RootedFiles) -> None:
 
 
 class _Copying:
-    """One copy on its way: its limits, what was used of them, and what of the metadata was lost."""
+    """A copy in progress: its limits, how much of them is used, and the metadata that was lost."""
 
     def __init__(
         self, beneath: RootedFiles, written: str, checkpoint: Callable[[], None], is_move: bool = False
     ) -> None:
-        """A copy that `is_move` has the times of what it is made of, and is on the disk as a whole."""
+        """Begin a copy. With `is_move` it keeps the times of its source, and all of it is synced to the disk."""
         self.bounds = Bounds(beneath, written, checkpoint=checkpoint)
         self.size = 0
         self.lost: dict[str, None] = {}
@@ -215,16 +215,16 @@ class _Copying:
         self._is_move = is_move
         self._marks: dict[tuple[str, ...], Mark] = {}
         self.notes = False
-        """Whether what is made is to be described."""
+        """True if the created entries are to be described."""
         self._made: list[tuple[Place, State]] = []
 
     def describe(self, survey: Survey) -> None:
-        """Say what is made: a directory before what is in it."""
+        """Record the created entries, a directory before its contents."""
         for place, state in self._made:
             survey.makes(self._beneath.roots.path(place), state)
 
     def copy(self, old: Entry, new: Entry, depth: int) -> None:
-        """Copy whatever `old` is."""
+        """Copy the entry `old`, of any kind."""
         self.bounds.count(old)
         self._beneath.roots.require_allowed(new.place)
         if old.stat is None:
@@ -245,7 +245,7 @@ class _Copying:
             raise FilesError("special_file", self._written, f"{shown} is neither a file, nor a directory, nor a link")
 
     def require_unchanged(self, old: Entry) -> None:
-        """Raise `changed` unless `old`, with all it holds, is as it was copied."""
+        """Raise `changed` unless `old`, with all its contents, is as it was copied."""
         now = current(old)
         marks = {} if now is None else {old.place.parts: _mark(now)}
         if now is not None and is_directory(old):
@@ -259,17 +259,17 @@ class _Copying:
         with ExitStack() as stack:
             with os_errors(self._written):
                 source = stack.enter_context(opened(old))
-            found = stat_of(old, source)
-            self.bounds.enter(found, depth)
-            # Its owner must be able to fill it; what else it has it gets when it is full, where it has a descriptor.
-            mode = stat.S_IMODE(found.st_mode) & 0o777 if source is None else first_mode(found)
+            status = stat_of(old, source)
+            self.bounds.enter(status, depth)
+            # Its owner must be able to fill it; its other metadata is set when it is full, if it has a descriptor.
+            mode = stat.S_IMODE(status.st_mode) & 0o777 if source is None else first_mode(status)
             make_directory(new, mode | stat.S_IRWXU)
             self._note(new, DIRECTORY)
             target = stack.enter_context(opened(new))
             for name, entry in children(old, source):
                 self.copy(entry, child(new, target, name), depth + 1)
             if target is not None and source is not None:
-                self._finish(target, found, attributes_of(source))
+                self._finish(target, status, attributes_of(source))
                 if self._is_move:
                     sync(target)
 
@@ -290,7 +290,7 @@ class _Copying:
             os.close(handle.descriptor)
 
     def _bytes(self, handle: Handle, target: int) -> State:
-        """Copies the bytes; the state of the copy, without its digest where that is not wanted."""
+        """Copy the bytes, and return the state of the copy, without its digest if that is not needed."""
         has_holes = _has_holes(handle.stat)
         digest, begin = new_digest(), self.size
         while block := os.read(handle.descriptor, _BLOCK):
@@ -308,11 +308,11 @@ class _Copying:
         if self.notes:
             self._made.append((new.place, state))
 
-    def _finish(self, target: int, found: os.stat_result, attributes: Attributes) -> None:
-        """Gives the copy, which is open, what it has besides its bytes."""
-        self.lost |= dict.fromkeys(give_metadata(target, found, attributes))
+    def _finish(self, target: int, status: os.stat_result, attributes: Attributes) -> None:
+        """Set the metadata of the open copy."""
+        self.lost |= dict.fromkeys(give_metadata(target, status, attributes))
         if self._is_move:
-            os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+            os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 
     def _grow(self, expected: int, copied: int) -> None:
         self.size += copied
@@ -321,24 +321,24 @@ class _Copying:
 
 
 class _Survey(Bounds):
-    """A way through a tree that notes down what is there."""
+    """A walk through a tree that records the mark of each entry."""
 
     def __init__(self, beneath: RootedFiles, written: str, device: int, checkpoint: Callable[[], None]) -> None:
         super().__init__(beneath, written, device, checkpoint)
         self.marks: dict[tuple[str, ...], Mark] = {}
 
     def count(self, entry: Entry) -> None:
-        """Count an entry, and note down its mark."""
+        """Count an entry and record its mark."""
         super().count(entry)
         if entry.stat is not None:
             self.marks[entry.place.parts] = _mark(entry.stat)
 
 
-def _has_holes(found: os.stat_result) -> bool:
-    """Whether a file takes less room than it has bytes, as images of disks do: its copy should take no more."""
-    return getattr(found, "st_blocks", math.inf) * 512 < found.st_size  # there are no blocks on Windows
+def _has_holes(status: os.stat_result) -> bool:
+    """Return True if a file occupies fewer bytes than its size, as disk images do: its copy should be sparse, too."""
+    return getattr(status, "st_blocks", math.inf) * 512 < status.st_size  # Windows has no blocks
 
 
-def _mark(found: os.stat_result) -> Mark:
-    """What is another one when somebody has changed the entry; a read changes no part of it."""
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+def _mark(status: os.stat_result) -> Mark:
+    """Return a value that differs once somebody has changed the entry; a read does not change it."""
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -1,4 +1,4 @@
-"""Where in a file an old text was probably meant to be that is not there, and what differs."""
+"""The place in a file that an unmatched old text was probably meant for, and the differences."""
 
 import re
 from collections import defaultdict
@@ -20,43 +20,43 @@ _SHOWN = 80
 _MOST = 3
 """Differences that are shown."""
 _COMMON = 300
-"""Lines with a word from which on it tells nothing."""
+"""Number of lines from which on a word in them counts for nothing."""
 _CANDIDATES = 6
 _WHOLE_LINE = 3
-"""Words that a line counts for which is the same."""
+"""Words that an equal line counts for."""
 _ALIKE = 0.35
-"""How alike both have to be, of 1."""
+"""Least similarity of the two, of 1."""
 _WORD = re.compile(r"\w{2,}")
 
 
-def nearest_place(lines: Sequence[str], wanted: Sequence[str], before: int = 0) -> str | None:
-    """The lines most like the wanted ones, with their numbers and what differs; None where none are.
+def nearest_place(lines: Sequence[str], old_lines: Sequence[str], before: int = 0) -> str | None:
+    """Return the lines most like the old ones, with their numbers and the differences; None if none are similar.
 
     `before` them are more lines, which count.
     """
-    lines, wanted = lines[:_MAX_LINES], wanted[:_MAX_WANTED]
-    votes = _votes(lines, wanted) or _first_like(lines, wanted)
+    lines, old_lines = lines[:_MAX_LINES], old_lines[:_MAX_WANTED]
+    votes = _votes(lines, old_lines) or _first_like(lines, old_lines)
     smooth = {at: votes[at] + (votes[at - 1] + votes[at + 1]) / 2 for at in list(votes)}
     best, start = 0.0, 0
     for at in sorted(smooth, key=smooth.__getitem__, reverse=True)[:_CANDIDATES]:
         begin = min(max(at, 0), max(len(lines) - 1, 0))
-        alike = _alike(lines[begin : max(at + len(wanted), begin + 1)], wanted)
-        if alike > best:
-            best, start = alike, begin
+        similarity = _alike(lines[begin : max(at + len(old_lines), begin + 1)], old_lines)
+        if similarity > best:
+            best, start = similarity, begin
     if best < _ALIKE:
         return None
-    window = lines[start : start + len(wanted)]
+    window = lines[start : start + len(old_lines)]
     start += before
-    differences = "; ".join(_differences(window, wanted, start))
-    if len(wanted) == 1:
+    differences = "; ".join(_differences(window, old_lines, start))
+    if len(old_lines) == 1:
         return f"line {start + 1}: {differences}"
     return f"lines {start + 1}-{start + len(window)}: {differences}"
 
 
-def _votes(lines: Sequence[str], wanted: Sequence[str]) -> defaultdict[int, float]:
-    """How much speaks for each line as the first: rare lines and rare words that both have."""
+def _votes(lines: Sequence[str], old_lines: Sequence[str]) -> defaultdict[int, float]:
+    """Return the votes for each line as the first one, from rare lines and rare words that both texts have."""
     sought: defaultdict[str, list[int]] = defaultdict(list)
-    for number, line in enumerate(wanted):
+    for number, line in enumerate(old_lines):
         for token in _tokens(line):
             sought[token].append(number)
     seen: defaultdict[str, list[int]] = defaultdict(list)
@@ -73,10 +73,10 @@ def _votes(lines: Sequence[str], wanted: Sequence[str]) -> defaultdict[int, floa
     return votes
 
 
-def _first_like(lines: Sequence[str], wanted: Sequence[str]) -> defaultdict[int, float]:
-    """A vote for the line whose spelling is near that of the first wanted one, where no word is the same."""
+def _first_like(lines: Sequence[str], old_lines: Sequence[str]) -> defaultdict[int, float]:
+    """Return a vote for the line most similar in spelling to the first old one, for texts without a common word."""
     votes: defaultdict[int, float] = defaultdict(float)
-    at, first = next(((at, line) for at, line in enumerate(wanted) if line.strip()), (0, ""))
+    at, first = next(((at, line) for at, line in enumerate(old_lines) if line.strip()), (0, ""))
     places = {line.strip()[:_LONGEST]: number for number, line in reversed(list(enumerate(lines[:_MAX_SPELLED])))}
     close = nearest(first.strip()[:_LONGEST], places) if first else None
     if close is not None:
@@ -89,37 +89,39 @@ def _tokens(line: str) -> set[str]:
     return {*_WORD.findall(text), *([f"\n{text}"] if text else [])}
 
 
-def _alike(window: Sequence[str], wanted: Sequence[str]) -> float:
-    """How alike both are, of 1: line by line, or by the lines that are the same where one more or less is between."""
+def _alike(window: Sequence[str], old_lines: Sequence[str]) -> float:
+    """Return the similarity of both, of 1: line by line, or by equal lines if some are added or missing."""
     ratios = [
-        SequenceMatcher(None, one.strip()[:_LONGEST], other.strip()[:_LONGEST]).ratio()
-        for one, other in zip_longest(window, wanted, fillvalue="")
-        if one.strip() or other.strip()
+        SequenceMatcher(None, line.strip()[:_LONGEST], old_line.strip()[:_LONGEST]).ratio()
+        for line, old_line in zip_longest(window, old_lines, fillvalue="")
+        if line.strip() or old_line.strip()
     ]
-    same = SequenceMatcher(None, [one.strip() for one in window], [one.strip() for one in wanted], autojunk=False)
+    same = SequenceMatcher(
+        None, [line.strip() for line in window], [line.strip() for line in old_lines], autojunk=False
+    )
     return max(sum(ratios) / max(len(ratios), 1), same.ratio())
 
 
-def _differences(window: Sequence[str], wanted: Sequence[str], start: int) -> list[str]:
-    """What differs: texts of lines, else their indentation; at least one."""
-    old, new = [line.strip() for line in wanted], [line.strip() for line in window]
-    said: list[str] = []
+def _differences(window: Sequence[str], old_lines: Sequence[str], start: int) -> list[str]:
+    """Return the differences: texts of lines, else their indentation; at least one."""
+    old, new = [line.strip() for line in old_lines], [line.strip() for line in window]
+    differences: list[str] = []
     for kind, first, last, begin, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind == "equal":
             continue
         for theirs, own in zip_longest(range(begin, end), range(first, last)):
             if theirs is None:
-                said.append(f"{_shown(old[own])} is not there")
+                differences.append(f"{_shown(old[own])} is not there")
             elif new[theirs]:
-                given = "" if own is None else f", not {_shown(old[own])}"
-                said.append(f"{_at(start + theirs, len(wanted))}{_shown(new[theirs])}{given}")
-    if not said:
-        for number, (theirs, own) in enumerate(zip(window, wanted, strict=False)):
+                expected = "" if own is None else f", not {_shown(old[own])}"
+                differences.append(f"{_at(start + theirs, len(old_lines))}{_shown(new[theirs])}{expected}")
+    if not differences:
+        for number, (theirs, own) in enumerate(zip(window, old_lines, strict=False)):
             if own.strip() and indent_of(theirs) != indent_of(own):
                 indents = f"indented by {described(indent_of(theirs))}, not {described(indent_of(own))}"
-                said.append(f"line {start + number + 1} is {indents}")
-    more = [f"{len(said) - _MOST} more"] if len(said) > _MOST else []
-    return said[:_MOST] + more or [_shown(new[0])]
+                differences.append(f"line {start + number + 1} is {indents}")
+    more = [f"{len(differences) - _MOST} more"] if len(differences) > _MOST else []
+    return differences[:_MOST] + more or [_shown(new[0])]
 
 
 def _at(number: int, count: int) -> str:

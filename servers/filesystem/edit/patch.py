@@ -1,7 +1,7 @@
-"""Unified diffs as edits: each hunk is the old text and the new one of an edit, and says at which line it belongs.
+"""Unified diffs as edits: each hunk is the old and the new text of an edit, and names the line it belongs to.
 
-Read the way models write them: the counts of a hunk may be wrong, an empty line may lack its blank, and a hunk may
-have no line numbers. What is more than a change of files that exist is refused.
+They are read the way models write them: the counts of a hunk may be wrong, an empty line may lack its blank, and a
+hunk may have no line numbers. A patch that does more than change existing files is refused.
 """
 
 import os
@@ -19,12 +19,12 @@ MAX_FILES = 100
 _HUNK = re.compile(r"@@(?: -\d+(?:,\d+)? \+(\d+)(?:,\d+)?)?.*")
 _NOWHERE = "/dev/null"
 _NO_END = "\\"
-"""Begins the line after one that has no line end, as the last of a file."""
+"""Begins the line after one without a line end, as the last of a file may be."""
 _MARKS = (" ", "+", "-", _NO_END)
 _PREFIXES = "abciow12"
-"""Letters before the slash that git puts before a path, those of `diff.mnemonicPrefix` among them."""
+"""Letters that git puts before the slash of a path, those of `diff.mnemonicPrefix` among them."""
 _QUOTED = re.compile(r'"((?:[^"\\]|\\[abfnrtv"\\]|\\[0-3][0-7]{2})*)"')
-"""A path in the quotes of git (`core.quotePath`), whose escapes are of bytes."""
+"""A path in the quotes of git (`core.quotePath`), whose escapes denote bytes."""
 _VERSION = re.compile(r"\d+\.\d.*")
 _REFUSED = {
     re.compile(pattern): reason
@@ -49,7 +49,7 @@ class FilePatch(NamedTuple):
 
 
 def read_patch(text: str) -> list[FilePatch]:
-    """The files of a unified diff, in its order. Raises `bad_patch`."""
+    """Return the files of a unified diff, in its order. Raises `bad_patch`."""
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     files: list[FilePatch] = []
     at, end = 0, -1
@@ -70,7 +70,7 @@ def read_patch(text: str) -> list[FilePatch]:
         elif at == end and _is_of_hunk(lines, at + 1):
             raise _bad(at, "stands within a hunk and begins with no blank, + or -")
         else:
-            # What git says between files, and the words of a mail.
+            # The lines of git between files, and the text of a mail.
             at += 1
     if len(files) > MAX_FILES:
         raise FilesError("bad_patch", "", f"it has more than {MAX_FILES} files", "Make several patches of it.")
@@ -85,7 +85,7 @@ def _begins_file(lines: list[str], at: int) -> bool:
 
 
 def _ends_hunk(lines: list[str], at: int) -> bool:
-    # No line of a hunk begins so, but one that is taken away may be "-- ".
+    # No line of a hunk begins like this, but a removed line may be "-- ".
     return bool(lines[at] and not lines[at].startswith(_MARKS)) or _begins_file(lines, at) or _is_signed(lines, at)
 
 
@@ -132,7 +132,7 @@ def _edit(lines: list[str], at: int, end: int) -> Edit:
 
 
 def _marked(body: list[str]) -> Iterator[tuple[str, str]]:
-    """The marks and lines of a hunk; a line that has no end is the last of its file."""
+    """Yield the marks and lines of a hunk; a line without a line end is the last of its file."""
     for line, after in zip_longest(body, body[1:], fillvalue=""):
         if not line.startswith(_NO_END):
             yield line[:1], line[1:] if after.startswith(_NO_END) else f"{line[1:]}\n"

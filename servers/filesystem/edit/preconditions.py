@@ -1,4 +1,4 @@
-"""What has to hold before a file is changed: a file is meant, still the one that was read, and it can be replaced."""
+"""Conditions for a change: the path is that of a file, which is unchanged since it was read, and replaceable."""
 
 import os
 import stat
@@ -9,45 +9,45 @@ from shared.program.files.entries import Entry, Place, etag_of, is_writable
 
 
 def require_file_name(place: Place) -> None:
-    """Raise `bad_path` where the path ends as only that of a directory does, and a file is meant."""
+    """Raise `bad_path` if the path ends as only that of a directory does."""
     end = place.written.replace("\\", "/") if os.sep == "\\" else place.written
     if end.endswith(("/", "/.", "/..")):
         raise FilesError("bad_path", place.written, "ends as only a directory does", "Leave the slash out.")
 
 
-def require_same(found: os.stat_result | None, etag: str | None, written: str) -> None:
-    """Raise `changed` unless what was found has `etag`, where one is given."""
+def require_same(status: os.stat_result | None, etag: str | None, written: str) -> None:
+    """Raise `changed` unless the file with this `status` has `etag`, if one is given."""
     if etag is None:
         return
-    if found is None:
+    if status is None:
         raise FilesError("changed", written, "was deleted by someone else meanwhile", "List its directory.")
-    if etag_of(found) != etag:
-        reason = f"was changed by someone else meanwhile; its etag is {etag_of(found)} now"
+    if etag_of(status) != etag:
+        reason = f"was changed by someone else meanwhile; its etag is {etag_of(status)} now"
         raise FilesError("changed", written, reason, "Read it again.")
 
 
-def require_free(found: os.stat_result | None, written: str) -> None:
-    """Raise `already_exists` where anything was found."""
-    if found is not None:
+def require_free(status: os.stat_result | None, written: str) -> None:
+    """Raise `already_exists` if there is a `status`."""
+    if status is not None:
         raise FilesError("already_exists", written, "already exists", "Choose another name.")
 
 
-def require_replaceable(entry: Entry, found: os.stat_result | None, written: str, protected: bool) -> None:
+def require_replaceable(entry: Entry, status: os.stat_result | None, written: str, protected: bool) -> None:
     """Raise unless the entry can be written: a new name, or a regular, writable file with one name.
 
     With `protected`, any regular file can be.
     """
-    if found is None:
+    if status is None:
         if entry.linked:
             raise missing(entry, written)
         return
-    require_regular(found.st_mode, written)
+    require_regular(status.st_mode, written)
     if protected:
         return
-    if not found.st_mode & stat.S_IWUSR:
+    if not status.st_mode & stat.S_IWUSR:
         raise FilesError("read_only", written, "is write-protected", "Ask the user to change its permissions.")
-    if found.st_nlink > 1:
-        reason = f"has {found.st_nlink} hard links; replacing it would separate them"
+    if status.st_nlink > 1:
+        reason = f"has {status.st_nlink} hard links; replacing it would separate them"
         raise FilesError("hard_links", written, reason, "Write to another name.")
     if not is_writable(entry):
         raise FilesError("permission_denied", written, "the operating system denies access")

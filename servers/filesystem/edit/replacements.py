@@ -1,4 +1,4 @@
-"""Replacing pieces of a text, each named by its old wording.
+"""Replacement of pieces of a text, each given by its old wording.
 
 An edit must match exactly one place, or as many as it says. Line ends are compared as LF, so an edit written with LF
 finds its place in a CRLF file; what is inserted gets the line ends of the lines it replaces, and everything outside
@@ -10,7 +10,7 @@ are replaced, in the indentation of the file.
 
 To search a text of megabytes takes milliseconds in which no other thread runs Python, while one that lists a
 directory needs the interpreter back after each call of the system. So the work is done in steps with pauses, by one
-thread at a time: whoever does something short has his turn in between.
+thread at a time: short work of other threads gets its turn in between.
 """
 
 import threading
@@ -39,11 +39,11 @@ _working = threading.Lock()
 
 
 class Edit(NamedTuple):
-    """Old text, new text, and how many places must hold the old one, all of which are replaced; 0 means any number.
+    """Old text, new text, and the number of places with the old text, which are all replaced; 0 means any number.
 
     A single place must be the only one even among overlapping ones; several are counted without overlaps. With a
-    `line`, from 1 and None for an edit that is no hunk of a diff, the old text is whole lines, and of several places
-    the one at that line is meant.
+    `line` (from 1; None unless the edit is a hunk of a diff) the old text is whole lines, and of several places the
+    one at that line is meant.
     """
 
     old: str
@@ -53,8 +53,8 @@ class Edit(NamedTuple):
 
 
 def apply_edits(text: str, edits: Sequence[Edit], path: str = "", check: Callable[[], None] = lambda: None) -> Edited:
-    """`text` after all `edits`, one upon the other; `path` is for errors. `check` is called before each edit, which
-    takes time in proportion to the text.
+    """Return `text` after all `edits`, each applied to the result of the one before; `path` is for errors. `check` is
+    called before each edit, which takes time in proportion to the text.
 
     Raises `FilesError` with `bad_edit`, `no_match`, `ambiguous_match` where an edit should match once, or
     `wrong_count`.
@@ -77,7 +77,7 @@ def apply_edits(text: str, edits: Sequence[Edit], path: str = "", check: Callabl
 
 
 class _Where(NamedTuple):
-    """Which edit of which file, for errors."""
+    """The file and the number of an edit, for errors."""
 
     path: str
     number: int
@@ -87,7 +87,7 @@ class _Where(NamedTuple):
 
 
 def _found(text: str, edit: Edit, where: _Where) -> tuple[list[Replacement], str | None]:
-    """Where the old text is and what comes there, and what was tolerated where it is not there exactly."""
+    """Return the replacements for the old text, and what was tolerated if it does not match exactly."""
     places = (
         _places(text, edit.old, edit.places, step=len(edit.old)) if edit.line is None else _hunk_places(text, edit)
     )
@@ -98,7 +98,7 @@ def _found(text: str, edit: Edit, where: _Where) -> tuple[list[Replacement], str
 
 
 def _is_half_indented(text: str, edit: Edit, at: int) -> bool:
-    """Whether the old text is whole lines but for indentation before the first, which the new one leaves out as well.
+    """Return True if the old text is whole lines but for indentation before the first, which the new one omits, too.
 
     Put there as it is, another line would get that indentation, or one be indented as little as the first is.
     """
@@ -118,28 +118,28 @@ def _is_half_indented(text: str, edit: Edit, at: int) -> bool:
     )
 
 
-def _places(text: str, wanted: str, count: int, step: int) -> list[int]:
-    """Where `wanted` begins in `text`, a few more than are asked for at most."""
-    # One more than may be, or is shown: by it the caller sees that there are more.
+def _places(text: str, needle: str, count: int, step: int) -> list[int]:
+    """Return the offsets of `needle` in `text`, at most a few more than requested."""
+    # One more than is allowed or shown, so that the caller sees that there are more.
     most = max(count or MAX_PLACES, _SHOWN) + 1
     places: list[int] = []
-    at = text.find(wanted)
+    at = text.find(needle)
     while at >= 0 and len(places) < most:
         places.append(at)
         # A single place must be the only one even among overlapping ones.
-        at = text.find(wanted, at + (1 if count == 1 else step))
+        at = text.find(needle, at + (1 if count == 1 else step))
     return places
 
 
 def _hunk_places(text: str, edit: Edit) -> list[int]:
-    """Where the lines of a hunk begin in `text`: at its line, else wherever they are.
+    """Return the offsets of the lines of a hunk in `text`: at its line, else wherever they are.
 
-    A hunk of which a side ends without a line end is at the end of the file.
+    A hunk with a side that ends without a line end is at the end of the file.
     """
     if not edit.old.endswith("\n") or (edit.new and not edit.new.endswith("\n")):
         start = len(text) - len(edit.old)
         return [start] if f"\n{text}".endswith(f"\n{edit.old}") else []
-    # Before the first line as well there is the end of one.
+    # The first line has the end of a line before it as well.
     places = _places(f"\n{text}", f"\n{edit.old}", edit.places, step=len(edit.old))
     if len(places) > 1 and edit.line:
         start = 0
@@ -153,7 +153,7 @@ def _hunk_places(text: str, edit: Edit) -> list[int]:
 
 
 def _lines_at(text: str, places: Sequence[int]) -> list[int]:
-    """The number, from 1, of the line that each of the places lies in."""
+    """Return the number, from 1, of the line of each of the places."""
     breaks = (text.count("\n", start, end) for start, end in pairwise([0, *places]))
     return [1 + before for before in accumulate(breaks)]
 
@@ -172,15 +172,15 @@ def _require_count(count: int, lines: list[int], where: _Where) -> None:
 
 
 def _found_tolerantly(text: str, edit: Edit, where: _Where) -> tuple[list[Replacement], str | None]:
-    """Where the lines of the old text are with other white space around them, and what was tolerated."""
+    """Return the replacements for the old text with other white space around its lines, and what was tolerated."""
     lines = text.split("\n")
-    wanted = edit.old.removesuffix("\n").split("\n")
-    needle = "\n".join(line.strip() for line in wanted)
+    old_lines = edit.old.removesuffix("\n").split("\n")
+    needle = "\n".join(line.strip() for line in old_lines)
     # Joined, so that the linear search of str does the work. Neighbours share the line end between them.
     hay = "\n" + "\n".join(line.strip() for line in lines) + "\n"
     places = _places(hay, f"\n{needle}\n", edit.places, step=len(needle) + 1) if needle.strip("\n") else []
     if not places:
-        raise _no_match(lines, wanted, where)
+        raise _no_match(lines, old_lines, where)
     numbers = _lines_at(hay, places)
     if edit.line in numbers:
         numbers = [edit.line]
@@ -191,15 +191,15 @@ def _found_tolerantly(text: str, edit: Edit, where: _Where) -> tuple[list[Replac
     changes: list[Replacement] = []
     notes: list[str] = []
     for first in (number - 1 for number in numbers):
-        there = lines[first : first + len(wanted)]
-        around = lines[max(first - _AROUND, 0) : first + len(wanted) + _AROUND]
-        indents = compared(wanted, there, new, around)
-        moves = None if indents is None else moved(wanted, new, indents)
+        matched = lines[first : first + len(old_lines)]
+        around = lines[max(first - _AROUND, 0) : first + len(old_lines) + _AROUND]
+        indents = compared(old_lines, matched, new, around)
+        moves = None if indents is None else moved(old_lines, new, indents)
         if indents is None or moves is None:
-            raise _no_match(lines, wanted, where, first)
+            raise _no_match(lines, old_lines, where, first)
         for start, end, fresh in moves:
             at, to = starts[first + start], starts[first + end]
-            # Of the last line of a file that ends without a line end.
+            # For the last line of a file that ends without a line end.
             changes.append((min(at, len(text)), min(to, len(text)), fresh if to <= len(text) else fresh[:-1]))
         notes.append(_tolerated(indents))
     return changes, f"edit {where.number} was matched without regard to {notes[0]}"
@@ -213,12 +213,12 @@ def _tolerated(indents: Indents) -> str:
     return f"indentation: {described(new)} in the file for {described(old)}"
 
 
-def _no_match(lines: list[str], wanted: list[str], where: _Where, at: int | None = None) -> FilesError:
-    """The error for an old text that is not there, or with other indentation at line `at`, counted from 0."""
+def _no_match(lines: list[str], old_lines: list[str], where: _Where, at: int | None = None) -> FilesError:
+    """Return the error for an old text that does not match, or only with other indentation at line `at`, from 0."""
     from servers.filesystem.edit.nearest_place import nearest_place
 
-    first, last = (0, len(lines)) if at is None else (at, at + len(wanted))
-    close = nearest_place(lines[first:last], wanted, first)
+    first, last = (0, len(lines)) if at is None else (at, at + len(old_lines))
+    close = nearest_place(lines[first:last], old_lines, first)
     suggestion = "Read the file again and copy the old text exactly."
     if close is not None:
         suggestion = f"The nearest is {close}. {suggestion}"
@@ -227,10 +227,10 @@ def _no_match(lines: list[str], wanted: list[str], where: _Where, at: int | None
 
 @contextmanager
 def _step() -> Iterator[None]:
-    """One step, which only one thread at a time makes; in the pause after it none does."""
+    """Run one step, in one thread at a time; in the pause after it none runs."""
     with _working:
         began = time.monotonic()
         yield
-        took = time.monotonic() - began
-        if took > _PAUSED_FROM:
-            time.sleep(took * _PAUSE)
+        seconds = time.monotonic() - began
+        if seconds > _PAUSED_FROM:
+            time.sleep(seconds * _PAUSE)

@@ -1,8 +1,8 @@
-"""A text while it is edited, and which of its parts are new.
+"""A text during editing, and the record of its changed parts.
 
-The work is done on the text with LF line ends. Each change is noted down as a span: where it was in the original, and
-where it is now. Spans that touch become one. At the end only the spans get the line ends that the original has there,
-and everything between them is taken from the original as it was; a diff needs to look at the spans alone.
+The work is done on the text with LF line ends. Each change is recorded as a span: its place in the original, and
+its present place. Spans that touch become one. At the end only the spans get the line ends that the original has
+there, and everything between them is taken from the original as it was; a diff needs to look at the spans alone.
 """
 
 import bisect
@@ -13,12 +13,11 @@ from typing import NamedTuple
 Span = tuple[int, int, int, int]
 """Start and end in the original, start and end in the edited text, in characters."""
 Replacement = tuple[int, int, str]
-"""Start and end of what is replaced, and what comes in its place."""
+"""Start and end of the replaced text, and the new text."""
 
 
 class Edited(NamedTuple):
-    """A text before and after, where they differ, from start to end, and what was tolerated where an old text was not
-    there exactly."""
+    """A text before and after, the spans where they differ, and the tolerated differences of old texts."""
 
     before: str
     after: str
@@ -27,7 +26,7 @@ class Edited(NamedTuple):
 
 
 class Text:
-    """A text while it is edited. `seen` is how it reads now, with LF line ends."""
+    """A text during editing. `seen` is its present state, with LF line ends."""
 
     def __init__(self, original: str) -> None:
         self._original = original
@@ -39,7 +38,7 @@ class Text:
         self._spans: list[Span] = []
 
     def replace(self, replacements: Sequence[Replacement]) -> None:
-        """Make the replacements, which follow each other without overlaps. Lines that stay the same are left out."""
+        """Make the replacements, which are in order and without overlaps. Lines that stay the same are left out."""
         pieces: list[str] = []
         spans: list[Span] = []
         at = size = 0
@@ -57,7 +56,7 @@ class Text:
         self._spans = _composed(self._spans, spans)
 
     def edited(self) -> Edited:
-        """The original, and what became of it, in its own line ends."""
+        """Return the original and the edited text, in the line ends of the original."""
         pieces: list[str] = []
         spans: list[Span] = []
         at = size = 0
@@ -65,7 +64,7 @@ class Text:
             first, last = self._offset(old_start), self._offset(old_end)
             eol, line_end = self._usual_eol, self._first.find("\n", old_start, old_end)
             if line_end >= 0:
-                # The one in use in this part of the original.
+                # The line end in this part of the original.
                 eol = "\r\n" if self._offset(line_end + 1) - self._offset(line_end) == 2 else "\n"
             new = self.seen[start:end].replace("\n", eol)
             size += first - at + len(new)
@@ -76,40 +75,40 @@ class Text:
         return Edited(self._original, "".join(pieces), spans)
 
     def _offset(self, seen: int) -> int:
-        """The offset in the original of one in its LF form."""
+        """Return the offset in the original for an offset in its LF form."""
         return seen + bisect.bisect_left(self._crlf, seen)
 
 
 def lf(text: str) -> str:
-    """`text` with its CRLF line ends as LF."""
+    """Return `text` with its CRLF line ends as LF."""
     return text.replace("\r\n", "\n")
 
 
 def eol_of(text: str) -> str:
-    """The line end of most lines of `text`; LF where it has none."""
+    """Return the line end of most lines of `text`; LF if it has none."""
     return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
 
 
 def _common_lines(old: str, new: str, from_end: bool = False) -> int:
-    """How many characters of whole lines both texts share at their start, or at their end."""
+    """Return the number of characters of whole lines that both texts share at their start, or at their end."""
     old_lines, new_lines = old.split("\n"), new.split("\n")
     if from_end:
         old_lines.reverse()
         new_lines.reverse()
     size = 0
     # The last piece has no line end of its own, so it never counts.
-    for one, other in zip(old_lines[:-1], new_lines[:-1], strict=False):
-        if one != other:
+    for line, new_line in zip(old_lines[:-1], new_lines[:-1], strict=False):
+        if line != new_line:
             break
-        size += len(one) + 1
+        size += len(line) + 1
     return size
 
 
 def _composed(earlier: list[Span], later: list[Span]) -> list[Span]:
-    """The spans of two rounds of changes as those of one: `later` starts where `earlier` ended."""
-    # Each as it lies in the text between the rounds, and by how much it had grown before, or grows then.
-    marks = [(one[2], one[3], _growth(one), 0) for one in earlier]
-    marks += [(one[0], one[1], 0, _growth(one)) for one in later]
+    """Return the spans of two rounds of changes as those of one: `later` begins with the result of `earlier`."""
+    # Each span in the text between the rounds, with its growth in the first round and in the second.
+    marks = [(span[2], span[3], _growth(span), 0) for span in earlier]
+    marks += [(span[0], span[1], 0, _growth(span)) for span in later]
     spans: list[Span] = []
     grown = grows = 0
     reached = -1

@@ -1,4 +1,4 @@
-"""Writing whole files, adding to them, and making directories.
+"""Whole files written, appended to and created, and directories created.
 
 All of it needs a writable place, takes the lock of the name it changes, and works in a directory held open. Files
 are replaced atomically (see `atomic`). Adding to a file is a write at its end (`O_APPEND`), so that what other
@@ -42,13 +42,13 @@ from shared.text import quoted
 MAX_EDITED = 16 * 1024 * 1024
 """Largest file that is edited or appended to, and all files of one call together, in bytes."""
 _START = 65_536
-"""Bytes by which the charset and the line ends of a file are known that is to be overwritten."""
+"""Bytes of a file to overwrite from which its charset and line ends are determined."""
 
 Mode = Literal["overwrite", "create", "append"]
 
 
 class Contents(NamedTuple):
-    """A text file as it was read: the text has no byte order mark."""
+    """The contents of a text file as it was read; the text has no byte order mark."""
 
     found: os.stat_result
     data: bytes
@@ -57,8 +57,7 @@ class Contents(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A file was written: its size and its etag, whether it is new, its charset, and what of its owner and group was
-    lost."""
+    """The result of a write: size, etag, whether the file is new, its charset, and the lost metadata."""
 
     size: int
     etag: str
@@ -68,8 +67,9 @@ class Written(NamedTuple):
 
 
 class How(NamedTuple):
-    """With `etag`, a file is written only while it still has that; `protected` ones are, too (see
-    `require_replaceable`); in the charset `encoding`, else in that of what is there, else in UTF-8."""
+    """The options of a write: with `etag`, only while the file still has it; `protected` files are written, too (see
+    `require_replaceable`); in the charset `encoding`, else in that of the present file, else in UTF-8.
+    """
 
     etag: str | None = None
     protected: bool = False
@@ -94,18 +94,18 @@ def write_file(
     how: How = _ANYHOW,
     recorder: Recorder = NOT_RECORDED,
 ) -> Written:
-    """Put `text` at `place`, as one step: over what is there, as a new file only, or behind what is there.
+    """Write `text` to `place` in one step: over the present file, as a new file only, or at the end of a file.
 
     Raises `changed`, `bad_encoding`, `unsure_charset` (see `require_sure`), and `already_exists` for "create".
     """
     require_file_name(place)
-    # Where any version will do, what others do meanwhile is a reason to try again.
+    # If any version will do, changes of others meanwhile are a reason to try again.
     codes = () if how.etag is not None or mode == "create" else ("changed", "already_exists")
     return persistently(lambda: _written(beneath, place, _Wanted(text, mode, how, recorder)), codes)
 
 
 def create_directory(beneath: RootedFiles, place: Place, recorder: Recorder = NOT_RECORDED) -> bool:
-    """Make the directory at `place` and those above it that are missing; whether any was made."""
+    """Make the directory at `place` and those above it that are missing. Return True if any was made."""
     beneath.roots.require_writable(place)
     places = [Place(place.root_index, place.parts[:depth], place.written) for depth in range(1, len(place.parts) + 1)]
     created = False
@@ -118,8 +118,8 @@ def create_directory(beneath: RootedFiles, place: Place, recorder: Recorder = NO
 def read_contents(
     beneath: RootedFiles, entry: Entry, written: str, limit: int = MAX_EDITED, encoding: str | None = None
 ) -> Contents:
-    """The text of the file, which is locked. Raises `not_text`, `bad_encoding` and `too_large`."""
-    # What was found on the way may be older than the lock.
+    """Return the contents of the file, which is locked. Raises `not_text`, `bad_encoding` and `too_large`."""
+    # The status found on the way may be older than the lock.
     handle = beneath.open_entry(entry._replace(stat=current(entry)), written)
     with os.fdopen(handle.descriptor, "rb") as file:
         size = handle.stat.st_size
@@ -131,88 +131,89 @@ def read_contents(
     return Contents(handle.stat, data, *decode(data, written, encoding=encoding))
 
 
-def _written(beneath: RootedFiles, place: Place, wanted: _Wanted) -> Written:
+def _written(beneath: RootedFiles, place: Place, request: _Wanted) -> Written:
     beneath.roots.require_writable(place)
     with beneath.locate(place) as entry, locked(entry):
         beneath.roots.require_writable(entry.place)
-        found = current(entry)
-        require_same(found, wanted.how.etag, place.written)
-        if wanted.mode == "create" and (found is not None or entry.linked):
+        status = current(entry)
+        require_same(status, request.how.etag, place.written)
+        if request.mode == "create" and (status is not None or entry.linked):
             raise FilesError("already_exists", place.written, "already exists", "Choose another name.")
-        require_replaceable(entry, found, place.written, wanted.how.protected)
-        if wanted.mode == "append" and found is not None:
-            return _longer(beneath, entry, wanted)
-        text, charset = _as_before(beneath, entry, found, wanted)
+        require_replaceable(entry, status, place.written, request.how.protected)
+        if request.mode == "append" and status is not None:
+            return _longer(beneath, entry, request)
+        text, charset = _as_before(beneath, entry, status, request)
         data = encode(text, charset, place.written)
-        # What is overwritten anyway may be any version, but it is undone only to the one that was noted down.
-        exact = wanted.how.etag is not None or wanted.recorder.is_on
-        put = partial(exchange, found=found, data=None) if exact and found is not None else None
-        with wanted.recorder.recording(beneath, "write", lambda survey: survey.changes(entry, file_state(data))):
-            now = replace(entry, data, found, put=put)
-    lost = [] if found is None else lost_owner(found, now)
-    return Written(len(data), etag_of(now), found is None, charset.name, lost)
+        # An overwrite takes any version, but an undo restores only the one that was recorded.
+        exact = request.how.etag is not None or request.recorder.is_on
+        put = partial(exchange, found=status, data=None) if exact and status is not None else None
+        with request.recorder.recording(beneath, "write", lambda survey: survey.changes(entry, file_state(data))):
+            now = replace(entry, data, status, put=put)
+    lost = [] if status is None else lost_owner(status, now)
+    return Written(len(data), etag_of(now), status is None, charset.name, lost)
 
 
 def _as_before(
-    beneath: RootedFiles, entry: Entry, found: os.stat_result | None, wanted: _Wanted
+    beneath: RootedFiles, entry: Entry, status: os.stat_result | None, request: _Wanted
 ) -> tuple[str, Charset]:
-    """The text with the line ends of what it replaces, and the charset to write it in."""
+    """Return the text with the line ends of the text it replaces, and the charset to write it in."""
     written = entry.place.written
     start = b""
-    if found is not None:
-        # Who may replace a file need not be allowed to read it.
+    if status is not None:
+        # A user who may replace a file may not be allowed to read it.
         with suppress(FilesError, OSError):
-            handle = beneath.open_entry(entry._replace(stat=found), written)
+            handle = beneath.open_entry(entry._replace(stat=status), written)
             with os.fdopen(handle.descriptor, "rb") as file:
                 start = file.read(_START)
-    named_charset = None if wanted.how.encoding is None else named(wanted.how.encoding, written, fresh=True)
+    named_charset = None if request.how.encoding is None else named(request.how.encoding, written, fresh=True)
     try:
         charset = marked(start) or charset_of(start, written, whole=len(start) < _START)
         seen = decode_part(start[len(charset.mark) :], charset, written, whole=len(start) < _START)[0]
     except FilesError:
-        # What is there is no text.
-        return wanted.text, named_charset or UTF8
+        # The present file is not text.
+        return request.text, named_charset or UTF8
     if named_charset is None:
-        require_sure(charset, wanted.text, start, seen, written)
-    return _with_eol_of(seen, wanted.text), named_charset or charset
+        require_sure(charset, request.text, start, seen, written)
+    return _with_eol_of(seen, request.text), named_charset or charset
 
 
 def _with_eol_of(was: str, text: str) -> str:
-    """`text` with CRLF line ends where most of those of `was` are; otherwise with its own."""
+    """Return `text` with CRLF line ends if most of those of `was` are; otherwise with its own."""
     return lf(text).replace("\n", "\r\n") if eol_of(was) == "\r\n" else text
 
 
-def _longer(beneath: RootedFiles, entry: Entry, wanted: _Wanted) -> Written:
+def _longer(beneath: RootedFiles, entry: Entry, request: _Wanted) -> Written:
     written = entry.place.written
-    was = read_contents(beneath, entry, written, encoding=wanted.how.encoding)
-    require_same(was.found, wanted.how.etag, written)
-    require_sure(was.charset, wanted.text, was.data, was.text, written)
-    text = _with_eol_of(was.text, wanted.text)
+    was = read_contents(beneath, entry, written, encoding=request.how.encoding)
+    require_same(was.found, request.how.etag, written)
+    require_sure(was.charset, request.text, was.data, was.text, written)
+    text = _with_eol_of(was.text, request.text)
     added = encode(text, was.charset._replace(mark=b""), written)
 
     def describe(survey: Survey) -> None:
         survey.appends(entry, was.data, file_state(was.data + added))
 
-    with wanted.recorder.recording(beneath, "append", describe):
+    with request.recorder.recording(beneath, "append", describe):
         if was.found.st_nlink > 1 or not was.found.st_mode & stat.S_IWUSR:
-            # It may only be replaced.
-            put = partial(exchange, found=was.found, data=None if wanted.how.etag else was.data)
+            # It must be replaced as a whole.
+            put = partial(exchange, found=was.found, data=None if request.how.etag else was.data)
             now = replace(entry, was.data + added, was.found, put=put)
         else:
             now = _added(entry, added, was.found)
     return Written(now.st_size, etag_of(now), False, was.charset.name, lost_owner(was.found, now))
 
 
-def _added(entry: Entry, data: bytes, found: os.stat_result) -> os.stat_result:
-    """Adds to the file that was found, and tells what it is then. Raises `changed` where it is another one by now, or
-    has become one."""
+def _added(entry: Entry, data: bytes, status: os.stat_result) -> os.stat_result:
+    """Append to the file with this `status`, and return its new status. Raises `changed` if another file has its name
+    by now, or gets it meanwhile.
+    """
     descriptor = open_to_append(entry)
     try:
-        if os.path.samestat(os.fstat(descriptor), found):
+        if os.path.samestat(os.fstat(descriptor), status):
             add(descriptor, data)
             sync(descriptor)
-            now, there = os.fstat(descriptor), current(entry)
-            if there is not None and os.path.samestat(there, now):
+            now, present = os.fstat(descriptor), current(entry)
+            if present is not None and os.path.samestat(present, now):
                 return now
     finally:
         os.close(descriptor)
@@ -220,16 +221,16 @@ def _added(entry: Entry, data: bytes, found: os.stat_result) -> os.stat_result:
 
 
 def _describe_directories(beneath: RootedFiles, places: Sequence[Place], survey: Survey) -> None:
-    """Notes down which of the places, each in the one before it, are going to be made."""
-    made: str | None = None
+    """Record which of the places, each in the one before it, are going to be made."""
+    path: str | None = None
     for place in places:
-        if made is None:
+        if path is None:
             with beneath.locate(place) as entry:
-                made = None if entry.stat is not None or entry.linked else beneath.roots.path(entry.place)
+                path = None if entry.stat is not None or entry.linked else beneath.roots.path(entry.place)
         else:
-            made = os.path.join(made, place.parts[-1])  # noqa: PTH118 (keeps surrogates)
-        if made is not None:
-            survey.makes(made, DIRECTORY)
+            path = os.path.join(path, place.parts[-1])  # noqa: PTH118 (keeps surrogates)
+        if path is not None:
+            survey.makes(path, DIRECTORY)
 
 
 def _make(beneath: RootedFiles, place: Place) -> bool:
@@ -245,7 +246,7 @@ def _make(beneath: RootedFiles, place: Place) -> bool:
         try:
             make_directory(entry)
         except FileExistsError:
-            # Someone was faster; if it is no directory the next step says so.
+            # Someone was faster; if it is not a directory, the next step fails.
             return False
         sync_directory(entry)
         return True

@@ -1,1 +1,1 @@
-"""What a client sees: the tools and the resources."""
+"""The tools and resources of the server as clients see them."""

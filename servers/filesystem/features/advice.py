@@ -1,4 +1,4 @@
-"""What a client can do about an error: only what it is offered is named."""
+"""Advice for the client about an error; it names only tools that are offered."""
 
 import re
 from collections.abc import Set
@@ -21,20 +21,20 @@ _ADVICE = {
 
 
 def advised(files: Files, error: FilesError, makes: bool = False) -> FilesError:
-    """The error with advice; of a call that `makes` something, a directory for it can be made first. Blocks."""
+    """Return the error with advice; for a call that `makes` something, to make its directory first. Blocks."""
     reason, suggestion = error.reason, error.suggestion or _ADVICE.get((error.code, error.reason), "")
     if error.code == "not_found":
         place = _place(files, error.path)
         if place is not None and not files.beneath.is_there(place.root_index):
             return FilesError(error.code, error.path, "is in an allowed directory that can't be reached now")
-        meant = "" if place is None else suggest_path(files.beneath, place)
-        made = "Make it with create_directory first." if makes and reason == _MISSING_PARENT else ""
-        suggestion = " ".join(filter(None, (meant, _offered(made, files.not_offered)))) or suggestion
+        similar = "" if place is None else suggest_path(files.beneath, place)
+        creation = "Make it with create_directory first." if makes and reason == _MISSING_PARENT else ""
+        suggestion = " ".join(filter(None, (similar, _offered(creation, files.not_offered)))) or suggestion
     return FilesError(error.code, error.path, reason, _offered(suggestion, files.not_offered))
 
 
 def _offered(suggestion: str, not_offered: Set[str]) -> str:
-    """The suggestion, or nothing where it names a tool that is not offered."""
+    """Return the suggestion, or "" if it names a tool that is not offered."""
     return "" if not_offered & set(_WORD.findall(suggestion)) else suggestion
 
 

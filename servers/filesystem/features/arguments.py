@@ -1,5 +1,6 @@
-"""What the functions beside it take: the context of a call, which says how much a result may hold, and arguments as
-types with the words that tell a model how to use them."""
+"""Arguments of the tools: the context of a call, which limits the size of a result, and types whose descriptions tell
+a model how to use them.
+"""
 
 from typing import Annotated
 
@@ -11,10 +12,10 @@ from ..files import Files
 
 Ctx = Context[Files]
 _BESIDE = 1_000
-"""Bytes of a result for what stands beside its text."""
+"""Bytes of a result for everything besides its text."""
 
 Count = Annotated[int, Field(ge=1), WithJsonSchema({"type": "integer"})]
-"""From 1 on, which no model needs to be told."""
+"""A number from 1 on; the schema leaves the minimum out, which no model needs."""
 FirstLines = Annotated[Count | None, Field(description="first N lines")]
 FirstLine = Annotated[Count | None, Field(description="line to begin at, from 1; also with head")]
 LastLines = Annotated[Count | None, Field(description="last N lines")]
@@ -24,7 +25,7 @@ IfMatch = Annotated[str | None, Field(description="only while the file has this 
 Patterns = Annotated[list[str], Field(description="globs")]
 IncludeIgnored = Annotated[bool, Field(description="also what .gitignore names")]
 CursorArgument = str | None
-"""What an answer that was cut says at its end."""
+"""The cursor at the end of an answer that was cut."""
 
 
 class EditOperation(BaseModel):
@@ -39,10 +40,10 @@ class EditOperation(BaseModel):
 
 
 def read_budget(ctx: Ctx) -> int:
-    """Bytes that the text of a read may take as JSON."""
+    """Return the number of bytes that the text of a read may take as JSON."""
     return min(ctx.state.max_read, max(ctx.budget.page_bytes - _BESIDE, 1))
 
 
 def as_base64(budget: int) -> int:
-    """Bytes whose base64 is within the budget of a result."""
+    """Return the number of bytes whose base64 is within the budget of a result."""
     return max(budget - _BESIDE, 0) * 3 // 4

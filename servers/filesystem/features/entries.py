@@ -1,7 +1,7 @@
-"""Entries of directories as resources: what a host shows of each, and how much each matters.
+"""Entries of directories as resources, with the metadata that a host shows and the priority of each.
 
-Hosts may choose by the hints what a model gets, so there are few of them, and for most entries none but the time. All
-others come from the name: nothing is read for them.
+Hosts may use the hints to choose what a model gets, so there are few of them, and most entries only have the time.
+All others come from the name: nothing is read for them.
 """
 
 from datetime import UTC, datetime
@@ -18,10 +18,10 @@ from ..watch.tree import IGNORED
 
 _DIRECTORY = "inode/directory"
 _FIRST, _LAST = 0.8, 0.2
-"""Priorities: of what says what a directory is about, and of what is hidden or made by programs."""
+"""Priorities of the file that describes a directory, and of hidden and generated files."""
 _MADE = IGNORED | {"package-lock.json", "pnpm-lock.yaml"}
 _MADE_ENDINGS = (".lock", ".map", ".pyc")
-"""The names of what programs make for programs, and how such names end."""
+"""Names of files made by programs for programs, and the endings of such names."""
 _FOR_USER = {
     "application/zip",
     "application/gzip",
@@ -31,11 +31,11 @@ _FOR_USER = {
     "video/quicktime",
     "video/mpeg",
 }
-"""Media types of what no model can take."""
+"""Media types that no model can take."""
 
 
 def resource_of(entry: ListedEntry) -> Resource:
-    """An entry as a resource."""
+    """Return an entry as a resource."""
     mime_type = _DIRECTORY if entry.kind == "directory" else media_type_of(entry.name)
     modified = None if entry.modified is None else moment_of(entry.modified)
     hints: dict[str, Any] = {} if entry.modified is None else {"last_modified": modified}
@@ -56,17 +56,17 @@ def resource_of(entry: ListedEntry) -> Resource:
 
 
 def root_of(uri: str, path: PurePath, modified: float) -> Resource:
-    """An allowed directory as a resource: its name is its path, and its title the end of that."""
+    """Return an allowed directory as a resource, with its path as its name and the last part of that as its title."""
     annotations = Annotations(last_modified=moment_of(modified))
     title = displayed(path.name) or None
     return Resource(uri=uri, name=displayed(str(path)), title=title, mime_type=_DIRECTORY, annotations=annotations)
 
 
-@lru_cache(1_024)  # they come again with the files
+@lru_cache(1_024)  # times repeat with the files
 def moment_of(seconds: float) -> str | None:
-    """A time as lists of resources say it, to the second; None where no calendar has it."""
+    """Return a time in the format of resource lists, to the second; None if no calendar has it."""
     try:
-        # What it shares with `strftime`, in a third of the time.
+        # The same as `strftime`, in a third of the time.
         return f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:19]}Z"
     except (ValueError, OverflowError, OSError):
         return None  # a file system can hold times that no calendar has

@@ -1,4 +1,4 @@
-"""What the user is told beside results: log messages to clients that ask for their level."""
+"""Messages to the user besides results: log messages to clients that ask for their level."""
 
 from typing import Any
 
@@ -20,17 +20,17 @@ _LOGGER = "filesystem"
 _USES = {"tools/call", "resources/read"}
 _MAKERS = {"write_file", "move_file", "copy_file"}
 _REASONS = {"time": "the time of a call", "budget": "the files that one call may look at"}
-"""Why a search stopped, as far as the caller did not ask for it."""
+"""Reasons why a search stopped early that the caller did not ask for."""
 
 
 async def report_cut(ctx: Ctx, path: str, read: TextRead) -> None:
-    """A text was too long for one answer."""
+    """Log that a text was too long for one answer."""
     shown = f"{len(read.text.encode()):,} of {read.size:,} bytes"
     await ctx.log("info", f"{quoted(path)} was cut: {shown} shown", _LOGGER)
 
 
 async def report_stopped(ctx: Ctx, reason: str | None) -> None:
-    """A search ended before it had looked at everything."""
+    """Log that a search ended before it had looked at everything."""
     if reason in _REASONS:
         await ctx.log(
             "notice", f"a search ended early, and may have missed files: it took all {_REASONS[reason]}", _LOGGER
@@ -38,7 +38,7 @@ async def report_stopped(ctx: Ctx, reason: str | None) -> None:
 
 
 async def report_gone(ctx: Context[Files]) -> None:
-    """Names the allowed directories that can't be reached any more, if there are any."""
+    """Log the allowed directories that can't be reached any more, if there are any."""
     if ctx.wants_log("warning"):
         for path in await to_thread.run_sync(ctx.state.gone, abandon_on_cancel=True):
             await ctx.log("warning", f"the allowed directory {displayed(path)} can't be reached", _LOGGER)
@@ -63,5 +63,6 @@ def _report_around(method: Method, handler: Handler) -> Handler:
 
 
 failures = Extension[Files]("failures", around=_report_around)
-"""Has the user know why a call failed where the whole directory is away, as an unplugged disk is, and adds to the
-error what can be done about it."""
+"""Tells the user why a call failed if a whole allowed directory is missing, as with an unplugged disk, and adds
+advice to the error.
+"""

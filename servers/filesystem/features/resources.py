@@ -1,4 +1,4 @@
-"""Files and directories as resources under their `file:` URIs, and notice of their changes."""
+"""Files and directories as resources under their `file:` URIs, and notifications of their changes."""
 
 import json
 import sys
@@ -38,7 +38,7 @@ features = Features[Files]()
 
 _TEMPLATE = "file:///{+path}{?offset,length}"
 _BESIDE = 100
-"""Bytes of a listing besides what it lists."""
+"""Bytes of a listing besides its entries."""
 _LONGEST_CHARACTER = 4
 """Bytes of UTF-8."""
 
@@ -48,7 +48,7 @@ Contents = TextResourceContents | BlobResourceContents
 
 @contextmanager
 def _served(uri: str) -> Iterator[None]:
-    """Says what is wrong with a resource as the protocol does."""
+    """Turn the errors of files into the errors that the protocol has for resources."""
     try:
         yield
     except FilesError as error:
@@ -75,7 +75,7 @@ async def read_resource(ctx: Ctx, path: str, offset: Bytes = None, length: Bytes
 
 
 async def _whole(ctx: Ctx, uri: str, place: Place) -> Contents | None:
-    """All of a file; None where it is too large for that."""
+    """Return the contents of the whole file; None if it is too large."""
     budget, blob_budget = read_budget(ctx), as_base64(ctx.budget.result_bytes)
     try:
         read = await ctx.state.read_bytes(place, max(budget, blob_budget), ctx.turn)
@@ -98,14 +98,15 @@ async def _whole(ctx: Ctx, uri: str, place: Place) -> Contents | None:
 
 
 def _facts(read: BytesRead) -> dict[str, Any]:
-    """What programs are told of the file."""
+    """Return the metadata of the file for programs."""
     modified = moment_of(read.modified)
     return {"etag": read.etag} if modified is None else {"etag": read.etag, "lastModified": modified}
 
 
 async def _part(ctx: Ctx, uri: str, place: Place, offset: int | None, length: int | None) -> Contents:
-    """A part, which names the next one. It is text only where its UTF-8 is these very bytes, so that parts can be put
-    together again; without a `length` it ends with a line, where there are lines."""
+    """Return a part of the file, with the URI of the next one. It is text only if its UTF-8 is the very bytes of the
+    file, so that parts can be joined again; without a `length` it ends at the end of a line, if it has one.
+    """
     budget, start = read_budget(ctx), offset or 0
     read = await ctx.state.read_bytes(place, as_base64(budget), ctx.turn, start, length)
     text = plain(read.data)
@@ -113,20 +114,21 @@ async def _part(ctx: Ctx, uri: str, place: Place, offset: int | None, length: in
         text = _whole_lines(read.data, budget)
     elif text is not None and json_size(text) > budget:
         text = None if length is not None else _whole_lines(read.data, budget)
-    taken = len(read.data) if text is None else len(text.encode())
+    length_read = len(read.data) if text is None else len(text.encode())
     meta = {**_facts(read), "size": read.size}
-    if start + taken < read.size and (taken or length is None):
-        meta["next"] = f"{uri}?offset={start + taken}" + (f"&length={length}" if length is not None else "")
+    if start + length_read < read.size and (length_read or length is None):
+        meta["next"] = f"{uri}?offset={start + length_read}" + (f"&length={length}" if length is not None else "")
     if offset is not None or length is not None:
-        uri = f"{uri}?offset={start}&length={taken}"
+        uri = f"{uri}?offset={start}&length={length_read}"
     if text is None:
         return BlobResourceContents.of(uri, read.data, read.mime, meta)
     return TextResourceContents(uri=uri, mime_type=read.mime, text=text, meta=meta)
 
 
 def _whole_lines(data: bytes, budget: int) -> str | None:
-    """The text at the start of the data, without the character and the line that are cut off; None where it is no
-    text. One line that takes more than half of the budget is cut."""
+    """Return the text at the start of the data, without an incomplete character or line at its end; None if it is not
+    text. One line that takes more than half of the budget is cut.
+    """
     texts = (plain(data[: len(data) - cut]) for cut in range(_LONGEST_CHARACTER))
     text = next((text for text in texts if text is not None), None)
     if text is None:
@@ -137,16 +139,16 @@ def _whole_lines(data: bytes, budget: int) -> str | None:
 
 
 def _directory(files: Files, uri: str, place: Place, budget: int, limit: int) -> TextResourceContents:
-    """The resources in a directory, as many as the budget takes."""
-    found = list_directory(files.beneath, place, Page(limit, sys.maxsize))
+    """Return the resources in a directory, as many as the budget allows."""
+    entries = list_directory(files.beneath, place, Page(limit, sys.maxsize))
     shown: list[dict[str, Any]] = []
-    for entry in _served_of(files, found.entries):
+    for entry in _served_of(files, entries.entries):
         resource = resource_of(entry).to_wire()
         budget -= json_size(json.dumps(resource)) + len(", ")
         if budget < _BESIDE:
             break
         shown.append(resource)
-    listing = {"resources": shown, "total": found.total, "truncated": found.truncated or budget < _BESIDE}
+    listing = {"resources": shown, "total": entries.total, "truncated": entries.truncated or budget < _BESIDE}
     return TextResourceContents(uri=uri, mime_type="application/json", text=json.dumps(listing))
 
 
@@ -176,7 +178,7 @@ def _top_level(files: Files, limit: int) -> list[Resource]:
 
 
 def _served_of(files: Files, entries: Iterable[ListedEntry]) -> Iterator[ListedEntry]:
-    """The entries that can be read as resources."""
+    """Yield the entries that can be read as resources."""
     for entry in entries:
         if entry.kind in ("file", "directory") and not files.beneath.roots.denies(files.place(entry.uri)):
             yield entry
@@ -190,7 +192,7 @@ async def complete_path(ctx: Ctx, typed: str, _settled: dict[str, str]) -> list[
 
 
 async def subscribe(ctx: Ctx, uri: str) -> str:
-    """Watches what a URI stands for, a glob too; the key under which its changes are told."""
+    """Watch the file, directory or glob of a URI, and return the key for notifications of its changes."""
     files = ctx.state
     if not uri.startswith("file:"):
         raise ResourceNotFound(uri)
@@ -210,14 +212,14 @@ async def subscribe(ctx: Ctx, uri: str) -> str:
 
 
 async def unsubscribe(running: Run[Files], key: str) -> None:
-    """Ends the watch under a key."""
+    """End the watch of a key."""
     files: Files = running.state
     files.watcher.unwatch(key)
     files.globs.unwatch(key)
 
 
 async def watch_list(running: Run[Files]) -> None:
-    """Watches the list of resources."""
+    """Watch the list of resources."""
     files: Files = running.state
     await files.watcher.watch_listing("listing", partial(_tell_list, running.changes), files.beneath)
 

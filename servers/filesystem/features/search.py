@@ -32,11 +32,11 @@ HiddenToo = Annotated[bool, Field(description="also hidden and ignored files")]
 T = TypeVar("T")
 
 _FRAME_BYTES = 2_000
-"""What a result has besides its entries."""
+"""Bytes of a result besides its entries."""
 _REPORT_EVERY = 0.5
 """Seconds between two reports of progress."""
 _TIME_SHARE = 0.7
-"""Of the seconds of a call, those in which something is looked for: what was found by then is told."""
+"""Share of the seconds of a call for the search itself; the rest is for returning what it found by then."""
 
 
 @tools.tool(read_only=True)
@@ -44,8 +44,8 @@ async def list_directory(ctx: Ctx, path: str, limit: Count | None = None, cursor
     """List a directory by name: files, directories, links."""
     place, page = ctx.state.place(path), _page(ctx, limit, cursor)
     async with ctx.turn(brief=True):
-        found = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, place, page)
-    return listing_text(found)
+        entries = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, place, page)
+    return listing_text(entries)
 
 
 @tools.tool(read_only=True, app=FILES_APP)
@@ -59,9 +59,9 @@ async def list_directory_with_sizes(
     """List a directory with the size of each file."""
     place, page, since = ctx.state.place(path), _page(ctx, limit, cursor), cursor_before(ctx)
     async with ctx.turn(brief=True):
-        found = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, place, page, sortBy == "size")
-    show_listing(ctx, place, found, since)
-    return sized_text(found)
+        entries = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, place, page, sortBy == "size")
+    show_listing(ctx, place, entries, since)
+    return sized_text(entries)
 
 
 @tools.tool(read_only=True, app=FILES_APP)
@@ -75,11 +75,11 @@ async def directory_tree(
     """Show everything below a directory as a tree. Links are not followed; what does not fit is marked."""
     beneath, place, since = ctx.state.beneath, ctx.state.place(path), cursor_before(ctx)
     limits = Limits(maxDepth, ctx.budget.entries, ctx.budget.page_bytes - _FRAME_BYTES, includeIgnored)
-    found = await _searched(
+    nodes = await _searched(
         ctx, lambda control: tree.directory_tree(beneath, place, excludePatterns, limits, control)
     )
-    show_tree(ctx, place, found, since)
-    return tree_text(found)
+    show_tree(ctx, place, nodes, since)
+    return tree_text(nodes)
 
 
 @tools.tool(read_only=True)
@@ -95,9 +95,9 @@ async def search_files(
     """Find files and directories by a case-sensitive glob. What .gitignore names is left out and counted."""
     scope = Scope(pattern, tuple(excludePatterns), includeIgnored)
     beneath, place, page = ctx.state.beneath, ctx.state.place(path), _page(ctx, limit, cursor)
-    found = await _searched(ctx, lambda control: files.search_files(beneath, place, scope, page, control))
-    await report_stopped(ctx, found["stopped"])
-    return search_text(found)
+    result = await _searched(ctx, lambda control: files.search_files(beneath, place, scope, page, control))
+    await report_stopped(ctx, result["stopped"])
+    return search_text(result)
 
 
 @tools.tool(read_only=True, task="optional")
@@ -120,18 +120,20 @@ async def search_content(
     """Find lines in files by an RE2 regular expression. Passes over binary, hidden and ignored files."""
     scope = Scope(glob, tuple(excludePatterns), includeIgnored, includeIgnored)
     reader = ctx.state.documents.reader() if documents else None
-    wanted = Wanted(Query(pattern, literal, ignoreCase, multiline), output, context, reader)
+    selection = Wanted(Query(pattern, literal, ignoreCase, multiline), output, context, reader)
     beneath, place, page = ctx.state.beneath, ctx.state.place(path), _page(ctx, limit, cursor)
-    found = await _searched(ctx, lambda control: content.search_content(beneath, place, scope, wanted, page, control))
-    await report_stopped(ctx, found["stopped"])
-    return content_text(found)
+    result = await _searched(
+        ctx, lambda control: content.search_content(beneath, place, scope, selection, page, control)
+    )
+    await report_stopped(ctx, result["stopped"])
+    return content_text(result)
 
 
 @tools.tool(read_only=True)
 async def get_file_info(ctx: Ctx, path: str) -> CallToolResult:
     """Tell a file's size, kind, times, permissions, media type and etag without reading it."""
     info = await to_thread.run_sync(listing.info, ctx.state.beneath, ctx.state.place(path))
-    # Models read the text, and pay for no schema of the data, which is for programs.
+    # Models read the text, and need no schema of the data, which is for programs.
     return CallToolResult(content=[TextContent(text=info_text(info))], structured_content=asdict(info))
 
 
@@ -153,26 +155,27 @@ def _page(ctx: Ctx, limit: int | None, cursor: str | None) -> Page:
 
 
 async def _searched(ctx: Ctx, search: Callable[[Control], T]) -> T:
-    """What `search` gives in a thread. The client is told how far it is; a cancelled call leaves the thread behind,
-    which ends at its next step."""
-    asked = anyio.current_time()
+    """Run `search` in a thread and return its result. The client gets its progress; a cancelled call leaves the
+    thread behind, which ends at its next step.
+    """
+    requested = anyio.current_time()
     async with ctx.turn():
-        left = ctx.budget.seconds - (anyio.current_time() - asked)
-        control = Control(left * _TIME_SHARE)
-        found: T | FilesError = FilesError("cancelled", "", "the search was cancelled")
+        remaining = ctx.budget.seconds - (anyio.current_time() - requested)
+        control = Control(remaining * _TIME_SHARE)
+        result: T | FilesError = FilesError("cancelled", "", "the search was cancelled")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_report, ctx, control)
             try:
-                found = await to_thread.run_sync(search, control, abandon_on_cancel=True)
+                result = await to_thread.run_sync(search, control, abandon_on_cancel=True)
             except FilesError as error:
-                found = error
+                result = error
             finally:
                 control.cancel()
                 tasks.cancel_scope.cancel()
-        if isinstance(found, FilesError):
-            # Raised here, since the task group would wrap it.
-            raise found
-        return found
+        if isinstance(result, FilesError):
+            # Raised outside the task group, which would wrap it.
+            raise result
+        return result
 
 
 async def _report(ctx: Ctx, control: Control) -> None:

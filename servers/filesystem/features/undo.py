@@ -1,4 +1,4 @@
-"""The tools that take changes back, and show them."""
+"""The tools that undo changes, and list them."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -22,13 +22,13 @@ from .edit import read_only
 tools = Features[Files]()
 
 _NOTE = 100
-"""Bytes for the line that says where the changes were cut."""
+"""Bytes for the line that names the place where the changes were cut."""
 _PATHS = 3
-"""Paths of one change that are named."""
+"""Number of paths named for one change."""
 
 
 def not_recorded(settings: Settings) -> str | None:
-    """Why changes can't be undone, or None where they can."""
+    """Return the reason why changes can't be undone, or None if they can."""
     return "no_undo: this server was started with --no-undo" if settings.no_undo else read_only(settings)
 
 
@@ -45,24 +45,29 @@ async def undo(
         raise FilesError("bad_undo", "", "give change or since, not both")
     files, history = ctx.state, _history(ctx)
     time = None if since is None else _time(since)
-    wanted = await to_thread.run_sync(find_changes, history, files.beneath, change, time)
+    changes = await to_thread.run_sync(find_changes, history, files.beneath, change, time)
     if ctx.settings.confirm:
-        await ctx.confirm(f"Undo {', '.join(_named(one) for one in wanted)}?", [one.number for one in wanted])
+        await ctx.confirm(
+            f"Undo {', '.join(_named(change_to_undo) for change_to_undo in changes)}?",
+            [change_to_undo.number for change_to_undo in changes],
+        )
     lines: list[str] = []
-    for one in wanted:
+    for change_to_undo in changes:
         try:
             async with ctx.turn():
                 undone = await to_thread.run_sync(
-                    undo_change, history, files.beneath, one, ctx.settings.replace_protected
+                    undo_change, history, files.beneath, change_to_undo, ctx.settings.replace_protected
                 )
         except FilesError as error:
             if not lines:
                 raise
-            lines.append(f"[stopped at change {one.number}: {displayed(explained(error))}]")
+            lines.append(f"[stopped at change {change_to_undo.number}: {displayed(explained(error))}]")
             break
         files.wrote(*undone.places)
         lost = f" [not kept: {displayed(', '.join(undone.lost))}]" if undone.lost else ""
-        lines.append(f"Change {one.number} undone by change {undone.number} ({_act(one)}){lost}")
+        lines.append(
+            f"Change {change_to_undo.number} undone by change {undone.number} ({_act(change_to_undo)}){lost}"
+        )
     return "\n".join(lines) or "There is no change since then."
 
 
@@ -74,7 +79,7 @@ async def recent_changes(ctx: Ctx, limit: Count = 10) -> str:
     budget = read_budget(ctx) - _NOTE
     async with ctx.turn():
         shown, more = await to_thread.run_sync(summaries, _history(ctx), ctx.state.beneath, limit, budget)
-    text = "\n".join(f"{_headline(one.change)}\n{unbroken(one.diff)}".rstrip("\n") for one in shown)
+    text = "\n".join(f"{_headline(summary.change)}\n{unbroken(summary.diff)}".rstrip("\n") for summary in shown)
     if json_size(text) > budget:
         return f"{text[: fit(text, budget)]}\n[cut: give a smaller limit]"
     if more:
@@ -89,7 +94,7 @@ def _history(ctx: Ctx) -> History:
 
 
 def _time(written: str) -> float:
-    """Seconds since 1970; a time without a zone is UTC."""
+    """Return the seconds since 1970; a time without a zone is UTC."""
     try:
         time = datetime.fromisoformat(written)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the pages show besides the text of a result: entries with sizes and times, and diffs as they are.
+"""Data for the pages beside the text of a result: entries with sizes and times, and unshortened diffs.
 
 A directory of a tree is here with all of its entries or with none, so that the page lists it itself.
 """
@@ -26,7 +26,7 @@ FILES_APP, EDIT_APP = "ui://filesystem/files", "ui://filesystem/edit"
 """The pages that show a directory, and an edit."""
 
 _BYTES = 90_000
-"""Of the entries, or of a diff, as JSON."""
+"""Most bytes of the entries, or of a diff, as JSON."""
 _OVERHEAD = 80
 """Bytes of an entry besides its names."""
 _URI = "file:///"
@@ -36,39 +36,40 @@ Entry = dict[str, Any]
 
 
 def cursor_before(ctx: Context[Files]) -> str | None:
-    """With which the page asks for changes from now on; None where it is not shown, or nobody has asked for changes
-    yet: they are not watched for the sake of a list."""
+    """Return the cursor for the page to ask for changes from now on; None if no page is shown, or if nobody has asked
+    for changes yet, which are not watched for the sake of a list alone.
+    """
     return ctx.state.journal.cursor if shows_apps(ctx) else None
 
 
-def show_listing(ctx: Ctx, place: Place, found: Listing, cursor: str | None) -> None:
-    """Shows the entries of one directory."""
+def show_listing(ctx: Ctx, place: Place, listing: Listing, cursor: str | None) -> None:
+    """Show the entries of one directory."""
     if not shows_apps(ctx):
         return
     entries: list[Entry] = []
     budget = ByteBudget(_BYTES)
-    for one in found.entries:
-        facts = {"size": one.size, "modified": one.modified}
-        known = {name: value for name, value in facts.items() if value is not None}
-        entry = _entry(one.name, one.kind, one.uri if "\\" in one.name else "") | known
+    for item in listing.entries:
+        facts = {"size": item.size, "modified": item.modified}
+        present = {name: value for name, value in facts.items() if value is not None}
+        entry = _entry(item.name, item.kind, item.uri if "\\" in item.name else "") | present
         if not _takes(budget, entry):
             break
         entries.append(entry)
-    _show(ctx, place, entries, found.truncated or len(entries) < len(found.entries), cursor)
+    _show(ctx, place, entries, listing.truncated or len(entries) < len(listing.entries), cursor)
 
 
-def show_tree(ctx: Ctx, place: Place, found: Tree, cursor: str | None) -> None:
-    """Shows a directory and what is below it."""
+def show_tree(ctx: Ctx, place: Place, tree: Tree, cursor: str | None) -> None:
+    """Show a directory and everything below it."""
     if shows_apps(ctx):
-        entries, is_whole = _flat(found["root"])
-        _show(ctx, place, entries, found["truncated"] or not is_whole, cursor)
+        entries, is_whole = _flat(tree["root"])
+        _show(ctx, place, entries, tree["truncated"] or not is_whole, cursor)
 
 
 def show_edit(ctx: Ctx, paths: Sequence[str], edited: Sequence[EditResult], *, applied: bool) -> None:
-    """Shows the changes of files."""
+    """Show the changes of files."""
     if not shows_apps(ctx):
         return
-    diff = "\n".join(unbroken(one.diff) for one in edited if one.diff)
+    diff = "\n".join(unbroken(result.diff) for result in edited if result.diff)
     shown = diff if json_size(diff) <= _BYTES else diff[: fit(diff, _BYTES)]
     view: dict[str, Any] = {"diff": shown, "applied": applied, "more": len(shown) < len(diff)}
     if len(edited) == 1:
@@ -79,41 +80,41 @@ def show_edit(ctx: Ctx, paths: Sequence[str], edited: Sequence[EditResult], *, a
 def _show(ctx: Ctx, place: Place, entries: list[Entry], more: bool, cursor: str | None) -> None:
     roots = ctx.state.beneath.roots
     path = roots.path(place)
-    # What can't be shown as it is can't be asked for either, but by its URI.
-    told = path if displayed(path) == path else roots.uri(place)
-    view = {"path": told, "entries": entries, "more": more}
+    # A path that can't be shown as it is can only be requested by its URI.
+    address = path if displayed(path) == path else roots.uri(place)
+    view = {"path": address, "entries": entries, "more": more}
     show(ctx, view if cursor is None else {**view, "cursor": cursor})
 
 
 def _entry(path: str, kind: str, uri: str) -> Entry:
-    """An entry; with its `uri` where its name is not the one that is shown."""
+    """Return an entry; with its `uri` if its name is not the one that is shown."""
     return {"path": path, "kind": _KINDS.get(kind, kind)} | ({"uri": uri} if uri else {})
 
 
-def _takes(budget: ByteBudget, one: Entry) -> bool:
-    return budget.take(_OVERHEAD, one["path"], one.get("uri", ""))
+def _takes(budget: ByteBudget, entry: Entry) -> bool:
+    return budget.take(_OVERHEAD, entry["path"], entry.get("uri", ""))
 
 
 def _flat(root: TreeNode) -> tuple[list[Entry], bool]:
-    """What is below the root, those on top first; and whether that is all."""
+    """Return the nodes below the root, top level first, and True if they are complete."""
     entries: list[Entry] = []
     is_whole, budget = True, ByteBudget(_BYTES)
     pending = deque([("", "", root)])
     while pending:
         path, uri, node = pending.popleft()
-        children = [(_named(path, uri, one), one) for one in node.get("children", ())]
+        children = [(_named(path, uri, inner), inner) for inner in node.get("children", ())]
         if node.get("cut") or not all(_takes(budget, entry) for entry, _ in children):
             is_whole = False
             continue
-        for entry, one in children:
+        for entry, inner in children:
             entries.append(entry)
-            pending.append((f"{entry['path']}/", entry.get("uri", ""), one))
+            pending.append((f"{entry['path']}/", entry.get("uri", ""), inner))
     return entries, is_whole
 
 
 def _named(path: str, uri: str, node: TreeNode) -> Entry:
-    """A node of a tree in the directory at `path`, which has that `uri` where its own name is another one."""
-    # No name has a slash, so that the URI behind it can be told from it.
+    """Return the entry of a node in the directory at `path`; its `uri` is set if its shown name is escaped."""
+    # No name has a slash, so the URI after it can be told apart.
     name, _, own = node["name"].partition(f" ({_URI}")
     if own:
         return _entry(path + name, node["kind"], _URI + own.removesuffix(")"))

@@ -1,4 +1,4 @@
-"""The tool that tells what changed, for clients that can't subscribe, and its words."""
+"""The tool that lists changes, for clients that can't subscribe, and the text of its results."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -27,20 +27,20 @@ async def changes(
     roots = files.beneath.roots
     below = [str(root) for root in roots.paths] if path is None else [roots.path(files.place(path))]
     limit = ctx.budget.entries_within(1_000)
-    found = await files.journal.read(cursor, Selection(below, pattern), limit, wait)
-    return changes_text(found)
+    result = await files.journal.read(cursor, Selection(below, pattern), limit, wait)
+    return changes_text(result)
 
 
-def changes_text(found: Changes) -> str:
-    """One change a line, and what to know besides."""
+def changes_text(result: Changes) -> str:
+    """Return a line for each change, and notes."""
     lines: list[str] = []
-    for change in found.changes:
+    for change in result.changes:
         at = datetime.fromtimestamp(change.time, UTC).isoformat(timespec="milliseconds")
         lines.append(f"{at} {change.kind} {change.path}")
-    if found.overflow:
+    if result.overflow:
         lines.append("[overflow: the cursor is too old, changes are missing; look for yourself, then go on]")
-    if found.more:
+    if result.more:
         lines.append("[there is more: call again at once]")
-    if found.partial:
+    if result.partial:
         lines.append("[partial: there are too many files, changes of some are not seen]")
-    return "\n".join([*lines, f"[cursor: {found.cursor}]"])
+    return "\n".join([*lines, f"[cursor: {result.cursor}]"])

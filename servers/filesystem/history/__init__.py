@@ -1,1 +1,1 @@
-"""The changes that were made, with what was there before."""
+"""The journal of changes, with the earlier contents of files."""

@@ -1,4 +1,4 @@
-"""A change of files and its steps, as the journal notes them down."""
+"""A change of files and its steps, as the journal records them."""
 
 from typing import NamedTuple
 
@@ -6,16 +6,17 @@ from servers.filesystem.history.images import Image
 from servers.filesystem.history.states import State
 
 MAX_STEPS = 10_000
-"""Paths that one change may have."""
+"""Largest number of paths in one change."""
 
 
 class NotRecorded(Exception):
-    """A change can't be noted down: the message says why."""
+    """A change can't be recorded; the message gives the reason."""
 
 
 class Step(NamedTuple):
-    """What a change makes of one path: the state before and after, and what a file held before. With `destination`
-    what is at `path` is moved there, with all that it holds."""
+    """The change of one path: the state before and after, and the earlier contents of a file. With `destination`, the
+    entry at `path` is moved there, with all its contents.
+    """
 
     path: str
     before: State
@@ -30,10 +31,10 @@ class Step(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A change: its number, when it was made in seconds since 1970, and how; `undoes` is the number of the change
-    that it takes back, `undone_by` that of the one that has taken it back; `paths` are what it concerns.
+    """A change: its number, its time in seconds since 1970, and its kind; `undoes` is the number of the change that
+    it undoes, `undone_by` that of the change that undid it; `paths` are the paths it concerns.
 
-    It is `pending` while it is made, then `done`, or `interrupted`, with the steps that were made.
+    It is `pending` while it is being made, then `done`, or `interrupted`, with the steps that were made.
     """
 
     number: int

@@ -1,8 +1,8 @@
-"""What files held before they were changed.
+"""The contents of files before they were changed.
 
-Small ones are kept by the journal itself, so that a change costs one write to the disk. A larger one becomes a file
-of the journal's folder: where both are on one file system, a second name for the file that is about to be replaced or
-deleted, which takes neither time nor room; else a copy. The folder is its owner's alone.
+Small ones are stored in the journal itself, so that a change costs one write to the disk. A larger one becomes a file
+in the journal's folder: if both are on one file system, a second name for the file that is about to be replaced or
+deleted, which takes neither time nor room; else a copy. Only the owner can read the folder.
 """
 
 import os
@@ -16,13 +16,14 @@ from shared.program.files.atomic import discard, fresh_name, link, sync, sync_di
 from shared.program.files.entries import Entry, create, current, entry_at
 
 INLINE = 65_536
-"""Bytes up to which a file is small."""
+"""Largest size of a small file, in bytes."""
 _BLOCK = 1024 * 1024
 
 
 class Image(NamedTuple):
-    """What a file of `size` bytes held: `data`, or the file `name`; without both, the first bytes of what it holds
-    now, since something was only added to it."""
+    """The earlier contents of a file of `size` bytes: `data`, or the file `name`; without both, the first bytes of
+    its present contents, since data was only appended to it.
+    """
 
     size: int
     data: bytes | None = None
@@ -30,16 +31,17 @@ class Image(NamedTuple):
 
 
 class Images:
-    """The folder of the larger ones. Thread-safe."""
+    """The folder of the larger images. Thread-safe."""
 
     def __init__(self, folder: Path, run: str) -> None:
-        """`run` is what the names of the files begin with that are kept from now on."""
+        """Open the folder. The names of new files begin with `run`."""
         self._folder = folder
         self._run = run
 
     def keep(self, beneath: RootedFiles, entry: Entry, size: int, data: bytes | None) -> Image:
-        """Keep what the file at the entry holds, which is `data`; that can be left out where it is more than `INLINE`
-        bytes. Raises OSError, PathError."""
+        """Store the contents of the file at the entry, which are `data`; that may be None for more than `INLINE`
+        bytes. Raises OSError, PathError.
+        """
         if data is not None and size <= INLINE:
             return Image(size, data)
         name = fresh_name(f"{self._run}-")
@@ -55,19 +57,22 @@ class Images:
         sync_directory(entry_at(self._folder / "names"))
 
     def read(self, image: Image, now: bytes = b"") -> bytes:
-        """What the image holds; `now` is what the file holds, where only its start is meant. Raises OSError."""
+        """Return the contents of the image; `now` is the present contents of the file, for an image of its start.
+        Raises OSError.
+        """
         if image.data is not None:
             return image.data
         return now[: image.size] if image.name is None else (self._folder / image.name).read_bytes()
 
     def drop(self, names: Iterable[str]) -> None:
-        """Take these files away."""
+        """Delete these files."""
         for name in names:
             discard(entry_at(self._folder / name))
 
     def drop_unused(self, used: Iterable[str], is_alive: Callable[[str], bool]) -> None:
-        """Take away what a process left here that was killed before it noted down its change. `is_alive` tells
-        whether a run still goes on."""
+        """Delete the files of processes that were killed before they recorded their change. `is_alive` returns True
+        if a run is still going on.
+        """
         names = {path.name for path in self._folder.iterdir()} - set(used)
         self.drop(name for name in names if not is_alive(name.partition("-")[0]))
 

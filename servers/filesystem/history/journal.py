@@ -1,11 +1,11 @@
 """The journal of changes: a SQLite database outside the allowed directories, which processes share.
 
-A change is on the disk, with what was there before, when `begin` returns, so before anything is changed. `finish`
-need not get there: what a process that was killed, or a machine that stopped, leaves `pending` is looked at by its
-paths afterwards (see `settling`). SQLite keeps the processes apart, and is whole after a crash.
+A change is on the disk, with the earlier contents, when `begin` returns, so before anything is changed. `finish` may
+never be called: a change that a killed process or a stopped machine leaves `pending` is settled afterwards by the
+state of its paths (see `settling`). SQLite isolates the processes, and is consistent after a crash.
 
-The oldest changes go as soon as all images take more than the limit, or when they are too old. The folder and all in
-it are for the user alone, since what files held may be secret.
+The oldest changes are deleted when all images take more than the limit, or when they are too old. Only the user can
+read the folder, since the contents of files may be secret.
 """
 
 import json
@@ -45,21 +45,21 @@ SELECT number, time, act, status, run, undoes,
 FROM change
 """
 _STEP_BYTES = 500
-"""What a step takes besides its image."""
+"""Bytes of a step besides its image."""
 _PATIENCE = 10.0
 """Seconds to wait for other processes."""
 _DAY = 86_400.0
 
 
 class Limits(NamedTuple):
-    """How much all images take at most, in bytes, and for how many days a change is kept."""
+    """Largest size of all images together, in bytes, and the number of days that a change is kept."""
 
     size: int
     days: float
 
 
 class Journal:
-    """The journal in a folder, which is made where it is missing. Thread-safe. Raises OSError, sqlite3.Error."""
+    """The journal in a folder, which is created if it is missing. Thread-safe. Raises OSError, sqlite3.Error."""
 
     def __init__(self, folder: Path, limits: Limits) -> None:
         self.limits = limits
@@ -67,7 +67,7 @@ class Journal:
         for path in (folder, folder / "images", self._runs):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.run = os.urandom(8).hex()
-        """Which process, and which opening of the journal, is making a change."""
+        """The process, and its opening of the journal, that makes a change."""
         self.images = Images(folder / "images", self.run)
         self._alive = FileLock(self._runs / self.run, thread_local=False)
         self._alive.acquire()
@@ -90,7 +90,7 @@ class Journal:
         self._closing.close()
 
     def begin(self, act: str, steps: Sequence[Step], undoes: int | None = None) -> int:
-        """Note down a change that is about to be made; its number. On the disk afterwards."""
+        """Record a change that is about to be made, and return its number. It is on the disk afterwards."""
         size = sum(_STEP_BYTES + (step.image.size if step.image else 0) for step in steps)
         if any(step.image is not None and step.image.name is not None for step in steps):
             self.images.settle()
@@ -109,12 +109,12 @@ class Journal:
         return number
 
     def finish(self, number: int, status: str = "done") -> None:
-        """Note down that the change is made."""
+        """Record that the change is made."""
         with self._transaction():
             self._database.execute("UPDATE change SET status = ? WHERE number = ?", (status, number))
 
     def forget(self, number: int, steps: Sequence[int] | None = None) -> None:
-        """Take away the change, which was not made, or these of its steps."""
+        """Delete the record of the change, which was not made, or of these of its steps."""
         with self._transaction():
             unused = self._remove([number]) if steps is None else []
             for at in steps or ():
@@ -123,31 +123,31 @@ class Journal:
         self.images.drop(unused)
 
     def changes(self) -> list[Change]:
-        """All changes, the newest first."""
+        """Return all changes, the newest first."""
         with self._lock:
             return [Change(*row) for row in self._database.execute(f"{_CHANGE} ORDER BY number DESC")]
 
     def change(self, number: int) -> Change | None:
-        """The change with that number."""
+        """Return the change with that number."""
         with self._lock:
             row = self._database.execute(f"{_CHANGE} WHERE number = ?", (number,)).fetchone()
         return None if row is None else Change(*row)
 
     def steps(self, number: int) -> list[Step]:
-        """The steps of a change in their order, the images that are small with their data."""
+        """Return the steps of a change in their order, small images with their data."""
         query = "SELECT path, before, after, size, data, name, destination FROM step WHERE change = ? ORDER BY number"
         with self._lock:
             return [_step(row) for row in self._database.execute(query, (number,))]
 
     def paths(self, number: int) -> list[str]:
-        """The paths that a change concerns."""
+        """Return the paths that a change concerns."""
         query = "SELECT path, destination FROM step WHERE change = ? ORDER BY number"
         with self._lock:
             rows = self._database.execute(query, (number,)).fetchall()
         return [os.fsdecode(path) for row in rows for path in row if path is not None]
 
     def content(self, digest: str) -> bytes | None:
-        """What a file held that had this digest, where an image has it."""
+        """Return the contents of the file that had this digest; None if no image holds them."""
         query = (
             "SELECT size, data, name FROM step WHERE digest = ? AND (data IS NOT NULL OR name IS NOT NULL) LIMIT 1"
         )
@@ -158,7 +158,7 @@ class Journal:
         return None
 
     def is_alive(self, run: str) -> bool:
-        """Whether the process that is making a change still runs, and has the journal open."""
+        """Return True if the process that makes the change is still running, with the journal open."""
         if run == self.run:
             return True
         path = self._runs / run
@@ -182,7 +182,7 @@ class Journal:
     @contextmanager
     def _transaction(self, durable: bool = False) -> Iterator[None]:
         with self._lock:
-            # With WAL, NORMAL leaves the database whole after a crash, but without the last transactions.
+            # With WAL, NORMAL leaves the database consistent after a crash, but without the last transactions.
             self._database.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._database.execute("BEGIN IMMEDIATE")
             with ExitStack() as on_failure:
@@ -192,15 +192,15 @@ class Journal:
                 on_failure.pop_all()
 
     def _evict(self, newest: int) -> list[str]:
-        """Takes away the oldest changes until the others keep to the limit; the names of their images."""
-        (left,) = self._database.execute("SELECT total(size) FROM change").fetchone()
+        """Delete the oldest changes until the others are within the limit, and return the names of their images."""
+        (total,) = self._database.execute("SELECT total(size) FROM change").fetchone()
         numbers = []
-        if left > self.limits.size:
+        if total > self.limits.size:
             for number, size in self._database.execute("SELECT number, size FROM change ORDER BY number"):
-                if left <= self.limits.size or number == newest:
+                if total <= self.limits.size or number == newest:
                     break
                 numbers.append(number)
-                left -= size
+                total -= size
         return self._remove(numbers)
 
     def _remove(self, numbers: Sequence[int]) -> list[str]:
@@ -212,7 +212,7 @@ class Journal:
         return names
 
     def _clear(self) -> None:
-        """Takes away what is too old, and what nobody uses."""
+        """Delete changes that are too old, and files that are no longer used."""
         with self._transaction():
             query = "SELECT number FROM change WHERE time < ?"
             oldest = time.time() - self.limits.days * _DAY
@@ -238,7 +238,7 @@ def _row(change: int, at: int, step: Step) -> tuple[object, ...]:
     size, data, name = image
     destination = None if step.destination is None else os.fsencode(step.destination)
     states = json.dumps(step.before), json.dumps(step.after)
-    # The target of a link is no digest, and need not be UTF-8, which SQLite takes alone.
+    # The target of a link is not a digest, and need not be UTF-8, the only text that SQLite takes.
     digest = step.before.content if step.before.kind == "file" else ""
     return change, at, os.fsencode(step.path), destination, *states, digest, size, name, data
 

@@ -1,7 +1,7 @@
-"""Noting down what one call is about to change.
+"""Recording of the changes that one call is about to make.
 
-Who changes files says which, within `recording`: they are noted down before the change is made. Where that can't be
-done the change is made all the same, and `note` says so. Without a journal nothing is noted down, and nothing read.
+A change names its files within `recording`, and they are recorded before it is made. If that is not possible, the
+change is made all the same, and `note` gives the reason. Without a journal nothing is recorded, and nothing read.
 """
 
 import os
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 
 class HistoryOptions(NamedTuple):
-    """Where the journal is, None where nobody knows, how many bytes its images take at most, and for how many days it
-    keeps changes."""
+    """The folder of the journal, None if unknown, the largest size of its images in bytes, and the number of days
+    that it keeps changes.
+    """
 
     folder: Path | None
     size: int
@@ -42,7 +43,7 @@ class History:
         self._journal: Journal | None = None
 
     def journal(self, beneath: RootedFiles) -> "Journal":
-        """The journal, in which the changes are settled that were interrupted. Raises NotRecorded."""
+        """Return the journal, with interrupted changes settled. Raises NotRecorded."""
         import sqlite3
 
         from servers.filesystem.history.journal import Journal, Limits
@@ -60,13 +61,13 @@ class History:
             return self._journal
 
     def close(self) -> None:
-        """Close the journal, where it was opened."""
+        """Close the journal if it was opened."""
         if self._journal is not None:
             self._journal.close()
 
 
 class Survey:
-    """The paths that a change is about to concern, as they are now."""
+    """The paths that a change is about to concern, in their present state."""
 
     def __init__(self, journal: "Journal", beneath: RootedFiles) -> None:
         self.steps: list[Step] = []
@@ -75,13 +76,14 @@ class Survey:
         self._left = journal.limits.size
 
     def changes(self, entry: Entry, after: State, data: bytes | None = None) -> None:
-        """What is at the entry, which is `data` where that was read, is going to be `after`. Raises NotRecorded,
-        OSError, PathError."""
+        """Record that the entry, which holds `data` if that was read, is about to change to `after`. Raises
+        NotRecorded, OSError, PathError.
+        """
         with os_errors(entry.place.written):
-            found = current(entry)
-            if found is not None and stat.S_ISREG(found.st_mode):
-                # To read it may take minutes.
-                self._require_room(found.st_size)
+            status = current(entry)
+            if status is not None and stat.S_ISREG(status.st_mode):
+                # Checked first, since reading it may take minutes.
+                self._require_room(status.st_size)
             if data is None:
                 data = self._small(entry)
             before = state_of(self._beneath, entry, data)
@@ -95,25 +97,26 @@ class Survey:
         self._add(Step(self._path(entry), before, after, image))
 
     def appends(self, entry: Entry, was: bytes, after: State) -> None:
-        """Something is going to be added to the file at the entry."""
+        """Record that data is about to be appended to the file at the entry."""
         before = state_of(self._beneath, entry, was)
         self._add(Step(self._path(entry), before, after, Image(before.size)))
 
     def makes(self, path: str, after: State) -> None:
-        """Something is going to be made at a path where nothing is."""
+        """Record that an entry is about to be created at a free path."""
         self._add(Step(path, ABSENT, after))
 
     def moves(self, entry: Entry, destination: Entry) -> None:
-        """What is at the entry is going to be moved. Of a file that is not small its size stands for its content: to
-        move it takes no time, nor shall this."""
+        """Record that the entry is about to be moved. For a file that is not small, its size is recorded instead of
+        its contents: the move itself takes no time, nor should this.
+        """
         with os_errors(entry.place.written):
-            data, found = self._small(entry), current(entry)
-            is_large = found is not None and stat.S_ISREG(found.st_mode) and data is None
-            state = State("file", "", found.st_size) if found and is_large else state_of(self._beneath, entry, data)
+            data, status = self._small(entry), current(entry)
+            is_large = status is not None and stat.S_ISREG(status.st_mode) and data is None
+            state = State("file", "", status.st_size) if status and is_large else state_of(self._beneath, entry, data)
         self._add(Step(self._path(entry), state, state, None, self._path(destination)))
 
     def drop(self) -> None:
-        """Let go of what was kept."""
+        """Delete the images that were stored."""
         names = [step.image.name for step in self.steps if step.image and step.image.name]
         self._journal.images.drop(names)
 
@@ -129,11 +132,11 @@ class Survey:
         self.steps.append(step)
 
     def _small(self, entry: Entry) -> bytes | None:
-        """What the file at the entry holds, where it is a small one."""
-        found = current(entry)
-        if found is None or not stat.S_ISREG(found.st_mode) or found.st_size > INLINE:
+        """Return the contents of the file at the entry, if it is small."""
+        status = current(entry)
+        if status is None or not stat.S_ISREG(status.st_mode) or status.st_size > INLINE:
             return None
-        handle = self._beneath.open_entry(entry._replace(stat=found), entry.place.written)
+        handle = self._beneath.open_entry(entry._replace(stat=status), entry.place.written)
         with os.fdopen(handle.descriptor, "rb") as file:
             data = file.read(INLINE + 1)
         return data if len(data) <= INLINE else None
@@ -143,7 +146,7 @@ class Survey:
 
 
 class Recorder:
-    """Notes down what one call changes. `note` says why a change was not noted down."""
+    """Records the changes of one call. `note` is the reason why a change was not recorded."""
 
     def __init__(self, history: History | None = None) -> None:
         self.is_on = history is not None
@@ -154,8 +157,9 @@ class Recorder:
     def recording(
         self, beneath: RootedFiles, act: str, describe: Callable[[Survey], None], undoes: int | None = None
     ) -> Iterator[int | None]:
-        """Make a change in the block, of which `describe` says what it concerns, and give its number; None where it
-        is not noted down. Raises PathError where others change the files meanwhile."""
+        """Make a change in the block, after `describe` has recorded the paths it concerns, and yield its number; None
+        if it is not recorded. Raises PathError if others change the files meanwhile.
+        """
         begun = self._begun(beneath, act, describe, undoes)
         if begun is None:
             yield None
@@ -170,7 +174,7 @@ class Recorder:
     def _begun(
         self, beneath: RootedFiles, act: str, describe: Callable[[Survey], None], undoes: int | None
     ) -> "tuple[Journal, int] | None":
-        """The journal, and the number of the change in it; None where it is not noted down."""
+        """Return the journal, and the number of the change in it; None if it is not recorded."""
         if self._history is None:
             return None
         import sqlite3
@@ -196,16 +200,16 @@ class Recorder:
 
 
 NOT_RECORDED = Recorder()
-"""Notes nothing down."""
+"""A recorder that records nothing."""
 
 
 def _abandon(journal: "Journal", beneath: RootedFiles, number: int) -> None:
-    """Sees what was made of a change that failed."""
+    """Record which steps of a failed change were made."""
     import sqlite3
 
     from servers.filesystem.history.settling import settle
 
-    # It is looked at again when this process is gone.
+    # The next process settles it again.
     with suppress(FilesError, OSError, sqlite3.Error):
         settle(journal, beneath, number, failed=True)
 
@@ -213,7 +217,7 @@ def _abandon(journal: "Journal", beneath: RootedFiles, number: int) -> None:
 def _finish(journal: "Journal", number: int) -> None:
     import sqlite3
 
-    # The change is made, and is found to be when this process is gone.
+    # The change is made, which the next process will find out by itself.
     with suppress(sqlite3.Error):
         journal.finish(number)
 

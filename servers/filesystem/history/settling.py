@@ -1,7 +1,7 @@
-"""Changes that were not finished: what of them was made is seen by their paths.
+"""Settlement of unfinished changes: the state of their paths shows which steps were made.
 
-A process may be killed, or the machine stop, at any moment. A change that is noted down and of which nothing was made
-is forgotten; of one that was made in part the steps that were made remain, and can be taken back.
+A process may be killed, or the machine stop, at any moment. The record of a change that was not begun is
+deleted; of a change made in part, the steps that were made remain, and can be undone.
 """
 
 import os
@@ -17,9 +17,9 @@ _MISSING = ("not_found", "not_a_directory")
 
 
 def settle(journal: Journal, beneath: RootedFiles, number: int, failed: bool = False) -> None:
-    """Look which steps of a pending change were made, and note that down. Raises PathError.
+    """Record which steps of a pending change were made, by the state of their paths. Raises PathError.
 
-    Where neither what was before nor what was to be is there, others have changed it: a change that `failed` was not
+    If a path has neither the state before nor the one after, others have changed it: a change that `failed` was not
     made then, one that was interrupted may have been.
     """
     steps = journal.steps(number)
@@ -32,16 +32,16 @@ def settle(journal: Journal, beneath: RootedFiles, number: int, failed: bool = F
 
 
 def settle_all(journal: Journal, beneath: RootedFiles) -> None:
-    """Settle the changes in these directories whose process is gone."""
+    """Settle the changes in these directories whose process has ended."""
     for change in journal.changes():
         if change.status == "pending" and not journal.is_alive(change.run):
-            # What is elsewhere is looked at by who works there.
+            # Changes elsewhere are settled by the servers of those directories.
             with suppress(FilesError):
                 settle(journal, beneath, change.number)
 
 
 def seen(beneath: RootedFiles, path: str) -> State:
-    """What is at a path now; absent where its directory is, too. Raises PathError."""
+    """Return the present state of a path; absent if its directory is missing, too. Raises PathError."""
     try:
         with beneath.locate(beneath.roots.place(path), follow=False) as entry:
             return state_of(beneath, entry)

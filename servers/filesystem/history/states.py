@@ -1,6 +1,6 @@
-"""What is at a path, by value: its kind, its content, and what it has besides.
+"""The state of a path, by value: its kind, its contents, and its metadata.
 
-By value, because a file that undo has put back is another inode with other times, and still the one that an earlier
+By value, because a file that undo has restored is a new inode with new times, and still the one that an earlier
 change left behind.
 """
 
@@ -20,8 +20,9 @@ _BLOCK = 1024 * 1024
 
 
 class State(NamedTuple):
-    """What is at a path: `kind` is absent, file, link or directory, `content` the digest of a file's bytes or the
-    target of a link; `size` in bytes; extended attributes in base64."""
+    """The state of a path: `kind` is absent, file, link or directory, `content` the digest of a file's bytes or the
+    target of a link; `size` in bytes; extended attributes in base64.
+    """
 
     kind: str
     content: str = ""
@@ -32,17 +33,17 @@ class State(NamedTuple):
     attributes: Mapping[str, str] = {}
 
     def is_like(self, other: "State") -> bool:
-        """Whether both are of one kind and hold the same; modes, owners and attributes may differ."""
+        """Return True if both have the same kind and contents; modes, owners and attributes may differ."""
         return (self.kind, self.content) == (other.kind, other.content)
 
     @property
     def stat(self) -> os.stat_result:
-        """Mode, owner and group as the system tells them; everything else is 0."""
+        """Mode, owner and group as a result of `stat`; everything else is 0."""
         return os.stat_result((self.mode, 0, 0, 0, self.owner, self.group, self.size, 0, 0, 0))
 
     @property
     def raw_attributes(self) -> Attributes:
-        """The extended attributes as the system has them."""
+        """The extended attributes as the system returns them."""
         return {name: b64decode(value) for name, value in self.attributes.items()}
 
 
@@ -51,31 +52,32 @@ DIRECTORY = State("directory")
 
 
 def digest_of(data: bytes) -> str:
-    """The digest by which the content of files is compared."""
+    """Return the digest by which the contents of files are compared."""
     return new_digest(data).hexdigest()
 
 
 def file_state(data: bytes) -> State:
-    """The state of a file that is to hold `data`."""
+    """Return the state of a file with the contents `data`."""
     return State("file", digest_of(data), len(data))
 
 
 def state_of(beneath: RootedFiles, entry: Entry, data: bytes | None = None) -> State:
-    """What is at the entry now; `data` is what the file holds, where that was read. Raises OSError, and PathError for
-    what is neither file, directory nor link."""
-    found = current(entry)
-    if found is None:
+    """Return the present state of the entry; `data` is the contents of the file, if that was read. Raises OSError,
+    and PathError if it is neither a file, a directory nor a link.
+    """
+    status = current(entry)
+    if status is None:
         return ABSENT
-    facts = found.st_mode, found.st_uid, found.st_gid
-    if stat.S_ISLNK(found.st_mode):
+    facts = status.st_mode, status.st_uid, status.st_gid
+    if stat.S_ISLNK(status.st_mode):
         return State("link", SYSTEM.read_link(entry.directory, entry.name), 0, *facts)
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         with opened(entry) as descriptor:
             attributes = {} if descriptor is None else attributes_of(descriptor)
         return State("directory", "", 0, *facts, _as_text(attributes))
     if data is not None:
         return State("file", digest_of(data), len(data), *facts, _as_text(attributes_at(entry)))
-    handle = beneath.open_entry(entry._replace(stat=found), entry.place.written)
+    handle = beneath.open_entry(entry._replace(stat=status), entry.place.written)
     try:
         digest, size = new_digest(), 0
         for block in _blocks(handle.descriptor):
@@ -88,7 +90,7 @@ def state_of(beneath: RootedFiles, entry: Entry, data: bytes | None = None) -> S
 
 
 def new_digest(data: bytes = b"") -> "hashlib.blake2b":
-    """The digest of the content of a file, to be fed with its bytes."""
+    """Return the digest of the contents of a file, to update with its bytes."""
     return hashlib.blake2b(data, digest_size=16)
 
 

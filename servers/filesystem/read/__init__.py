@@ -1,1 +1,1 @@
-"""Reading files: text, parts of it, media."""
+"""Reads of files: text, parts of it, media."""

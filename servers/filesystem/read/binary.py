@@ -13,7 +13,7 @@ from servers.filesystem.read.media_types import BINARY, TEXT, media_type_of
 from shared.program.files.entries import Handle, Place, etag_of
 
 _LAST_POSITION = 2**63 - 1
-"""The last one that the system counts to."""
+"""The largest position that the system supports."""
 
 
 class Readable(Protocol):
@@ -21,10 +21,10 @@ class Readable(Protocol):
 
     @property
     def size(self) -> int:
-        """How many bytes there were before anything was read."""
+        """The number of bytes before anything was read."""
 
     def read(self, position: int, count: int) -> bytes:
-        """`count` bytes from `position` on, fewer only at the end."""
+        """Return `count` bytes from `position` on, fewer only at the end."""
 
 
 class Source(Readable, Protocol):
@@ -32,29 +32,29 @@ class Source(Readable, Protocol):
 
     @property
     def stat(self) -> os.stat_result:
-        """What the file was before anything of it was read."""
+        """The status of the file before anything of it was read."""
 
 
 class Opened(NamedTuple):
-    """An open file. For one thread: it has one position."""
+    """An open file, for use in one thread, since it has one position."""
 
     handle: Handle
 
     @property
     def stat(self) -> os.stat_result:
-        """What the file was when it was opened."""
+        """The status of the file when it was opened."""
         return self.handle.stat
 
     @property
     def size(self) -> int:
-        """How many bytes it had when it was opened."""
+        """The number of bytes in the file when it was opened."""
         return self.handle.stat.st_size
 
     def read(self, position: int, count: int) -> bytes:
-        """`count` bytes from `position` on, fewer only at the end of the file."""
+        """Return `count` bytes from `position` on, fewer only at the end of the file."""
         descriptor = self.handle.descriptor
         if position > _LAST_POSITION - count:
-            return b""  # some file systems take the position, and then refuse to read
+            return b""  # some file systems accept the position, and then refuse to read
         try:
             os.lseek(descriptor, position, os.SEEK_SET)
         except OSError:
@@ -67,8 +67,9 @@ class Opened(NamedTuple):
 
 
 class BytesRead(NamedTuple):
-    """The bytes of a file or of a part of it; the size and the etag of the whole, the time of its last change in
-    seconds since 1970, and what its name suggests."""
+    """The bytes of a file or of a part of it; the size and etag of the whole, the time of its last change in seconds
+    since 1970, and the media type that its name suggests.
+    """
 
     data: bytes
     size: int
@@ -80,7 +81,7 @@ class BytesRead(NamedTuple):
 def read_bytes(
     beneath: RootedFiles, place: Place, max_bytes: int, offset: int | None = None, length: int | None = None
 ) -> BytesRead:
-    """The bytes at `place`; raises `too_large` when there are more than `max_bytes`.
+    """Return the bytes at `place`; raises `too_large` if there are more than `max_bytes`.
 
     With `offset` or `length` it is that part, `max_bytes` of it at most.
     """
@@ -91,7 +92,7 @@ def read_bytes(
 def bytes_of(
     source: Source, place: Place, max_bytes: int, offset: int | None = None, length: int | None = None
 ) -> BytesRead:
-    """What `read_bytes` gives of a source."""
+    """Return the bytes of a source, as `read_bytes` does for a place."""
     size = source.size
     if offset is None and length is None:
         data = source.read(0, max_bytes + 1) if size <= max_bytes else b""

@@ -1,9 +1,9 @@
-"""In which charset a text is written, so that it is shown as it was meant and written back byte for byte.
+"""Detection of the charset of a text, so that it is shown correctly and written back byte for byte.
 
 UTF-8 comes first. UTF-16 and UTF-32 show themselves by a byte order mark, or by where their NULs are; any other
-charset is the most likely one (`servers.common.charsets`), and only where the bytes are not UTF-8. A guess may name a
-sister of the charset that was meant, but never one that loses a byte: what can't be turned back into the very same
-bytes is not text. What is written where a sister has other bytes for it is refused until the charset is given.
+charset is the most likely one (`servers.common.charsets`), and only if the bytes are not UTF-8. A guess may name a
+relative of the right charset, but never one that loses a byte: bytes that can't be restored exactly are not text. New
+text for which a related charset has other bytes is refused until the charset is given.
 """
 
 import codecs
@@ -26,7 +26,7 @@ from shared.text import quoted
 
 
 class Charset(NamedTuple):
-    """The name of a codec, the byte order mark that stands before the text, and whether the caller named it."""
+    """The name of a codec, the byte order mark at the start of the text, and True if the caller named it."""
 
     name: str
     mark: bytes = b""
@@ -37,15 +37,15 @@ UTF8 = Charset("utf-8")
 _MARKED = tuple(Charset(name, mark) for name, mark in MARKS)
 _CONTROLS = bytes({*range(32)} - {*b"\b\t\n\f\r\x1a\x1b"})
 _PROBE = "aZ09 \t\n+~{}<&\\"
-"""What a charset has to write as ASCII does, since lines are counted and parts are read by their bytes."""
+"""Characters that a charset must encode as ASCII does, since lines are counted and parts are read by their bytes."""
 _NOT_OF_FILES = ("iso2022", "raw-unicode-escape", "raw_unicode_escape", "idna", "punycode", "mbcs", "oem")
 _HIGH = re.compile(rb"[\x80-\xff]")
 _SAMPLE = 65_536
 
 
 def decode(data: bytes, written: str, offset: int = 0, encoding: str | None = None) -> tuple[str, Charset]:
-    """`data`, which starts at `offset` of the file, as text without its byte order mark, and its charset: that of
-    `encoding` where one is given.
+    """Return `data`, which starts at `offset` of the file, as text without its byte order mark, and its charset: that
+    of `encoding`, if one is given.
 
     Raises FilesError `not_text`, or `bad_encoding`.
     """
@@ -60,7 +60,7 @@ def decode(data: bytes, written: str, offset: int = 0, encoding: str | None = No
 
 
 def plain(data: bytes) -> str | None:
-    """`data` as text where it is UTF-8 without a byte order mark, as nearly all files are; else None."""
+    """Return `data` as text if it is UTF-8 without a byte order mark, as nearly all files are; else None."""
     if 0 in data or data.startswith(codecs.BOM_UTF8):
         return None
     try:
@@ -72,7 +72,7 @@ def plain(data: bytes) -> str | None:
 def decode_part(
     data: bytes, charset: Charset, written: str, offset: int = 0, whole: bool = True
 ) -> tuple[str, Charset]:
-    """A part of a text, without its mark, that starts at `offset` of the file; and its charset.
+    """Return a part of a text, without its mark, that starts at `offset` of the file; and its charset.
 
     A character that it ends within is left out, unless it is the `whole` of what follows. The charset is another one
     where the file seemed to be UTF-8 so far and is not. Raises FilesError `not_text`.
@@ -93,11 +93,11 @@ def decode_part(
 
 
 def encode(text: str, charset: Charset, written: str) -> bytes:
-    """`text` as a file in `charset` holds it. Raises FilesError `bad_edit` for what the charset can't hold."""
+    """Return `text` as a file in `charset` holds it. Raises FilesError `bad_edit` if the charset can't encode it."""
     try:
         return charset.mark + text.encode(charset.name)
     except UnicodeEncodeError as error:
-        if charset.name.startswith("utf"):  # JSON can spell half a surrogate pair
+        if charset.name.startswith("utf"):  # JSON can encode half a surrogate pair
             raise FilesError("bad_edit", written, "the new text has characters that are not Unicode") from None
         reason = f"the file is {charset.name}, which has no {text[error.start : error.end][:10]!r}"
         advice = "Use characters of that charset, or give encoding where the file is in another one."
@@ -105,13 +105,13 @@ def encode(text: str, charset: Charset, written: str) -> bytes:
 
 
 def require_sure(charset: Charset, text: str, data: bytes, seen: str, written: str) -> None:
-    """Raise FilesError `unsure_charset` where the guess that `data` is in `charset` is too weak to write `text`.
+    """Raise FilesError `unsure_charset` if the guess that `data` is in `charset` is too weak to write `text`.
 
     So it is where another charset is likely as well, and has other bytes for a character not `seen` in the file.
     """
     if charset.given or charset.name.startswith("utf"):
         return
-    fresh = [one for one in sorted(set(text)) if not one.isascii() and one not in seen]
+    fresh = [letter for letter in sorted(set(text)) if not letter.isascii() and letter not in seen]
     if not fresh:
         return
     first = _HIGH.search(data)
@@ -124,11 +124,11 @@ def require_sure(charset: Charset, text: str, data: bytes, seen: str, written: s
 
 
 def _written_otherwise(characters: Iterable[str], name: str, other: str) -> str | None:
-    """The first of the characters for which both charsets have bytes that differ."""
-    for one in characters:
+    """Return the first of the characters that the two charsets encode differently."""
+    for character in characters:
         try:
-            if one.encode(other) != one.encode(name):
-                return one
+            if character.encode(other) != character.encode(name):
+                return character
         except UnicodeEncodeError:
             continue
     return None
@@ -143,22 +143,24 @@ def _reads(data: bytes, name: str) -> bool:
 
 
 def named(encoding: str, written: str, start: bytes = b"", fresh: bool = False) -> Charset:
-    """The charset that a caller names, of a file that begins with `start`.
+    """Return the charset that a caller names, of a file that begins with `start`.
 
-    A `fresh` file has a byte order mark where the name says so. Raises FilesError `bad_encoding`.
+    A `fresh` file has a byte order mark if the name implies one. Raises FilesError `bad_encoding`.
     """
     label = encoding.strip().lower().replace("_", "-")
     if label in ("utf-8-sig", "utf-16", "utf-32"):
-        mark = next(one for one in _MARKED if one.name == {"utf-8-sig": "utf-8"}.get(label, f"{label}-le"))
-        there = marked(start)
-        if there is not None and there.name[:6] == mark.name[:6]:
-            mark = there
-        return mark._replace(mark=mark.mark if fresh or there is mark else b"", given=True)
+        mark = next(
+            charset for charset in _MARKED if charset.name == {"utf-8-sig": "utf-8"}.get(label, f"{label}-le")
+        )
+        present = marked(start)
+        if present is not None and present.name[:6] == mark.name[:6]:
+            mark = present
+        return mark._replace(mark=mark.mark if fresh or present is mark else b"", given=True)
     try:
         name = codecs.lookup(label).name
         if not name.startswith(_NOT_OF_FILES) and (name in WIDE or _PROBE.encode(name) == _PROBE.encode()):
-            there = marked(start)
-            return Charset(name, there.mark if there is not None and there.name == name else b"", True)
+            present = marked(start)
+            return Charset(name, present.mark if present is not None and present.name == name else b"", True)
     except (LookupError, UnicodeError, ValueError):
         pass
     reason = f"there is no charset {quoted(encoding[:40])} here"
@@ -166,14 +168,14 @@ def named(encoding: str, written: str, start: bytes = b"", fresh: bool = False) 
 
 
 def marked(start: bytes) -> Charset | None:
-    """The charset that the byte order mark at the start of a file names."""
+    """Return the charset that the byte order mark at the start of a file names."""
     return next((charset for charset in _MARKED if start.startswith(charset.mark)), None)
 
 
 def charset_of(data: bytes, written: str, offset: int = 0, whole: bool = False) -> Charset:
-    """The charset of a text without a mark that `data`, at `offset` of the file, is a part of.
+    """Return the charset of a text without a mark that `data`, at `offset` of the file, is a part of.
 
-    Unless it is `whole`, it may end within a character. Where it is no UTF-8 a sample decides, so the time is
+    Unless it is `whole`, it may end within a character. If it is not UTF-8, a sample decides, so the time is
     bounded. Raises FilesError `not_text`.
     """
     at = nul = data.find(0)
@@ -193,12 +195,12 @@ def charset_of(data: bytes, written: str, offset: int = 0, whole: bool = False) 
 
 
 def is_wide(charset: Charset) -> bool:
-    """Whether a line end takes more than one byte."""
+    """Return True if a line end takes more than one byte."""
     return charset.name.startswith(("utf-16", "utf-32"))
 
 
 def is_known(name: str) -> bool:
-    """Whether this is the name of a charset that a text can be in."""
+    """Return True if this is the name of a charset that a text can be in."""
     try:
         return named(name, "").name == name
     except FilesError:
@@ -206,7 +208,7 @@ def is_known(name: str) -> bool:
 
 
 def not_text(written: str, offset: int, charset: Charset | None = None) -> FilesError:
-    """The error for what no charset explains, or not the one that was given, first of all the byte at `offset`."""
+    """Return the error for a text that no charset fits, or not the given one, because of the byte at `offset`."""
     if charset is not None and charset.given:
         return FilesError("not_text", written, f"is not {charset.name} (byte {offset})", "Leave encoding out.")
     return FilesError("not_text", written, f"is not text (byte {offset})", "Use read_media_file for binary files.")
@@ -221,7 +223,8 @@ def _legacy(data: bytes, at: int) -> str | None:
 
 
 def _evidence(data: bytes, at: int) -> bytes:
-    """The lines with other bytes than ASCII, of which the first is at `at`: of the start of the file, where a read
-    looks as well as an edit, or else from there on."""
+    """Return the lines with non-ASCII bytes, of which the first is at `at`: from the start of the file, which reads
+    and edits both look at, or else from `at` on.
+    """
     start = 0 if at < _SAMPLE else data.rfind(b"\n", at - EVIDENCE, at) + 1 or at
     return evidence_lines(data[start : start + _SAMPLE])

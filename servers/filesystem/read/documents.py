@@ -1,7 +1,7 @@
 """The texts of documents (PDF, Word, Excel, PowerPoint, OpenDocument, EPUB) page by page, as those of text files.
 
-Reading one costs much, and its pages are asked for one after another: the last texts are kept. A cursor into one ends
-with `~` and the choice of its pages, which the next call need not repeat.
+Reading one is expensive, and its pages are requested one after another, so the last texts are cached. A cursor into
+one ends with `~` and the choice of its pages, which the next call need not repeat.
 """
 
 from collections import OrderedDict
@@ -27,7 +27,7 @@ _CHOICE = "~"
 
 
 class Documents:
-    """What reads documents, and the last texts that it has read."""
+    """The reader of documents, and the last texts that it has read."""
 
     def __init__(self) -> None:
         self._texts = DocumentTexts()
@@ -47,9 +47,9 @@ class Documents:
         return self._kept[key]
 
     def reader(self) -> Callable[[Handle, float], DocumentText | None]:
-        """Return what reads an open document in so many seconds, for a thread.
+        """Return a function that reads an open document in a thread, within a number of seconds.
 
-        It gives None for an archive that is no document, and raises FilesError.
+        That function returns None for an archive that is not a document, and raises FilesError.
 
         Raises FilesError `not_installed`.
         """
@@ -83,27 +83,28 @@ class Documents:
     def _keep(self, key: tuple[str, str | None], text: DocumentText) -> None:
         self._kept[key] = text
         while len(self._kept) > 1 and (
-            len(self._kept) > _MOST_TEXTS or sum(len(one.text) for one in self._kept.values()) > _MOST_CHARACTERS
+            len(self._kept) > _MOST_TEXTS
+            or sum(len(stored.text) for stored in self._kept.values()) > _MOST_CHARACTERS
         ):
             self._kept.popitem(last=False)
 
     async def close(self) -> None:
-        """End the process that reads."""
+        """End the process that reads documents."""
         await self._texts.close()
 
 
 def is_called_document(name: str) -> bool:
-    """Whether a file of that name is a document by the end of it."""
+    """Return True if the name of the file ends as that of a document."""
     return name.lower().endswith((*_NAMES, *_OLD_NAMES))
 
 
 def concerns_document(part: Part) -> bool:
-    """Whether a part can only be that of a document."""
+    """Return True if only a document can have this part."""
     return part.pages is not None or (part.cursor is not None and _CHOICE in part.cursor)
 
 
 def chosen_pages(part: Part, written: str) -> str | None:
-    """Return the pages of a document that a part is about, which a cursor has as well. Raises FilesError."""
+    """Return the pages of a document that a part is about, which a cursor contains as well. Raises FilesError."""
     if part.cursor is None:
         return part.pages
     pages = unquote(part.cursor.partition(_CHOICE)[2]) or None

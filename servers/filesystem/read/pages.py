@@ -1,9 +1,9 @@
-"""Reading a text page by page, each within a budget.
+"""Reads of a text page by page, each within a budget.
 
-The budget is what the text takes as JSON, since that is what a host gets and cuts. A page over it ends after a line
+The budget is the size of the text as JSON, since a host gets and cuts that. A page over it ends after a line
 if that keeps half of it, else between two characters, and has a cursor to go on with; a page begins at the cursor's
 byte, so that each costs the same. Nothing reads more than its budget needs, but for lines that have to be counted to
-find the one asked for, a block at a time. Line ends stay as they are; a byte order mark is left out.
+find the requested one, a block at a time. Line ends stay as they are; a byte order mark is left out.
 """
 
 from collections.abc import Callable
@@ -34,10 +34,10 @@ _LONGEST_ESCAPE = 6
 
 
 class TextRead(NamedTuple):
-    """A text or a part of it, with what is to be known of its file: the size in bytes, the etag, the charset.
+    """A text or a part of it, with the size of its file in bytes, the etag, and the charset.
 
-    `truncated` tells that the budget cut something off that was asked for; `rest` is where it begins, None where it
-    stands before the text. Of a document there are `notes` for its reader, and the size is that of its text.
+    `truncated` is True if the budget cut off a part of the request; `rest` is where that begins, None if it is before
+    the text. A document has `notes` for its reader, and the size is that of its text.
     """
 
     text: str
@@ -48,22 +48,22 @@ class TextRead(NamedTuple):
     rest: Cursor | None = None
     notes: tuple[str, ...] = ()
     choice: str = ""
-    """What the cursor ends with, of a document."""
+    """The end of the cursor of a document: the choice of its pages."""
 
     @property
     def cursor(self) -> str | None:
-        """The cursor to go on with, where the rest is behind the text."""
+        """The cursor to go on with, if the rest is behind the text."""
         return None if self.rest is None else f"{self.rest}{self.choice}"
 
 
 def _go_on() -> None:
-    """Nobody cancels."""
+    """Do nothing: nobody cancels."""
 
 
 def read_text(
     beneath: RootedFiles, place: Place, budget: int, part: Part = WHOLE, check: Callable[[], None] = _go_on
 ) -> TextRead:
-    """A part of the text at `place`, `budget` bytes of JSON at most; `check` is called now and then, and may raise.
+    """Return a part of the text at `place`, `budget` bytes of JSON at most; `check` is called often, and may raise.
 
     Raises FilesError `not_text`, `bad_range`, `bad_encoding`, or `changed` for a cursor of a file changed since.
     """
@@ -72,18 +72,18 @@ def read_text(
         return _text_of(Opened(handle), etag_of(handle.stat), place.written, budget, part, check)
 
 
-def text_in(held: Held, place: Place, budget: int, part: Part = WHOLE) -> TextRead:
-    """What `read_text` gives of a file that is held."""
-    if part == WHOLE and len(held.data) * _LONGEST_ESCAPE <= budget:
-        text = plain(held.data)
+def text_in(small_file: Held, place: Place, budget: int, part: Part = WHOLE) -> TextRead:
+    """Return a part of the text of a small file that is in memory, as `read_text` does."""
+    if part == WHOLE and len(small_file.data) * _LONGEST_ESCAPE <= budget:
+        text = plain(small_file.data)
         if text is not None:
-            return TextRead(text, len(held.data), etag_of(held.stat))
+            return TextRead(text, len(small_file.data), etag_of(small_file.stat))
     require_possible(part, place.written)
-    return _text_of(held, etag_of(held.stat), place.written, budget, part)
+    return _text_of(small_file, etag_of(small_file.stat), place.written, budget, part)
 
 
 def text_in_document(data: bytes, etag: str, written: str, budget: int, part: Part) -> TextRead:
-    """A part of the text, in UTF-8, of a document that has this etag. Raises FilesError like `read_text`."""
+    """Return a part of the text, in UTF-8, of a document with this etag. Raises FilesError like `read_text`."""
     require_possible(part, written)
     return _text_of(_Extracted(data), etag, written, budget, part)
 
@@ -124,31 +124,31 @@ def _page(source: Readable, written: str, budget: int, start: Cursor, charset: C
     text, charset = decode_part(data, charset, written, start.position, ended)
     end = _line_end(text, "\n", start.left) if start.left else -1
     complete = ended or end >= 0
-    wanted = text if end < 0 else text[:end]
+    requested = text if end < 0 else text[:end]
     size = max(source.size, start.position + len(data))
-    fitting = fit(wanted, budget)
-    if complete and fitting == len(wanted):
-        return TextRead(wanted, size, start.etag, charset)
-    shown = wanted[: wanted.rfind("\n", fitting // 2, fitting) + 1 or fitting]
+    fitting = fit(requested, budget)
+    if complete and fitting == len(requested):
+        return TextRead(requested, size, start.etag, charset)
+    shown = requested[: requested.rfind("\n", fitting // 2, fitting) + 1 or fitting]
     ends = shown.count("\n")
-    left = start.left - ends if start.left else 0
+    remaining = start.left - ends if start.left else 0
     position = start.position + len(shown.encode(charset.name))
-    rest = Cursor(start.etag, position, start.line + ends, left, charset.name)
+    rest = Cursor(start.etag, position, start.line + ends, remaining, charset.name)
     return TextRead(shown, size, start.etag, charset, True, rest)
 
 
 def json_size(text: str) -> int:
-    """How many bytes the text takes within a JSON string."""
+    """Return the number of bytes that the text takes within a JSON string."""
     return len(to_json(text)) - 2
 
 
 def _enough(budget: int, charset: Charset) -> int:
-    """Bytes of a file that hold more than the budget, in whole characters of UTF-32."""
+    """Return a number of bytes of a file that hold more than the budget, in whole characters of UTF-32."""
     return ((budget & ~3) + 4) * len("\n".encode(charset.name))
 
 
 def _forward(source: Readable, start: Cursor, charset: Charset, limit: int) -> tuple[bytes, bool]:
-    """Up to `limit` bytes, fewer where the lines wanted are complete; and whether the file ends with them."""
+    """Return up to `limit` bytes, fewer if the requested lines are complete; and True if the file ends with them."""
     data = source.read(start.position, limit if not start.left or is_wide(charset) else min(_SAMPLE, limit))
     ends = data.count(b"\n") if start.left else 0
     while start.left > ends and len(data) < limit:
@@ -161,12 +161,12 @@ def _forward(source: Readable, start: Cursor, charset: Charset, limit: int) -> t
 
 
 def fit(text: str, budget: int, from_end: bool = False) -> int:
-    """How many characters at the start of a text, or at its end, are within the budget as JSON; one at least."""
+    """Return the number of characters at the start of a text, or at its end, that fit the budget; at least one."""
     if len(text) * _LONGEST_ESCAPE <= budget:
         return len(text)
     count = len(text)
     if count > budget:
-        # More than fits: what a part of it takes tells about how much does, which saves measuring all of it twice.
+        # Too long: the size of a part gives an estimate for the whole, which saves measuring all of it twice.
         part = text[-_SAMPLE:] if from_end else text[:_SAMPLE]
         count = min(count, budget * len(part) // (json_size(part) + 1))
     while (size := json_size(text[-count:] if from_end else text[:count])) > budget and count > 1:
@@ -175,7 +175,7 @@ def fit(text: str, budget: int, from_end: bool = False) -> int:
 
 
 def _line_end(text: AnyStr, newline: AnyStr, number: int) -> int:
-    """Where line `number` ends; -1 where there are fewer line ends."""
+    """Return the end of line `number`; -1 if there are fewer line ends."""
     end = 0
     for _ in range(number):
         end = text.find(newline, end) + 1
@@ -185,7 +185,7 @@ def _line_end(text: AnyStr, newline: AnyStr, number: int) -> int:
 
 
 def _line_start(source: Readable, written: str, number: int, charset: Charset, check: Callable[[], None]) -> int:
-    """The byte at which line `number` begins. Raises FilesError `bad_range` where there are fewer."""
+    """Return the byte at which line `number` begins. Raises FilesError `bad_range` if there are fewer lines."""
     position, line, block = 0, 1, b""
     while following := source.read(position, _BLOCK):
         check()
@@ -204,14 +204,14 @@ def _line_start(source: Readable, written: str, number: int, charset: Charset, c
 
 
 def _ends(block: bytes, charset: Charset) -> int:
-    """How many lines end in a block of whole characters."""
+    """Return the number of line ends in a block of whole characters."""
     if is_wide(charset):
         return block.decode(charset.name, "replace").count("\n")
     return block.count(b"\n")
 
 
 def _after(block: bytes, charset: Charset, lines: int) -> int:
-    """The byte of a block after which that many lines have ended."""
+    """Return the byte of a block after which that many lines have ended."""
     if not is_wide(charset):
         return _line_end(block, b"\n", lines)
     text = block.decode(charset.name, "replace")
@@ -219,32 +219,32 @@ def _after(block: bytes, charset: Charset, lines: int) -> int:
 
 
 def _last(source: Readable, etag: str, written: str, budget: int, count: int, charset: Charset) -> TextRead:
-    """The last lines, and of those too long for the budget the end."""
+    """Return the last lines; if they are too long for the budget, only their end."""
     data, start = _backward(source, count, charset, _enough(budget, charset))
-    kept = _whole_characters(data, charset) if start else data[len(charset.mark) :]
-    text, charset = decode_part(kept, charset, written, start + len(data) - len(kept))
+    whole = _whole_characters(data, charset) if start else data[len(charset.mark) :]
+    text, charset = decode_part(whole, charset, written, start + len(data) - len(whole))
     begin = _last_lines(text, count)
-    wanted = text[max(begin, 0) :]
-    fitting = fit(wanted, budget, from_end=True)
+    requested = text[max(begin, 0) :]
+    fitting = fit(requested, budget, from_end=True)
     size = source.size
-    if fitting == len(wanted) and (begin >= 0 or start == 0):
-        return TextRead(wanted, max(size, len(data)), etag, charset)
-    begin = len(wanted) - fitting
-    shown = wanted[wanted.find("\n", max(begin - 1, 0), begin + fitting // 2) + 1 or begin :]
+    if fitting == len(requested) and (begin >= 0 or start == 0):
+        return TextRead(requested, max(size, len(data)), etag, charset)
+    begin = len(requested) - fitting
+    shown = requested[requested.find("\n", max(begin - 1, 0), begin + fitting // 2) + 1 or begin :]
     return TextRead(shown, size, etag, charset, True)
 
 
 def _backward(source: Readable, lines: int, charset: Charset, limit: int) -> tuple[bytes, int]:
-    """The end of the file and where it starts: enough for the last `lines` lines, or `limit` bytes."""
+    """Return the end of the file and its position: enough for the last `lines` lines, or `limit` bytes."""
     blocks: list[bytes] = []
     size = source.size
     start, ends = size, 0
-    # One line end more than lines: the one that ends the line before, or the file's last one.
+    # One line end more than lines: that of the line before, or the file's last one.
     while start > 0 and size - start < limit and ends <= lines:
         begin = max(start - _SAMPLE, size - limit, 0) & ~3
         block = source.read(begin, start - begin)
         if len(block) < start - begin:
-            break  # it is shorter by now
+            break  # the file is shorter by now
         blocks.append(block)
         start = begin
         ends += _ends(block, charset)
@@ -252,7 +252,7 @@ def _backward(source: Readable, lines: int, charset: Charset, limit: int) -> tup
 
 
 def _whole_characters(data: bytes, charset: Charset) -> bytes:
-    """`data`, which may start within a character, from the next one on."""
+    """Return `data`, which may start within a character, from the next character on."""
     if charset.name == UTF8.name:
         begin = next((at for at in range(min(4, len(data))) if data[at] & 0xC0 != 0x80), 0)
     elif is_wide(charset) and data:
@@ -264,7 +264,7 @@ def _whole_characters(data: bytes, charset: Charset) -> bytes:
 
 
 def _last_lines(text: str, count: int) -> int:
-    """Where the last `count` lines begin; -1 where no line end stands before them."""
+    """Return the start of the last `count` lines; -1 if there is no line end before them."""
     end = len(text) - text.endswith("\n")
     for _ in range(count):
         end = text.rfind("\n", 0, end)

@@ -1,4 +1,4 @@
-"""Which part of a text is asked for, and the cursor that goes on where a text was cut.
+"""The requested part of a text, and the cursor that goes on after a cut.
 
 A cursor says all that the next page needs: the etag of the file, so that a changed one is noticed; the byte and the
 line at which the rest begins; how many lines are still wanted; the charset. It is checked as any argument is, and
@@ -15,9 +15,10 @@ _CURSOR = re.compile(r"([0-9a-f]{16})\.(\d{1,18})\.(\d{1,18})\.(\d{1,18})\.([a-z
 
 
 class Part(NamedTuple):
-    """What is asked for: the first `head` lines, from line `offset` on (1 is the first), or the last `tail` lines, or
-    what a `cursor` leads to; all of it where nothing is given. In the charset `encoding`, or the likely one. Of a
-    document some `pages`, or the sheet of that name."""
+    """The requested part: the first `head` lines, from line `offset` on (1 is the first), or the last `tail` lines,
+    or the rest from a `cursor` on; all of it if nothing is given. In the charset `encoding`, or the likely one. For a
+    document, some `pages`, or the sheet of that name.
+    """
 
     head: int | None = None
     tail: int | None = None
@@ -31,9 +32,9 @@ WHOLE = Part()
 
 
 class Cursor(NamedTuple):
-    """Where a page begins: byte `position`, in line `line`. `left` lines are wanted, or all where it is 0.
+    """The start of a page: byte `position`, in line `line`. `left` lines are requested, or all if it is 0.
 
-    `charset` is empty where it is not known yet.
+    `charset` is empty while it is unknown.
     """
 
     etag: str
@@ -47,7 +48,7 @@ class Cursor(NamedTuple):
 
 
 def require_possible(part: Part, written: str) -> None:
-    """Raise FilesError `bad_range` for what contradicts itself."""
+    """Raise FilesError `bad_range` if the part contradicts itself."""
     forward = part.head is not None or part.offset is not None
     if forward + (part.tail is not None) + (part.cursor is not None) > 1:
         reason = "head with offset, tail, and cursor exclude each other"
@@ -58,11 +59,11 @@ def require_possible(part: Part, written: str) -> None:
 
 
 def cursor_of(text: str, etag: str, written: str) -> Cursor:
-    """The cursor written as `text`. Raises FilesError `changed` where the file has another etag by now."""
-    found = _CURSOR.fullmatch(text)
-    if found is None or not is_known(found[5]):
+    """Return the cursor written as `text`. Raises FilesError `changed` if the file has another etag by now."""
+    match = _CURSOR.fullmatch(text)
+    if match is None or not is_known(match[5]):
         reason = "the cursor is none that a read has given"
         raise FilesError("bad_range", written, reason, "Copy it from the last line of the text that was cut.")
-    if found[1] != etag:
+    if match[1] != etag:
         raise changed(written)
-    return Cursor(found[1], int(found[2]), int(found[3]), int(found[4]), found[5])
+    return Cursor(match[1], int(match[2]), int(match[3]), int(match[4]), match[5])

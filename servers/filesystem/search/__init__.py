@@ -1,1 +1,1 @@
-"""Listing directories, and finding files by name and by content."""
+"""Lists of directories, and searches for files by name and by content."""

@@ -1,9 +1,9 @@
-"""Finding files by name, and going through what is below a directory in a fixed order, and what ends that early.
+"""Search for files by name, the ordered walk of everything below a directory, and the limits of that walk.
 
-The order: a directory's own entries by name, then what is below them, directory by directory. Glob states and ignore
-rules travel down with it, so what cannot match is not entered (see `servers.common.globs`, `gitignore`). No link is
-followed. The walk ends early for a budget of matching steps, a deadline or the caller's cancellation, and can be
-taken up again after any entry, since the order depends on the names alone.
+The order: a directory's own entries by name, then everything below them, directory by directory. The walk carries
+glob states and ignore rules with it, so directories without possible matches are not entered (see
+`servers.common.globs`, `gitignore`). No link is followed. The walk ends early for a budget of matching steps, a
+deadline or the caller's cancellation, and can be resumed after any entry, since the order depends on the names alone.
 """
 
 import os
@@ -26,13 +26,13 @@ from shared.program.files.entries import Place, kind_of
 from shared.text import displayed
 
 MAX_STEPS = 2_000_000
-"""Names compared with components of globs, in one call."""
+"""Most comparisons of names with components of globs, in one call."""
 _OVERHEAD = 12
 """Bytes of the line of a match besides its path."""
 
 
 class Control:
-    """How far a search has come, and when it is to end. One thread searches, others look and cancel."""
+    """The progress of a search, and its limit of time. One thread searches, others look and cancel."""
 
     def __init__(self, seconds: float = inf, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -43,17 +43,17 @@ class Control:
         """Entries looked at so far."""
 
     def cancel(self) -> None:
-        """Ends the search at its next step."""
+        """End the search at its next step."""
         self._cancelled = True
 
     def ended(self) -> str | None:
-        """Why the search must end: `cancelled` or `time`; None while it may go on."""
+        """Return the reason why the search must end: `cancelled` or `time`; None while it may go on."""
         if self._cancelled:
             return "cancelled"
         return "time" if self._is_short or self._clock() > self._deadline else None
 
     def share_of_time(self) -> float | None:
-        """Seconds for one document, a third of all; None, and the search ends, where fewer are left.
+        """Return the seconds for one document, a third of all; None, and the search ends, if fewer are left.
 
         So the search that goes on has the time for it.
         """
@@ -63,7 +63,7 @@ class Control:
 
 
 class Scope(NamedTuple):
-    """What of a tree is wanted. Globs are relative to the start; what is excluded or ignored is not entered."""
+    """The requested part of a tree. Globs are relative to the start; excluded or ignored directories are skipped."""
 
     pattern: str = "*"
     exclude_patterns: tuple[str, ...] = ()
@@ -82,11 +82,11 @@ class _Directory(NamedTuple):
     excluded: States
     rules: Rules
     after: Names
-    """Where to go on: what stands at these components below this directory came last. Empty: all is new."""
+    """The position to resume at: the last entry before, by its components below this directory. Empty: all is new."""
 
 
 class Walk:
-    """One walk. Iterate over `entries`, then look why it ended."""
+    """One walk. Iterate over `entries`, then look at the reason why it ended."""
 
     def __init__(self, beneath: RootedFiles, place: Place, scope: Scope, control: Control) -> None:
         self._beneath = beneath
@@ -99,34 +99,34 @@ class Walk:
         self._again = False
         self._last: tuple[Names, str] | None = None
         self.stopped: str | None = None
-        """None, or why there may be more: `budget`, `time` or `cancelled`, or what the caller gave as the reason."""
+        """None, or the reason why there may be more: `budget`, `time`, `cancelled`, or the caller's own."""
         self.ignored = 0
-        """Entries left out for what a .gitignore says; what is in an ignored directory is not counted."""
+        """Entries left out because of a .gitignore; those in an ignored directory are not counted."""
         self.unreadable = 0
         """Directories that could not be read."""
 
     def entries(self, below: Descent, after: Position | None) -> Iterator[Seen]:
-        """What matches and comes after that entry; the entry itself comes again where a line of it is given."""
+        """Yield the matches after that entry; the entry itself is repeated if one of its lines is given."""
         self._again = after is not None and after.number > 0
         rules = Rules() if self._scope.include_ignored else rules_above(self._beneath, self._place)
         pending = [_Directory((), self._include.start, self._exclude.start, rules, after.parts if after else ())]
         while pending and self.stopped is None:
-            directory, found = self._visit(below, pending.pop())
+            directory, listed = self._visit(below, pending.pop())
             children: list[_Directory] = []
-            yield from self._matching(directory, found, children)
+            yield from self._matching(directory, listed, children)
             pending += reversed(children)
 
     def _matching(
-        self, directory: _Directory, found: list["os.DirEntry[str]"], children: list[_Directory]
+        self, directory: _Directory, listed: list["os.DirEntry[str]"], children: list[_Directory]
     ) -> Iterator[Seen]:
-        """What matches in one directory; `children` gets what is to be entered."""
-        for entry in found:
+        """Yield the matches in one directory; `children` gets the directories to enter."""
+        for entry in listed:
             name = entry.name
             kind = kind_of(entry)
             matched, child = self._look(directory, name, kind)
             if child is not None:
                 children.append(child)
-            # Of the directory where the page before ended, what comes behind that, or it again.
+            # In the directory where the page before ended, only later entries, or that one again.
             after = directory.after
             if not after or (len(after) == 1 and (name > after[0] or (self._again and name == after[0]))):
                 if matched:
@@ -135,17 +135,17 @@ class Walk:
             self.stopped = self._control.ended()
             if self.stopped is not None:
                 return
-        self._control.seen += len(found)
-        self._steps += len(found) * (1 + len(directory.included) + len(directory.excluded))
+        self._control.seen += len(listed)
+        self._steps += len(listed) * (1 + len(directory.included) + len(directory.excluded))
         if self._steps > self._scope.max_steps:
             self.stopped = "budget"
 
     def position(self) -> Position | None:
-        """The entry that was finished last, where there was one."""
+        """Return the position of the entry that was finished last, or None."""
         return None if self._last is None else Position((*self._last[0], self._last[1]))
 
     def _visit(self, below: Descent, directory: _Directory) -> tuple[_Directory, list["os.DirEntry[str]"]]:
-        """The directory with the rules that hold in it, and the entries to look at."""
+        """Return the directory with the rules in effect in it, and the entries to look at."""
         try:
             entries = below.scan(directory.path)
         except FilesError:
@@ -160,14 +160,14 @@ class Walk:
         if not self._scope.include_hidden:
             entries = [entry for entry in entries if not entry.name.startswith(".")]
         if len(directory.after) > 1:
-            # All that stands in this directory came before, and so did what is below those names.
+            # All entries of this directory came before, and so did everything below the earlier names.
             entries = [
                 entry for entry in entries if entry.name >= directory.after[0] and kind_of(entry) == "directory"
             ]
         return directory, entries
 
     def _look(self, directory: _Directory, name: str, kind: str) -> tuple[bool, _Directory | None]:
-        """Whether the entry matches, and what to enter for it."""
+        """Return True if the entry matches, and the directory to enter for it."""
         _, included, excluded, rules, _ = directory
         if excluded and self._exclude.ends(excluded, name):
             return False, None
@@ -188,7 +188,7 @@ class Walk:
 
 
 class Match(TypedDict):
-    """A file found: its path relative to the start as told in a result, and its kind."""
+    """A matching file: its path relative to the start as displayed in a result, and its kind."""
 
     path: str
     kind: str
@@ -209,7 +209,7 @@ class Found(TypedDict):
 
 
 def search_files(beneath: RootedFiles, place: Place, scope: Scope, page: Page, control: Control) -> Found:
-    """The files and directories below `place` that match. Raises FilesError."""
+    """Return the files and directories below `place` that match. Raises FilesError."""
     after = None if page.cursor is None else decode_cursor(page.cursor)
     walk, budget = Walk(beneath, place, scope, control), ByteBudget(page.max_bytes)
     matches: list[Match] = []

@@ -1,9 +1,9 @@
-"""What `.gitignore` files say is no part of the source: build products, dependencies, caches.
+"""The rules of `.gitignore` files, which exclude build products, dependencies and caches.
 
-As in git, each file speaks for its directory and what is below, the innermost that says anything decides, and what is
-in an ignored directory is ignored with it. Unlike git, this asks no repository to be there, but where one begins
-inside another, the outer rules end. The files are found in the tree itself, so anybody may have written them: they
-are bounded in size, and matched by a linear-time engine.
+As in git, each file holds for its directory and everything below, the innermost file with a matching rule decides,
+and the contents of an ignored directory are ignored, too. Unlike git, this requires no repository, but the outer
+rules end where a repository begins. The files are in the tree itself, so anybody may have written them: they are
+bounded in size, and matched by a linear-time engine.
 """
 
 import os
@@ -25,34 +25,34 @@ if TYPE_CHECKING:
 FILE = ".gitignore"
 REPOSITORY = ".git"
 MAX_BYTES = 65_536
-"""Bytes of a `.gitignore` that are read; the rest says nothing."""
+"""Bytes of a `.gitignore` that are read; the rest is ignored."""
 _TOGETHER = 100
 """Lines that are compiled into one automaton: the engine refuses one that is too large."""
 
 
 class Rules(NamedTuple):
-    """The rules that hold in one directory: those of each level above, and the directory's path below that level."""
+    """The rules in effect in one directory: those of each level above, and the directory's path below that level."""
 
     levels: tuple[tuple["GitIgnoreSpec", str], ...] = ()
 
     def ignore(self, name: str, is_directory: bool) -> bool:
-        """Whether the entry of that name in this directory is ignored."""
+        """Return True if the entry of that name in this directory is ignored."""
         for spec, prefix in reversed(self.levels):
             path = prefix + name + ("/" if is_directory else "")
             if not path.isascii():
-                # The bytes of a name that are no UTF-8 are lone surrogates, which the engine does not take.
+                # Invalid bytes of a name are lone surrogates, which the engine does not accept.
                 path = path.encode("utf-8", "replace").decode()
-            said = spec.check_file(path).include
-            if said is not None:
-                return said
+            verdict = spec.check_file(path).include
+            if verdict is not None:
+                return verdict
         return False
 
     def below(self, name: str) -> "Rules":
-        """The rules in a directory of this one, before its own are read."""
+        """Return the rules in a directory of this one, before its own are read."""
         return Rules(tuple((spec, f"{prefix}{name}/") for spec, prefix in self.levels))
 
     def read(self, names: Sequence[str], read: Callable[[str, int], bytes]) -> "Rules":
-        """The rules in this directory, with its own: it has the entries `names`, which `read` reads up to a limit."""
+        """Return the rules in this directory, with its own: its entries are `names`, and `read` takes a limit."""
         outer = () if REPOSITORY in names else self.levels
         if FILE not in names:
             return Rules(outer)
@@ -64,9 +64,9 @@ class Rules(NamedTuple):
 
 
 def rules_above(beneath: RootedFiles, place: Place) -> Rules:
-    """What the directories above `place` say about it, from its root on.
+    """Return the rules of the directories above `place` for it, from its root on.
 
-    Nothing where they ignore `place` itself: whoever begins there wants to see it.
+    No rules if they ignore `place` itself: a caller that begins there wants to see it.
     """
     rules = Rules()
     for depth, name in enumerate(place.parts):
@@ -87,14 +87,14 @@ def _read(beneath: RootedFiles, directory: Place, name: str, limit: int) -> byte
 
 
 def _parsed(data: bytes) -> list["GitIgnoreSpec"]:
-    """What the lines say, in parts of which a later one overrules those before it."""
+    """Return the patterns of the lines in parts; later parts overrule earlier ones."""
     lines = iter(data.decode("utf-8", "replace").splitlines())
     specs: list[GitIgnoreSpec] = []
     while some := list(islice(lines, _TOGETHER)):
         together = _compiled(some)
-        # As in git, a line that means nothing is passed over, and the others count.
-        found = [together] if together else [_compiled([line]) for line in some]
-        specs += [spec for spec in found if spec]
+        # As in git, an invalid line is skipped, and the others count.
+        compiled = [together] if together else [_compiled([line]) for line in some]
+        specs += [spec for spec in compiled if spec]
     return specs
 
 

@@ -1,11 +1,11 @@
 """The lines of an open file that match a pattern.
 
 A file is read in blocks and searched a block at a time: the engine goes over the whole block, and only where it found
-something the line around it is looked for. A block ends with a line, and the lines that may be wanted as context go
-with it. A line that is longer than a block is searched in parts. With `multiline` the whole file is one block.
+something is the line around it determined. A block ends with a line, and includes the lines that may be needed as
+context. A line that is longer than a block is searched in parts. With `multiline` the whole file is one block.
 
-A file in another charset than UTF-8, which shows itself as it does to a read, is searched as UTF-8. CR LF ends a line
-as LF does, and as it does for edits: `$` matches before it, and no pattern sees the CR.
+A file in another charset than UTF-8, which is detected as for a read, is converted to UTF-8. CR LF ends a line as LF
+does, and as it does for edits: `$` matches before it, and no pattern sees the CR.
 """
 
 import codecs
@@ -23,17 +23,17 @@ from servers.filesystem.search.matcher import Matcher
 from shared.program.files.entries import Handle
 
 BLOCK = 1 << 20
-"""Bytes that are read at once; those at the start of a file tell its charset, or that it is binary."""
+"""Bytes that are read at once; those at the start of a file show its charset, or that it is binary."""
 MAX_WHOLE = 16 << 20
 """Bytes of the largest file that is searched as a whole."""
 MAX_SHOWN = 500
 """Characters of a line that are shown; of a longer one, those around the match."""
 _BREAKING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
-"""What could make one line look like two, or move the cursor of a terminal. A tab is harmless."""
+"""Characters that could make one line look like two, or move the cursor of a terminal. A tab is harmless."""
 
 
 class Hit(NamedTuple):
-    """A match: the number of its line, counted from 1, and where in `data` it and its lines are."""
+    """A match: the number of its line, counted from 1, and its position and that of its lines in `data`."""
 
     number: int
     data: bytes
@@ -42,7 +42,7 @@ class Hit(NamedTuple):
     match: int
 
     def text(self) -> str:
-        """The lines of the match; where they are long, what is around its beginning."""
+        """Return the lines of the match; if they are long, the text around its beginning."""
         line = _decoded(self.data[self.start : self.end])
         if len(line) <= MAX_SHOWN:
             return _shown(line)
@@ -51,23 +51,23 @@ class Hit(NamedTuple):
         return ("…" if begin else "") + _shown(line[begin:])
 
     def before(self, count: int) -> list[str]:
-        """The `count` lines before, or as many as there are."""
+        """Return the `count` lines before, or as many as there are."""
         start = start_of_lines(self.data, self.start, count)
         return [_shown(_decoded(line)) for line in self.data[start : self.start].split(b"\n")[:-1]]
 
     def after(self, count: int) -> list[str]:
-        """The `count` lines after, or as many as there are."""
+        """Return the `count` lines after, or as many as there are."""
         end = self.end
         for _ in range(count):
             if end + 1 >= len(self.data):
                 break
-            found = self.data.find(b"\n", end + 1)
-            end = found if found >= 0 else len(self.data)
+            next_end = self.data.find(b"\n", end + 1)
+            end = next_end if next_end >= 0 else len(self.data)
         return [_shown(_decoded(line)) for line in self.data[self.end : end].split(b"\n")[1:]]
 
 
 class _Block(NamedTuple):
-    """What to search, `data[start:end]`, with the lines around it."""
+    """The text to search, `data[start:end]`, with the lines around it."""
 
     data: bytes
     start: int
@@ -75,7 +75,7 @@ class _Block(NamedTuple):
 
 
 class Searched(NamedTuple):
-    """The matches in a file, one a line, and the charset it is in; and whether parts of a document are left out."""
+    """The matches in a file, one for each line, and its charset; and True if parts of a document are left out."""
 
     hits: Iterator[Hit]
     charset: str = UTF8.name
@@ -83,16 +83,17 @@ class Searched(NamedTuple):
 
 
 NO_HITS = Searched(iter(()))
-"""What most files have."""
+"""The result for most files."""
 
 
 ReadDocument = Callable[[Handle, float], DocumentText | None]
-"""Gives the text of a document, in so many seconds; None where it is none. Raises FilesError."""
+"""Returns the text of a document, within a number of seconds; None if the file is not one. Raises FilesError."""
 
 
 class Reader:
-    """How files are searched: for what, as a whole or in blocks, with how many lines around, and until when; and what
-    reads documents, where they are searched."""
+    """The parameters of a search of files: pattern, by blocks or whole files, lines of context, limit of time, and
+    the reader of documents, if they are searched.
+    """
 
     def __init__(
         self,
@@ -111,30 +112,30 @@ class Reader:
         self._read_document = read_document
 
     def hits(self, handle: Handle) -> Searched | None:
-        """The matches in a file; None where it is binary, or too large to be searched as a whole, or a document and
-        no time is left for it.
+        """Return the matches in a file; None if it is binary, or too large to be searched as a whole, or a document
+        for which no time is left.
 
         Raises FilesError for a document, and OSError, also from the iterator.
         """
-        descriptor, found = handle
-        size = found.st_size
+        descriptor, status = handle
+        size = status.st_size
         if self._whole and size > MAX_WHOLE:
             return None
-        wanted = size + 1 if size < self._most else self._most
-        data = os.read(descriptor, wanted)
+        requested = size + 1 if size < self._most else self._most
+        data = os.read(descriptor, requested)
         if self._read_document is not None and may_be_document(data):
             share = self._control.share_of_time()
             document = None if share is None else self._read_document(handle, share)
             if document is None:
                 return None
             return self._whole_text(document.text.encode())._replace(is_partial=bool(document.notes))
-        complete = self._whole or len(data) < wanted
+        complete = self._whole or len(data) < requested
         charset, read = UTF8, None
         if b"\0" in data or not data.isascii():
-            known = _charset_of(data, complete)
-            if known is None:
+            detected = _charset_of(data, complete)
+            if detected is None:
                 return None
-            charset = known
+            charset = detected
             data = data[len(charset.mark) :]
             if charset.name != UTF8.name:
                 data, read = _in_utf_8(data, charset, partial(os.read, descriptor, BLOCK))
@@ -146,27 +147,28 @@ class Reader:
     def _whole_text(self, data: bytes, charset: str = UTF8.name) -> Searched:
         if b"\r" in data:
             data = data.replace(b"\r\n", b"\n")
-        # Most files are small and hold no match: those take no more than this.
+        # Most files are small and without a match: they need no more than this.
         if not self._search(data):
             return NO_HITS
         return Searched(_hits(_Block(data, 0, len(data)), 1, self._matcher), charset)
 
     def _in_blocks(self, read: Callable[[], bytes], data: bytes) -> Iterator[Hit]:
-        number, told = 1, 0
+        number, last = 1, 0
         for block in _blocks(read, data, self._context):
             for hit in _hits(block, number, self._matcher):
-                # Of a line longer than a block, the parts may match one by one.
-                if hit.number > told:
+                # The parts of a line longer than a block may match one by one.
+                if hit.number > last:
                     yield hit
-                told = hit.number
+                last = hit.number
             if self._control.ended():
                 return
             number += block.data.count(b"\n", block.start, block.end)
 
 
 def _charset_of(data: bytes, complete: bool) -> Charset | None:
-    """The charset of a file by its start; None where it is binary. What is no text and has no NULs is searched as it
-    is."""
+    """Return the charset of a file, judged by its start; None if it is binary. Bytes without NULs that are not text
+    are searched as they are.
+    """
     try:
         return marked(data) or charset_of(data, "", whole=complete)
     except FilesError:
@@ -174,7 +176,7 @@ def _charset_of(data: bytes, complete: bool) -> Charset | None:
 
 
 def _in_utf_8(data: bytes, charset: Charset, read: Callable[[], bytes]) -> tuple[bytes, Callable[[], bytes]]:
-    """The start of a text in a charset, and what reads the rest, in UTF-8."""
+    """Return the start of a text in UTF-8, and the function that reads the rest in it."""
     decoder = codecs.getincrementaldecoder(charset.name)("replace")
 
     def read_on() -> bytes:
@@ -187,7 +189,7 @@ def _in_utf_8(data: bytes, charset: Charset, read: Callable[[], bytes]) -> tuple
 
 
 def _with_line_feeds(data: bytes, read: Callable[[], bytes]) -> tuple[bytes, Callable[[], bytes]]:
-    """The start of a text, and what reads the rest, with LF for CR LF."""
+    """Return the start of a text, and the function that reads the rest, with LF for CR LF."""
     last = b""
 
     def convert(piece: bytes) -> bytes:
@@ -227,7 +229,7 @@ def _blocks(read: Callable[[], bytes], data: bytes, context: int) -> Iterator[_B
 
 
 def start_of_lines(data: bytes, end: int, count: int) -> int:
-    """Where the last `count` lines before `end`, which follows a line end, begin."""
+    """Return the start of the last `count` lines before `end`, which follows a line end."""
     for _ in range(count):
         if end <= 0:
             break
@@ -245,7 +247,7 @@ def _hits(block: _Block, number: int, matcher: Matcher) -> Iterator[Hit]:
         begins, ends = match.span()
         line = max(data.rfind(b"\n", start, begins) + 1, start)
         if line == end:
-            # What follows the last line end is no line.
+            # There is no line after the last line end.
             return
         # A match that ends with a line end does not reach into the next line.
         line_end = data.find(b"\n", max(ends - 1, begins), end)

@@ -1,8 +1,8 @@
-"""Listing directories, describing files, and completing their paths; links are never followed.
+"""Lists of directories, descriptions of files, and completion of their paths; links are never followed.
 
 A directory is opened beneath its root and read through its descriptor; entries are looked at with
-`lstat`, so a link is a link and its target's size or existence is no business of a listing. Names are
-shown on one line (see `names`), and the URI of an entry names the very bytes.
+`lstat`, so a link shows as a link, and a listing does not reveal the size or existence of its target.
+Names are shown on one line (see `names`), and the URI of an entry has the very bytes of its name.
 """
 
 import os
@@ -21,16 +21,16 @@ from shared.program.files.entries import Place, etag_of, kind_of, scanned
 from shared.text import displayed
 
 _OVERHEAD = 36
-"""Bytes of the line of an entry besides its name, with the largest size that there is."""
+"""Bytes of the line of an entry besides its name, with the largest possible size."""
 _START = "file:///"
 
 
 @dataclass(frozen=True, slots=True)
 class ListedEntry:
-    """One entry: `name` as shown, `kind` file, directory, symlink or other; `size` of files in bytes.
+    """One entry: `name` as displayed, `kind` file, directory, symlink or other; `size` of files in bytes.
 
-    `modified` is in seconds since 1970; both are None where they could not be read, mean nothing, or are of what is
-    denied: that is told by nothing else, either.
+    `modified` is in seconds since 1970; both are None if they could not be read, have no meaning, or are those of a
+    denied entry, which nothing else reveals, either.
     """
 
     name: str
@@ -41,13 +41,13 @@ class ListedEntry:
 
     @property
     def told(self) -> str:
-        """The name as it stands in a result."""
+        """The name as displayed in a result."""
         return told(self.name, lambda: self.uri)
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Some entries of a directory, and how many it has. Where `truncated`, `cursor` goes on after the last one."""
+    """Some entries of a directory, and their total number. If `truncated`, `cursor` continues after the last one."""
 
     entries: tuple[ListedEntry, ...]
     total: int
@@ -57,9 +57,9 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """What is known about a file without reading it; times in seconds since 1970, None where unknown.
+    """The metadata of a file, without its contents; times in seconds since 1970, None if unknown.
 
-    `path` is as told in a result; `etag` is another one whenever the file has changed.
+    `path` is as displayed in a result; `etag` differs whenever the file has changed.
     """
 
     path: str
@@ -74,18 +74,18 @@ class FileInfo:
 
 
 def list_directory(beneath: RootedFiles, place: Place, page: Page, by_size: bool = False) -> Listing:
-    """A page of the directory at `place`: by name, or with the largest first. Raises FilesError."""
+    """Return a page of the directory at `place`, by name or by size with the largest first. Raises FilesError."""
     after = None if page.cursor is None else decode_cursor(page.cursor)
     with beneath.open_directory(place) as directory:
-        found = scanned(directory)
-        closed = {entry.name for entry in found if beneath.roots.denies(place.child(entry.name))}
-        rest = found
+        children = scanned(directory)
+        closed = {entry.name for entry in children if beneath.roots.denies(place.child(entry.name))}
+        rest = children
         if by_size:
             # The largest first, those of one size by name.
-            keyed = sorted(((-_size(entry, closed), entry.name), entry) for entry in found)
+            keyed = sorted(((-_size(entry, closed), entry.name), entry) for entry in children)
             rest = [entry for key, entry in keyed if after is None or key > (-after.number, after.parts[0])]
         elif after is not None:
-            rest = [entry for entry in found if entry.name > after.parts[0]]
+            rest = [entry for entry in children if entry.name > after.parts[0]]
         budget, entries, reached = ByteBudget(page.max_bytes), [], after
         for entry in rest[: page.limit]:
             listed = _listed(beneath, place, entry, entry.name in closed)
@@ -94,11 +94,11 @@ def list_directory(beneath: RootedFiles, place: Place, page: Page, by_size: bool
             entries.append(listed)
             reached = Position((entry.name,), _size(entry, closed) if by_size else 0)
     more = len(entries) < len(rest)
-    return Listing(tuple(entries), len(found), more, encode_cursor(reached) if more and reached else None)
+    return Listing(tuple(entries), len(children), more, encode_cursor(reached) if more and reached else None)
 
 
 def _size(entry: "os.DirEntry[str]", closed: Set[str]) -> int:
-    """The size of a file; 0 for everything else, and for one that is closed."""
+    """Return the size of a file; 0 for everything else, and for one that is closed."""
     if entry.name in closed:
         return 0
     try:
@@ -110,53 +110,56 @@ def _size(entry: "os.DirEntry[str]", closed: Set[str]) -> int:
 def _listed(beneath: RootedFiles, place: Place, entry: "os.DirEntry[str]", closed: bool) -> ListedEntry:
     kind, name, uri = kind_of(entry), displayed(entry.name), beneath.roots.uri(place.child(entry.name))
     try:
-        found = None if closed else entry.stat(follow_symlinks=False)
+        status = None if closed else entry.stat(follow_symlinks=False)
     except OSError:
-        found = None
-    if found is None:
+        status = None
+    if status is None:
         return ListedEntry(name, kind, None, None, uri)
-    return ListedEntry(name, kind, found.st_size if kind == "file" else None, found.st_mtime, uri)
+    return ListedEntry(name, kind, status.st_size if kind == "file" else None, status.st_mtime, uri)
 
 
 def info(beneath: RootedFiles, place: Place) -> FileInfo:
-    """What is at `place`; a link at its end is described itself."""
+    """Return the description of the entry at `place`; of a link at its end, that of the link itself."""
     with beneath.locate(place, follow=False) as entry:
         if entry.stat is None:
             raise missing(entry, place.written)
-        found = entry.stat
-    if stat.S_ISLNK(found.st_mode):
+        status = entry.stat
+    if stat.S_ISLNK(status.st_mode):
         kind = "symlink"
-    elif stat.S_ISDIR(found.st_mode):
+    elif stat.S_ISDIR(status.st_mode):
         kind = "directory"
     else:
-        kind = "file" if stat.S_ISREG(found.st_mode) else "other"
+        kind = "file" if stat.S_ISREG(status.st_mode) else "other"
     path = beneath.roots.path(place)
     return FileInfo(
         path=told(displayed(path), lambda: beneath.roots.uri(place)),
         kind=kind,
-        size=found.st_size,
-        created=getattr(found, "st_birthtime", None),
-        modified=found.st_mtime,
-        accessed=found.st_atime,
-        permissions=stat.filemode(found.st_mode),
+        size=status.st_size,
+        created=getattr(status, "st_birthtime", None),
+        modified=status.st_mtime,
+        accessed=status.st_atime,
+        permissions=stat.filemode(status.st_mode),
         mime=media_type_of(path) if kind == "file" else None,
-        etag=etag_of(found),
+        etag=etag_of(status),
     )
 
 
 def complete(beneath: RootedFiles, typed: str) -> list[str]:
-    """The paths, as they follow `file:///`, that begin with what was typed: allowed directories, then the entries of
-    the directory typed so far. A directory ends in a slash. What is outside or not there gives nothing."""
+    """Return the paths that begin with the typed text, in the form that follows `file:///`.
+
+    They are the allowed directories, then the entries of the directory typed so far. A directory ends in a slash.
+    Paths outside the roots or missing ones yield nothing.
+    """
     typed = typed.lstrip("/")
     begun = unquote_to_bytes(typed)
     roots = [beneath.roots.uri(Place(index, (), "")) for index in range(len(beneath.roots.paths))]
     paths = [f"{uri.removeprefix(_START)}/" for uri in roots]
-    found = [path for path in paths if unquote_to_bytes(path).startswith(begun)]
+    matches = [path for path in paths if unquote_to_bytes(path).startswith(begun)]
     parent, slash, name = typed.rpartition("/")
     with suppress(FilesError):
         if slash:
-            found += _entries(beneath, beneath.roots.place(f"{_START}{parent}"), unquote_to_bytes(name))
-    return found
+            matches += _entries(beneath, beneath.roots.place(f"{_START}{parent}"), unquote_to_bytes(name))
+    return matches
 
 
 def _entries(beneath: RootedFiles, parent: Place, begun: bytes) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""What may be meant by a path where nothing is: a name that looks like the one asked for, or the nearest names.
+"""Suggestions for a path that does not exist: a name that looks like the requested one, or the nearest names.
 
-Names that look alike may be others: macOS writes a narrow no-break space into the names of screenshots and takes
+Names that look alike may differ: macOS writes a narrow no-break space into the names of screenshots and takes
 accents apart, word processors curl quotes, and a model writes the plain form of each.
 """
 
@@ -16,7 +16,7 @@ from shared.program.files.system import SYSTEM
 from shared.text import quoted
 
 MAX_NAMES = 10_000
-"""Names of a directory that are looked at."""
+"""Names of a directory that are compared."""
 _SHOWN = 3
 _MARKS = str.maketrans(
     {
@@ -29,7 +29,9 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 
 
 def look_alike(name: str) -> str:
-    """What all names have in common that look like this one: NFKC, one case, plain quotes, dashes and blanks."""
+    """Return the common form of all names that look like this one: NFKC, one case, plain quotes, dashes and
+    blanks.
+    """
     from unicodedata import normalize
 
     folded = normalize("NFKC", normalize("NFKC", name.translate(_MARKS)).casefold())
@@ -37,8 +39,9 @@ def look_alike(name: str) -> str:
 
 
 def suggest_path(beneath: RootedFiles, place: Place) -> str:
-    """A sentence with the URI of the one path that looks like that of `place`, where nothing is, or with the names
-    nearest to the first one that does not exist; empty where there are none."""
+    """Return a sentence with the URI of the one path that looks like that of `place`, which does not exist, or with
+    the names nearest to its first missing one; "" if nothing is near.
+    """
     here = place._replace(parts=())
     for name in place.parts:
         if _exists(beneath, here.child(name)):
@@ -59,8 +62,8 @@ def _nearest(beneath: RootedFiles, directory: Place, name: str, names: Sequence[
     nearest = get_close_matches(look_alike(name), folded, _SHOWN)
     if len(folded) < len(names) and len(nearest) == 1:
         # They look alike, so only their URIs tell them apart.
-        return f"Did you mean one of {', '.join(beneath.roots.uri(directory.child(one)) for one in names[:_SHOWN])}?"
-    shown = ", ".join(quoted(folded[one]) for one in nearest)
+        return f"Did you mean one of {', '.join(beneath.roots.uri(directory.child(alt)) for alt in names[:_SHOWN])}?"
+    shown = ", ".join(quoted(folded[alt]) for alt in nearest)
     return f"The nearest names there: {shown}." if shown else ""
 
 
@@ -73,7 +76,7 @@ def _exists(beneath: RootedFiles, place: Place) -> bool:
 
 
 def _names_in(beneath: RootedFiles, place: Place) -> list[str]:
-    """Names in a directory that are not denied; none where it can't be read."""
+    """Return the names in a directory that are not denied; none if it can't be read."""
     with suppress(FilesError), beneath.open_directory(place) as directory, SYSTEM.scan(directory) as entries:
         names = sorted(entry.name for entry in islice(entries, MAX_NAMES))
         return [name for name in names if not beneath.roots.denies(place.child(name))]

@@ -1,8 +1,8 @@
-"""The engine that matches patterns: RE2, which takes time in proportion to the text whatever the pattern is.
+"""The engine that matches patterns: RE2, whose time is proportional to the text for every pattern.
 
 Its syntax is that of most languages without backreferences and lookaround, which no linear engine has. Text is bytes,
-taken as UTF-8; what is no UTF-8 matches nothing but itself. A plain text in its own case needs no engine: looking for
-bytes is quicker.
+taken as UTF-8; invalid bytes match only themselves. A case-sensitive plain text needs no engine: a search for bytes
+is quicker.
 """
 
 import re
@@ -12,7 +12,7 @@ from servers.filesystem.errors import FilesError
 from shared.text import quoted
 
 _EACH_LINE = b"(?m)"
-"""Makes `^` and `$` those of each line."""
+"""Makes `^` and `$` match at each line."""
 MAX_LENGTH = 4_096
 """Characters of the longest pattern."""
 _SPECIAL = frozenset(r"\.^$|?*+()[]{}")
@@ -20,27 +20,27 @@ _LINE_END = re.compile(r"\n|(?<!\\)(?:\\\\)*\\n")
 
 
 class Query(NamedTuple):
-    """What to look for in files: a regular expression, or with `literal` a plain text."""
+    """The text to search for in files: a regular expression, or with `literal` a plain text."""
 
     pattern: str
     literal: bool = False
     ignore_case: bool = False
     multiline: bool = False
-    """Whether a match may go over the end of a line; otherwise nothing in the pattern matches one."""
+    """True if a match may span lines; otherwise nothing in the pattern matches the end of a line."""
 
 
 class Matched(Protocol):
-    """A match, as the engine gives it."""
+    """A match, as the engine returns it."""
 
     def span(self) -> tuple[int, int]:
-        """Where it begins and ends, in bytes."""
+        """Return its start and end, in bytes."""
 
 
 class Matcher(Protocol):
     """A compiled pattern."""
 
     def search(self, text: bytes, pos: int = 0, endpos: int | None = None) -> Matched | None:
-        """The first match that lies between the two."""
+        """Return the first match between the two positions."""
 
 
 class _Span(NamedTuple):
@@ -58,12 +58,12 @@ class _Plain:
         self._text = text
 
     def search(self, text: bytes, pos: int = 0, endpos: int | None = None) -> Matched | None:
-        found = text.find(self._text, pos, endpos)
-        return None if found < 0 else _Span(found, found + len(self._text))
+        begin = text.find(self._text, pos, endpos)
+        return None if begin < 0 else _Span(begin, begin + len(self._text))
 
 
 def compiled(query: Query) -> Matcher:
-    """The matcher of a query. Raises FilesError `bad_pattern`, or `not_installed` where there is no engine."""
+    """Return the matcher of a query. Raises FilesError `bad_pattern`, or `not_installed` if the engine is missing."""
     pattern, literal = query.pattern, query.literal
     if not pattern or len(pattern) > MAX_LENGTH:
         raise _bad(pattern, f"a pattern has 1 to {MAX_LENGTH} characters")
@@ -93,10 +93,10 @@ def _regex(query: Query, pattern: bytes) -> Matcher:
     try:
         matcher: Matcher = re2.compile(pattern if query.literal else _EACH_LINE + pattern, options)
     except re2.error as error:
-        said: bytes = error.args[0] if error.args else b""
-        reason = quoted(said.replace(_EACH_LINE, b"").decode("utf-8", "replace")[:200])
+        message: bytes = error.args[0] if error.args else b""
+        reason = quoted(message.replace(_EACH_LINE, b"").decode("utf-8", "replace")[:200])
         raise _bad(query.pattern, f"is not a valid RE2 expression: {reason}") from None
-    # The module would keep the last 128 patterns, each with up to 8 MiB of what it learnt of texts.
+    # The module would cache the last 128 patterns, each with up to 8 MiB of automaton states.
     re2.purge()
     return matcher
 

@@ -1,8 +1,8 @@
-"""How much of a result is used up. What does not fit is left for the next page, instead of failing the whole.
+"""The room left in a result. Items that do not fit are left for the next page, instead of failing the whole.
 
-Where a listing or a search stopped is told as an opaque string, which a caller hands back to go on from there. The
-position in it is a name and not a number: what was added or removed before it meanwhile shifts nothing, so every
-entry that exists throughout comes exactly once. It is only compared with names and never opened.
+The position where a listing or a search stopped is an opaque string, which a caller hands back to go on from there.
+It contains a name and not a number: entries added or removed before it meanwhile shift nothing, so every entry that
+exists throughout comes exactly once. It is only compared with names and never opened.
 """
 
 import os
@@ -14,7 +14,7 @@ from servers.filesystem.read.pages import json_size
 
 
 class Page(NamedTuple):
-    """Which part of what there is to tell: `limit` items at most, in `max_bytes` of JSON, from `cursor` on."""
+    """The requested part of a list: `limit` items at most, in `max_bytes` of JSON, from `cursor` on."""
 
     limit: int
     max_bytes: int
@@ -29,9 +29,9 @@ class ByteBudget:
         self._empty = True
 
     def take(self, more: int, *texts: str) -> bool:
-        """Takes `more` bytes and those of `texts`.
+        """Use up `more` bytes and those of `texts`, and return True if they fit.
 
-        False, and nothing is taken, where they do not fit. The first fits always, or there would be no going on.
+        Otherwise nothing is used up. The first item always fits, or a page could be empty for ever.
         """
         cost = more + sum(json_size(text) + len('""') for text in texts)
         if cost > self._left and not self._empty:
@@ -42,10 +42,10 @@ class ByteBudget:
 
 
 class Position(NamedTuple):
-    """The entry that came last, by the components of its path below the start.
+    """The last entry of a page, by the components of its path below the start.
 
-    `number` says more where it is not 0: the line of that file that came last, or the entry's size where entries are
-    sorted by it.
+    `number`, if it is not 0, is the line of that file that came last, or the entry's size if entries are sorted by
+    it.
     """
 
     parts: tuple[str, ...]
@@ -53,13 +53,13 @@ class Position(NamedTuple):
 
 
 def encode_cursor(position: Position) -> str:
-    """The cursor of a position."""
+    """Return the cursor of a position."""
     names = b"\0".join(os.fsencode(part) for part in (str(position.number), *position.parts))
     return urlsafe_b64encode(names).decode().rstrip("=")
 
 
 def decode_cursor(cursor: str) -> Position:
-    """The position that a cursor stands for. Raises FilesError `bad_cursor`."""
+    """Return the position of a cursor. Raises FilesError `bad_cursor`."""
     try:
         number, *parts = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).split(b"\0")
         if not parts or not all(parts):

@@ -1,7 +1,7 @@
-"""What the finding tools say: an entry or a match a line, then in brackets what one has to know besides.
+"""Results of the searching tools: a line for each entry or match, then the notes in brackets.
 
-Names are as `names.told` has them, and the lines of files have a path and a number before them: neither can look like
-the server's own words.
+Names are those that `names.told` returns, and the lines of files have a path and a number before them: neither can
+look like the server's own words.
 """
 
 from collections.abc import Iterable
@@ -16,38 +16,38 @@ from .tree import Tree, TreeNode
 
 _LABELS = {"file": "[FILE]", "directory": "[DIR]", "symlink": "[LINK]", "other": "[OTHER]"}
 _NAMED = 3
-"""Files of a charset that are named."""
+"""Number of files of a charset that are named."""
 _MARKS = {"directory": "/", "symlink": " (link)", "other": " (special)"}
 
 
-def listing_text(found: Listing) -> str:
-    """One line an entry, as `[FILE] name`."""
-    return _lines((f"{_LABELS[entry.kind]} {entry.told}" for entry in found.entries), _more(found))
+def listing_text(listing: Listing) -> str:
+    """Return one line for each entry, as `[FILE] name`."""
+    return _lines((f"{_LABELS[entry.kind]} {entry.told}" for entry in listing.entries), _more(listing))
 
 
-def sized_text(found: Listing) -> str:
-    """One line an entry with its size, and the sum of those that are shown."""
-    files = [entry for entry in found.entries if entry.kind == "file"]
-    directories = sum(entry.kind == "directory" for entry in found.entries)
+def sized_text(listing: Listing) -> str:
+    """Return one line for each entry with its size, and the sum of those that are shown."""
+    files = [entry for entry in listing.entries if entry.kind == "file"]
+    directories = sum(entry.kind == "directory" for entry in listing.entries)
     total = sum(entry.size or 0 for entry in files)
     lines: list[str] = []
-    for entry in found.entries:
+    for entry in listing.entries:
         size = "" if entry.size is None else f"  {format_count(entry.size, 'byte')}"
         lines.append(f"{_LABELS[entry.kind]} {entry.told}{size}")
-    label = "Total" if len(found.entries) == found.total else "On this page"
+    label = "Total" if len(listing.entries) == listing.total else "On this page"
     folders = format_count(directories, "directory", "directories")
     counts = f"{label}: {format_count(len(files), 'file')}, {folders}, {format_count(total, 'byte')}"
-    return _lines([*lines, "", counts], _more(found))
+    return _lines([*lines, "", counts], _more(listing))
 
 
-def _more(found: Listing) -> str:
-    if not found.truncated:
+def _more(listing: Listing) -> str:
+    if not listing.truncated:
         return ""
-    return f"[cut: {len(found.entries):,} of {found.total:,} entries shown; for more, cursor: {found.cursor}]"
+    return f"[cut: {len(listing.entries):,} of {listing.total:,} entries shown; for more, cursor: {listing.cursor}]"
 
 
 def tree_text(tree: Tree) -> str:
-    """One line an entry, indented by depth; directories end in a slash."""
+    """Return one line for each entry, indented by depth; directories end in a slash."""
     lines: list[str] = []
     _add_branch(lines, tree["root"], "")
     if tree["truncated"]:
@@ -65,28 +65,30 @@ def _add_branch(lines: list[str], node: TreeNode, indent: str) -> None:
         _add_branch(lines, child, indent + "  ")
 
 
-def search_text(found: Found) -> str:
-    """One path a line; directories end in a slash, links and special files in a mark."""
-    paths = [match["path"] + _MARKS.get(match["kind"], "") for match in found["matches"]]
-    return _lines(paths or ["No matches found"], _notes(found))
+def search_text(result: Found) -> str:
+    """Return one line for each path; directories end in a slash, links and special files in a mark."""
+    paths = [match["path"] + _MARKS.get(match["kind"], "") for match in result["matches"]]
+    return _lines(paths or ["No matches found"], _notes(result))
 
 
-def content_text(found: ContentFound) -> str:
-    """One line a match, as `path:line: text`; context as `path-line- text`; without matches, one line a file."""
-    lines = [line for file in found["files"] for line in _file_lines(file)]
-    notes = _notes(found)
-    for charset in sorted({file["charset"] for file in found["files"] if "charset" in file}):
-        paths = [file["path"] for file in found["files"] if file.get("charset") == charset]
+def content_text(result: ContentFound) -> str:
+    """Return one line for each match, as `path:line: text`; context as `path-line- text`; without matches, one line
+    for each file.
+    """
+    lines = [line for file in result["files"] for line in _file_lines(file)]
+    notes = _notes(result)
+    for charset in sorted({file["charset"] for file in result["files"] if "charset" in file}):
+        paths = [file["path"] for file in result["files"] if file.get("charset") == charset]
         more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
         notes += f"\n[charset {charset}: {', '.join(paths[:_NAMED])}{more}]"
-    if found["skipped"]:
-        notes += f"\n[{format_count(found['skipped'], 'file')} passed over: binary or too large]"
-    if found["partial"]:
-        documents = format_count(found["partial"], "document")
+    if result["skipped"]:
+        notes += f"\n[{format_count(result['skipped'], 'file')} passed over: binary or too large]"
+    if result["partial"]:
+        documents = format_count(result["partial"], "document")
         notes += f"\n[{documents} not searched as a whole; read_text_file says what is left out]"
-    if found["documents"]:
-        notes += f"\n[{format_count(found['documents'], 'document')} not read; documents=true searches their text]"
-    return _lines(lines or [f"No matches found in {format_count(found['searched'], 'file')}"], notes.strip())
+    if result["documents"]:
+        notes += f"\n[{format_count(result['documents'], 'document')} not read; documents=true searches their text]"
+    return _lines(lines or [f"No matches found in {format_count(result['searched'], 'file')}"], notes.strip())
 
 
 def _file_lines(file: FileMatches) -> list[str]:
@@ -106,7 +108,7 @@ def _file_lines(file: FileMatches) -> list[str]:
 
 
 def _in_order(matches: list[LineMatch]) -> list[tuple[int, str, str]]:
-    """The number, mark and text of each line to show, each once: a match of its own is no context of another."""
+    """Return the number, mark and text of each line to show, each once: a match never shows as context of another."""
     lines: dict[int, tuple[str, str]] = {}
     for match in matches:
         own = match["text"].split("\n")
@@ -119,16 +121,16 @@ def _in_order(matches: list[LineMatch]) -> list[tuple[int, str, str]]:
     return [(number, *lines[number]) for number in sorted(lines)]
 
 
-def _notes(found: Found | ContentFound) -> str:
-    """What is not in the matches: why there may be more, and what was left out."""
+def _notes(result: Found | ContentFound) -> str:
+    """Return the notes beside the matches: why there may be more, and what was left out."""
     notes = []
-    if found["stopped"]:
-        more = f"; for more, cursor: {found['cursor']}" if found["cursor"] else ""
-        notes.append(f"[stopped: {found['stopped']}{more}]")
-    if found["ignored"]:
-        notes.append(_ignored(found["ignored"]))
-    if found["unreadable"]:
-        notes.append(f"[{format_count(found['unreadable'], 'path')} could not be read]")
+    if result["stopped"]:
+        more = f"; for more, cursor: {result['cursor']}" if result["cursor"] else ""
+        notes.append(f"[stopped: {result['stopped']}{more}]")
+    if result["ignored"]:
+        notes.append(_ignored(result["ignored"]))
+    if result["unreadable"]:
+        notes.append(f"[{format_count(result['unreadable'], 'path')} could not be read]")
     return "\n".join(notes)
 
 
@@ -137,7 +139,7 @@ def _ignored(count: int) -> str:
 
 
 def info_text(info: FileInfo) -> str:
-    """One fact a line."""
+    """Return one line for each fact."""
     facts = {
         "kind": info.kind,
         "size": f"{info.size:,} bytes",

@@ -1,7 +1,7 @@
-"""A directory and what is below it as a tree, read breadth first: where a limit cuts it, the top is whole.
+"""A directory and everything below it as a tree, read breadth first: if a limit cuts it, the top is complete.
 
-A directory whose entries are not all there says so with `cut`: ask for the tree that begins there. One that cannot be
-read has the code of the error instead of its entries. No link is followed.
+A directory with missing entries is marked with `cut`: request the tree that begins there. One that cannot be read has
+the code of the error instead of its entries. No link is followed.
 """
 
 import os
@@ -24,13 +24,13 @@ from shared.program.files.entries import Place, kind_of
 from shared.text import displayed
 
 MAX_DEPTH = 64
-"""Deepest tree, whatever a caller asks for."""
+"""Deepest tree, whatever depth a caller requests."""
 _OVERHEAD = 40
 """Bytes of one node besides its name, and besides the indentation of its line."""
 
 
 class Limits(NamedTuple):
-    """How much of a tree is shown: levels, entries, and bytes of JSON; and whether what .gitignore files name is."""
+    """The limits of a tree: levels, entries, and bytes of JSON; and True to show ignored entries."""
 
     depth: int
     entries: int
@@ -39,10 +39,10 @@ class Limits(NamedTuple):
 
 
 class TreeNode(TypedDict):
-    """An entry of a tree: `name` as told in a result; `kind` as in a listing.
+    """An entry of a tree: `name` as displayed in a result; `kind` as in a listing.
 
-    A directory has `children`, unless `error` is the code of what kept it from being read, or nothing below it was
-    looked at. `cut`: not all that is in the directory is shown.
+    A directory has `children`, unless `error` is the code of the error at reading it, or nothing below it was looked
+    at. `cut`: not all entries of the directory are shown.
     """
 
     name: str
@@ -53,8 +53,9 @@ class TreeNode(TypedDict):
 
 
 class Tree(TypedDict):
-    """A directory with everything below it, up to the limits; `truncated` when they left something out. `ignored`
-    counts what was left out for a .gitignore, but for what is in an ignored directory."""
+    """A directory with everything below it, up to the limits; `truncated` if they left something out. `ignored`
+    counts the entries left out because of a .gitignore, but for those in an ignored directory.
+    """
 
     root: TreeNode
     entries: int
@@ -72,7 +73,7 @@ class _Branch(NamedTuple):
 def directory_tree(
     beneath: RootedFiles, place: Place, exclude_patterns: Sequence[str], limits: Limits, control: Control
 ) -> Tree:
-    """The directory at `place` and what is below it, without what the patterns exclude. Raises FilesError."""
+    """Return the directory at `place` and everything below it but excluded entries. Raises FilesError."""
     exclude = Glob(exclude_patterns)
     name = place.parts[-1] if place.parts else beneath.roots.paths[place.root_index].name
     root = TreeNode(name=told(displayed(name), lambda: beneath.roots.uri(place)), kind="directory")
@@ -86,7 +87,7 @@ def directory_tree(
 
 
 class _Growth:
-    """One tree being read: its limits and what was used of them."""
+    """One tree while it is read: its limits, and how much of them is used."""
 
     def __init__(self, below: Descent, exclude: Glob, limits: Limits, control: Control) -> None:
         self._below = below
@@ -101,23 +102,23 @@ class _Growth:
         self.ignored = 0
 
     def grow(self, branch: _Branch) -> list[_Branch]:
-        """Read one directory; the directories in it are what is to read later."""
+        """Read one directory, and return the directories in it, which are to be read later."""
         path, node, states, rules = branch
         if len(path) >= self._depth or self._full():
             return self._cut(node, [])
         try:
-            found = self._below.scan(path)
+            listed = self._below.scan(path)
         except FilesError as error:
             if not path:
                 raise
             node["error"] = error.code
             return []
         if not self._with_ignored:
-            rules = rules.read([entry.name for entry in found], self._below.read)
-            found = [entry for entry in found if not self._is_ignored(entry, rules)]
+            rules = rules.read([entry.name for entry in listed], self._below.read)
+            listed = [entry for entry in listed if not self._is_ignored(entry, rules)]
         children = node["children"] = []
         branches: list[_Branch] = []
-        for entry in found:
+        for entry in listed:
             name = entry.name
             self._control.seen += 1
             if self._exclude.ends(states, name):

@@ -1,1 +1,1 @@
-"""Taking changes back."""
+"""Undo of changes."""

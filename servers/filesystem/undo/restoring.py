@@ -1,8 +1,8 @@
-"""Bringing a path from one state to another, for undo.
+"""Restoration of a path from one state to another, for undo.
 
-Each act takes the file, link or directory that it has compared, and is refused where others have put something else
-there since. As every write it is made as a whole or not at all. What is made anew gets the mode, the owner and the
-attributes that are noted down; a file that is there keeps those that it has.
+Each step works on the very file, link or directory that it has compared, and is refused if others have replaced that
+since. Like every write it is made as a whole or not at all. An entry that is created anew gets the recorded mode,
+owner and attributes; an existing file keeps its own.
 """
 
 import errno
@@ -50,10 +50,10 @@ _UNFINISHED = re.compile(r"\.mcp-[0-9a-f]{16}\.tmp")
 
 
 def restore(beneath: RootedFiles, step: Step, data: bytes) -> list[str]:
-    """Bring the path of the step from the state before to the one after, in which a file holds `data`; what of owner,
-    group and attributes could not be had.
+    """Bring the path of the step from the state before to the one after, in which a file holds `data`, and return the
+    parts of owner, group and attributes that could not be restored.
 
-    Raises `changed` where something else is there, and PathError.
+    Raises `changed` if the path has another state, and PathError.
     """
     if step.destination is not None:
         _move(beneath, step.path, step.destination, step.before)
@@ -74,8 +74,8 @@ def restore(beneath: RootedFiles, step: Step, data: bytes) -> list[str]:
             SYSTEM.make_link(entry.directory, entry.name, step.after.content)
             lost = give_owner_to_link(entry, step.after.stat)
         elif entry.stat is not None:
-            found, now = entry.stat, _content(beneath, entry)
-            put_in_place(prepared(entry, data, found), entry, found, put=partial(exchange, found=found, data=now))
+            status, now = entry.stat, _content(beneath, entry)
+            put_in_place(prepared(entry, data, status), entry, status, put=partial(exchange, found=status, data=now))
         else:
             lost = _make_file(entry, data, step.after)
         sync_directory(entry)
@@ -83,7 +83,7 @@ def restore(beneath: RootedFiles, step: Step, data: bytes) -> list[str]:
 
 
 def finish_directory(beneath: RootedFiles, path: str, state: State) -> list[str]:
-    """Give a directory that was made anew, and that its owner may not write to, its mode; what it can't have."""
+    """Set the mode of a recreated directory that its owner may not write to; return what could not be set."""
     if state.mode & stat.S_IRWXU == stat.S_IRWXU:
         return []
     with beneath.locate(beneath.roots.place(path), follow=False) as entry, opened(entry) as directory:
@@ -91,21 +91,22 @@ def finish_directory(beneath: RootedFiles, path: str, state: State) -> list[str]
 
 
 def changed(path: str) -> FilesError:
-    """The error for a path at which something else is than the change has left there."""
+    """Return the error for a path whose state differs from the one that the change left."""
     return FilesError("changed", path, "is not as that change left it", "Undo what came later first, or edit it.")
 
 
 def is_as_moved(beneath: RootedFiles, entry: Entry, state: State) -> bool:
-    """Whether what was moved is there: a file with the same content, or of the same size where it is large; of a
-    directory or a link one that is like it."""
-    found = current(entry)
-    if found is not None and state.kind == "file" and not state.content:
-        return stat.S_ISREG(found.st_mode) and found.st_size == state.size
+    """Return True if the moved entry is still there: a file with the same contents, or of the same size if it is
+    large; for a directory or a link, one in the same state.
+    """
+    status = current(entry)
+    if status is not None and state.kind == "file" and not state.content:
+        return stat.S_ISREG(status.st_mode) and status.st_size == state.size
     return state_of(beneath, entry).is_like(state)
 
 
 def _content(beneath: RootedFiles, entry: Entry) -> bytes | None:
-    """What the file holds, by which `exchange` sees what others add; None for one that is too large for that."""
+    """Return the contents of the file, to notice additions of others; None if it is too large for that."""
     handle = beneath.open_entry(entry, entry.place.written)
     with os.fdopen(handle.descriptor, "rb") as file:
         return file.read() if handle.stat.st_size <= MAX_EDITED else None
@@ -125,12 +126,12 @@ def _move(beneath: RootedFiles, source: str, destination: str, state: State) -> 
         old = named._replace(stat=current(named))
         if not is_as_moved(beneath, old, state):
             raise changed(source)
-        there = current(new)
-        if there is not None and old.stat is not None and os.path.samestat(there, old.stat):
+        present = current(new)
+        if present is not None and old.stat is not None and os.path.samestat(present, old.stat):
             # The move was interrupted while the file had both names.
             unlink_same(old)
         else:
-            require_free(there, destination)
+            require_free(present, destination)
             rename_entry(beneath, old, new, lambda: None)
         sync_directory(new)
         sync_directory(old)
@@ -152,7 +153,7 @@ def _remove(beneath: RootedFiles, entry: Entry) -> None:
 
 
 def _discard_unfinished(beneath: RootedFiles, entry: Entry) -> None:
-    """Takes away what a process that was killed has left in the directory under a name of `beside`."""
+    """Delete the files that a killed process has left in the directory under a name of `beside`."""
     with opened(entry) as directory:
         for name, inner in children(entry, directory):
             if _UNFINISHED.fullmatch(name) is None:

@@ -1,4 +1,4 @@
-"""The last changes with their diffs, or why there is none, as where what a file held is not known any more."""
+"""The last changes with their diffs, or the reason why a diff is missing, such as unknown earlier contents."""
 
 from contextlib import suppress
 from typing import NamedTuple
@@ -18,21 +18,22 @@ from shared.text import displayed
 _MOST_FILES = 20
 """Files of one change whose diffs are shown."""
 _LARGEST = 262_144
-"""Bytes of a file up to which it is compared."""
+"""Largest file that is compared, in bytes."""
 _LONGEST = 4_000
 """Characters of one diff that are shown."""
 
 
 class Summary(NamedTuple):
-    """A change, and what it made of files."""
+    """A change, and its diffs."""
 
     change: Change
     diff: str
 
 
 def summaries(history: History, beneath: RootedFiles, limit: int, budget: int) -> tuple[list[Summary], int]:
-    """The last changes in these directories, `limit` at most, the newest first; until their diffs have more than
-    `budget` characters; and how many earlier ones there are. Raises PathError where there is no journal."""
+    """Return the last changes in these directories, `limit` at most, the newest first, until their diffs have more
+    than `budget` characters; and the number of earlier ones. Raises PathError without a journal.
+    """
     journal = open_journal(history, beneath)
     shown: list[Summary] = []
     size = 0
@@ -68,7 +69,7 @@ def _diff_of(journal: Journal, beneath: RootedFiles, step: Step) -> str:
 
 
 def _text(journal: Journal, beneath: RootedFiles, path: str, state: State) -> str:
-    """The text of a file in a state. Raises FilesError where it is too large, no text, or not known any more."""
+    """Return the text of a file in a state. Raises FilesError if it is too large, not text, or no longer known."""
     if state.kind != "file":
         return ""
     if state.size > _LARGEST:

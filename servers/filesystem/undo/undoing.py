@@ -1,7 +1,7 @@
-"""Taking back a change: all of it or nothing, and only where its files are as it left them.
+"""Undo of a change: all of it or nothing, and only if its files are as it left them.
 
-Undo is a change itself, noted down before it is made, so it can be taken back as well. What fails on the way is put
-back from there; where a process is killed in between, what was made of it is seen as of any change (see `settling`).
+Undo is a change itself, recorded before it is made, so it can be undone as well. If it fails on the way, its steps
+are reverted; if a process is killed in between, it is settled like any change (see `settling`).
 """
 
 import sqlite3
@@ -25,7 +25,7 @@ UNDO, REDO = "undo", "redo"
 
 
 class Undone(NamedTuple):
-    """The change that was taken back, the number of the one that did so, its places, and what files can't have."""
+    """The undone change, the number of the change that undid it, its places, and the lost metadata."""
 
     change: Change
     number: int
@@ -34,7 +34,7 @@ class Undone(NamedTuple):
 
 
 def open_journal(history: History, beneath: RootedFiles) -> Journal:
-    """The journal, in which all changes are settled that were interrupted. Raises PathError."""
+    """Return the journal, with all interrupted changes settled. Raises PathError."""
     try:
         journal = history.journal(beneath)
         settle_all(journal, beneath)
@@ -45,23 +45,23 @@ def open_journal(history: History, beneath: RootedFiles) -> Journal:
 
 
 def visible(journal: Journal, beneath: RootedFiles) -> list[Change]:
-    """The changes of which everything is in these directories, the newest first."""
+    """Return the changes with all their paths in these directories, the newest first."""
     changes = (change._replace(paths=tuple(journal.paths(change.number))) for change in journal.changes())
     return [change for change in changes if _is_visible(beneath, change)]
 
 
 def find_changes(history: History, beneath: RootedFiles, number: int | None, since: float | None) -> list[Change]:
-    """The changes to be taken back, the newest first: that with the number, all `since` a time, else the last.
+    """Return the changes to undo, the newest first: that with the number, all `since` a time, else the last.
 
-    Raises PathError where there is none with that number, or none at all.
+    Raises PathError if no change has that number, or if nothing can be undone.
     """
     journal = open_journal(history, beneath)
     if number is not None:
         return [find_change(journal, beneath, number)]
     visible_changes = visible(journal, beneath)
-    changes = [one for one in visible_changes if _is_in_effect(one)]
+    changes = [candidate for candidate in visible_changes if _is_in_effect(candidate)]
     if since is not None:
-        return [one for one in changes if one.time >= since]
+        return [candidate for candidate in changes if candidate.time >= since]
     if not changes:
         undos = (change.number for change in visible_changes if change.act == UNDO and change.undone_by is None)
         last = next(undos, None)
@@ -71,9 +71,9 @@ def find_changes(history: History, beneath: RootedFiles, number: int | None, sin
 
 
 def find_change(journal: Journal, beneath: RootedFiles, number: int) -> Change:
-    """The change with that number, if it can be taken back. Raises PathError."""
-    found = journal.change(number)
-    change = None if found is None else found._replace(paths=tuple(journal.paths(number)))
+    """Return the change with that number, if it can be undone. Raises PathError."""
+    recorded = journal.change(number)
+    change = None if recorded is None else recorded._replace(paths=tuple(journal.paths(number)))
     if change is None or not _is_visible(beneath, change):
         raise FilesError("not_found", "", f"there is no change {number} here", "See recent_changes.")
     if change.undone_by is not None:
@@ -84,22 +84,22 @@ def find_change(journal: Journal, beneath: RootedFiles, number: int) -> Change:
 
 
 def undo_change(history: History, beneath: RootedFiles, change: Change, protected: bool = False) -> Undone:
-    """Take back a change.
+    """Undo a change.
 
-    `protected` files are replaced, too. Raises `changed` where a file is another one since, `already_undone`,
-    `too_large` where that could not be undone itself, and PathError; nothing is changed then.
+    `protected` files are replaced, too. Raises `changed` if a file has changed since, `already_undone`, `too_large`
+    if the undo could not be undone itself, and PathError; nothing is changed then.
     """
     journal = open_journal(history, beneath)
     change = find_change(journal, beneath, change.number)
-    made = journal.steps(change.number)[::-1]
+    steps = journal.steps(change.number)[::-1]
     with os_errors(""):
-        # What its images give is read before anything is changed.
-        data = [_content(journal, beneath, step) for step in made]
-    for step in made:
+        # All images are read before anything is changed.
+        data = [_content(journal, beneath, step) for step in steps]
+    for step in steps:
         _require_as_left(beneath, step, protected)
 
     def describe(survey: Survey) -> None:
-        for step in made:
+        for step in steps:
             _describe(beneath, step, survey)
 
     recorder = Recorder(history)
@@ -109,12 +109,12 @@ def undo_change(history: History, beneath: RootedFiles, change: Change, protecte
             reason = f"can't be undone, since that could not be undone itself: {recorder.note}"
             raise FilesError("too_large", "", f"change {change.number} {reason}", "Change the files by other tools.")
         lost = _restore_all(journal, beneath, number, data)
-    paths = dict.fromkeys(path for step in made for path in step.paths)
+    paths = dict.fromkeys(path for step in steps for path in step.paths)
     return Undone(change, number, [beneath.roots.place(path) for path in paths], lost)
 
 
 def _is_in_effect(change: Change) -> bool:
-    """Whether a change was made and not taken back; of undos only one that was interrupted counts as a change."""
+    """Return True if a change was made and not undone; an undo only counts as a change if it was interrupted."""
     is_undone = change.undone_by is not None or change.status == "pending"
     return not is_undone and (change.act != UNDO or change.status == "interrupted")
 
@@ -127,7 +127,7 @@ def _is_visible(beneath: RootedFiles, change: Change) -> bool:
 
 
 def _content(journal: Journal, beneath: RootedFiles, step: Step) -> bytes:
-    """What the file of a step held before. Raises `damaged` where the journal does not have that any more."""
+    """Return the contents of the file of a step before the change. Raises `damaged` if the journal lost them."""
     if step.image is None:
         return b""
     now = b""
@@ -175,7 +175,9 @@ def _describe(beneath: RootedFiles, step: Step, survey: Survey) -> None:
 
 
 def _restore_all(journal: Journal, beneath: RootedFiles, number: int, data: Sequence[bytes]) -> list[str]:
-    """Make the steps of the undo with that number; what files could not have. Puts back what fails."""
+    """Make the steps of the undo with that number, and return the metadata that could not be restored. Reverts all of
+    them on failure.
+    """
     steps = journal.steps(number)
     lost: dict[str, None] = {}
     done: list[Step] = []

@@ -1,1 +1,1 @@
-"""Noticing changes, and telling of them."""
+"""Detection of changes, and notification about them."""

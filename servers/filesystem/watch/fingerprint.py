@@ -1,4 +1,4 @@
-"""What a watched place looked like, so that a later look tells whether it changed.
+"""The state of a watched place at one look, so that a later look can detect a change.
 
 A change is one of content: small files are compared by hash, larger ones by size, time and inode, directories by
 the names in them and what kind of thing each is, and what cannot be read by the reason why. So a chmod, a touch, or a
@@ -38,24 +38,24 @@ class Fingerprint(NamedTuple):
 
 def look(beneath: RootedFiles, place: Place, last: Fingerprint | None = None) -> Fingerprint:
     """Look at `place`; `last` is the look before, which may save reading."""
-    taken = time.time_ns()
-    # Before the content: what changes the way after this is seen by the next look.
+    time_taken = time.time_ns()
+    # Before the content: a later change of the way is noticed by the next look.
     trail = trail_of(beneath, place)
     try:
-        found = beneath.stat(place)
-        stamp = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        status = beneath.stat(place)
+        stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         directory = None
-        if stat.S_ISDIR(found.st_mode):
+        if stat.S_ISDIR(status.st_mode):
             directory = trail[-1] if trail else beneath.roots.path(place)
         if last is not None and last.stamp == stamp and max(stamp[3:]) < last.taken - _SETTLED_NS:
             return Fingerprint(last.content, trail, directory, stamp, last.taken)
-        return Fingerprint(_content(beneath, place, found), trail, directory, stamp, taken)
+        return Fingerprint(_content(beneath, place, status), trail, directory, stamp, time_taken)
     except FilesError as error:
-        return Fingerprint(b"!" + error.code.encode(), trail, None, None, taken)
+        return Fingerprint(b"!" + error.code.encode(), trail, None, None, time_taken)
 
 
 def trail_of(beneath: RootedFiles, place: Place) -> tuple[str, ...]:
-    """Every path looked up on the way to `place`, as far as the way exists."""
+    """Return every path looked up on the way to `place`, as far as the way exists."""
     try:
         return beneath.trail(place)
     except OSError:
@@ -64,50 +64,50 @@ def trail_of(beneath: RootedFiles, place: Place) -> tuple[str, ...]:
 
 
 class Spot:
-    """One watched place: what it looked like last, and what has to be watched to learn of changes."""
+    """One watched place: its last fingerprint, and the paths to watch for changes."""
 
     def __init__(self, beneath: RootedFiles, place: Place) -> None:
         self._beneath = beneath
         self._place = place
         self.place = beneath.roots.outer(place)
-        """Where it is, beneath the operator's roots."""
+        """Its place beneath the operator's roots."""
         self.last: Fingerprint | None = None
 
     @property
     def trail(self) -> tuple[str, ...]:
-        """The paths a change of which concerns it."""
+        """The paths whose changes concern it."""
         return self.last.trail if self.last is not None else ()
 
     @property
     def directories(self) -> tuple[str, ...]:
-        """The directories every name in which concerns it."""
+        """The directories whose entries all concern it."""
         return () if self.last is None or self.last.directory is None else (self.last.directory,)
 
     @property
     def is_outside(self) -> bool:
-        """Whether it leads out of the roots, or to what is denied there."""
+        """True if it leads out of the roots, or to a denied place in them."""
         return self.last is not None and self.last.content in (b"!outside_roots", b"!denied")
 
     def look(self, _noticed: Collection[str] | None) -> bool:
-        """Look again; whether there is a change since the look before."""
+        """Look again, and return True if there is a change since the look before."""
         before = self.last
         self.last = look(self._beneath, self._place, before)
         return before is not None and before.content != self.last.content
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: nothing is open."""
 
 
-def _content(beneath: RootedFiles, place: Place, found: os.stat_result) -> bytes:
-    if stat.S_ISDIR(found.st_mode):
+def _content(beneath: RootedFiles, place: Place, status: os.stat_result) -> bytes:
+    if stat.S_ISDIR(status.st_mode):
         with beneath.open_directory(place) as directory:
             names: list[bytes] = []
             for entry in scanned(directory):
                 kind = b"/l" if entry.is_symlink() else b"/d" if entry.is_dir(follow_symlinks=False) else b"/"
                 names.append(os.fsencode(entry.name) + kind)
             return _digest(b"\0".join(sorted(names)))
-    if found.st_size > MAX_HASHED:
-        return f"{found.st_size} {found.st_mtime_ns} {found.st_ino}".encode()
+    if status.st_size > MAX_HASHED:
+        return f"{status.st_size} {status.st_mtime_ns} {status.st_ino}".encode()
     with beneath.open_file(place) as handle:
         return _digest(os.read(handle.descriptor, MAX_HASHED + 1))
 

@@ -1,8 +1,8 @@
-"""What happened lately in all the roots, for clients that ask instead of being told.
+"""The recent changes in all roots, for clients that poll instead of subscribing.
 
-Several may read, each from its own cursor, and reading takes nothing away. The journal is bounded: who comes too late
-for what he has not read is told so, and looks for himself. Watching begins with the first reader and ends some time
-after the last; a cursor from before that, or from another run of the server, is too old as well.
+Several clients may read, each from its own cursor, and reading removes nothing. The journal is bounded: a reader
+whose cursor is too old gets an overflow, and looks for itself. Watching begins with the first reader and ends some
+time after the last; a cursor from before that, or from another run of the server, is too old as well.
 """
 
 import os
@@ -30,17 +30,18 @@ from shared.program.files.entries import Place
 from shared.text import displayed
 
 SIZE = 10_000
-"""Entries the journal holds."""
+"""Number of entries in the journal."""
 IDLE_SECONDS = 600.0
-"""How long it goes on without readers."""
+"""Seconds that it goes on without readers."""
 
 _EVERYTHING = "**"
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One entry: `kind` is created, modified or deleted; `path` as told in a result; `time` in seconds since 1970,
-    when it was noticed."""
+    """One entry: `kind` is created, modified or deleted; `path` as displayed in a result; `time` of its detection in
+    seconds since 1970.
+    """
 
     kind: str
     path: str
@@ -49,7 +50,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What happened since a cursor, oldest first, and the cursor to go on from.
+    """The changes since a cursor, oldest first, and the cursor to go on from.
 
     `more`: there is more to read at once. `overflow`: the cursor was too old, so changes are missing: look for
     yourself. `partial`: there are too many files, changes of some are not seen.
@@ -63,7 +64,7 @@ class Changes:
 
 
 class Selection:
-    """Which changes are asked for: those below some directories, of what a glob relative to them matches."""
+    """The requested changes: those below some directories, of the paths that a glob relative to them matches."""
 
     def __init__(self, directories: Sequence[str], pattern: str | None) -> None:
         self._prefixes = [os.path.join(directory, "") for directory in directories]  # noqa: PTH118
@@ -71,7 +72,7 @@ class Selection:
         self._glob = Glob([pattern or _EVERYTHING])
 
     def takes(self, path: str) -> bool:
-        """Whether a change of `path` is asked for."""
+        """Return True if a change of `path` is requested."""
         if path in self._exact:
             return True
         below = (path[len(prefix) :].split(os.sep) for prefix in self._prefixes if path.startswith(prefix))  # noqa: PTH206
@@ -98,21 +99,21 @@ class Journal:
         self._run = os.urandom(4).hex()
         self._trees: list[Tree] = []
         self._written: list[Place] | None = []
-        """Where this server itself wrote since the last read, None for too many places to remember."""
+        """The places where this server itself wrote since the last read, None if there are too many to remember."""
         self._beginning = anyio.Lock()
         self._begun = anyio.Event()
         self._moved = anyio.Event()
         self._used = 0.0
         self.on_wrote: Callable[[Place], None] = lambda _: None
-        """Told of each place where this server itself wrote. It must not wait."""
+        """Called with each place where this server itself wrote. It must not wait."""
 
     @property
     def cursor(self) -> str | None:
-        """From which all is read that is noticed from now on; None where nothing is watched."""
+        """The cursor for all changes from now on; None if nothing is watched."""
         return f"{self._run}-{self._last}" if self._trees else None
 
     async def run(self) -> None:
-        """End the watch when nobody has read for a while; until cancelled."""
+        """End the watch when nobody has read for a while; runs until cancelled."""
         while True:
             await self._begun.wait()
             rest = self._used + self._idle - time.monotonic()
@@ -126,14 +127,14 @@ class Journal:
                 self._begun = anyio.Event()
 
     async def read(self, cursor: str | None, selection: Selection, limit: int, wait: float) -> Changes:
-        """What happened since `cursor`, `limit` changes at most; without any, waits for one, `wait` seconds at most.
+        """Return the changes since `cursor`, `limit` at most; without any, wait for one, at most `wait` seconds.
 
         Without a cursor nothing but a cursor. Raises FilesError `bad_cursor`, and `too_many`.
         """
         await self._begin()
-        # The notices of what this server wrote itself may come later.
+        # The notices of this server's own writes may come later.
         places, self._written = self._written, []
-        if places != []:  # None is everything, where there were too many to remember
+        if places != []:  # None is everything: there were too many to remember
             for tree in self._trees:
                 await self._watcher.run_for(tree.place, _look, tree, self._beneath, places)
                 await self._record(tree.take())
@@ -144,15 +145,15 @@ class Journal:
         while True:
             if number < self._last - len(self._entries):
                 return self._changes([], self._last, overflow=True)
-            found, number = self._since(number, selection, limit)
+            entries, number = self._since(number, selection, limit)
             self._used = time.monotonic()
-            if found or self._used >= deadline:
-                return self._changes(found, number)
+            if entries or self._used >= deadline:
+                return self._changes(entries, number)
             with anyio.move_on_after(deadline - self._used):
                 await self._moved.wait()
 
     def wrote(self, place: Place) -> None:
-        """This server itself changed something at `place`: whoever reads from now on reads of that, too."""
+        """Note that this server itself changed something at `place`, so that later reads include it."""
         self.on_wrote(place)
         if self._trees and self._written is not None:
             self._written.append(place)
@@ -167,7 +168,7 @@ class Journal:
             paths = self._roots.paths
             outer = [number for number, path in enumerate(paths) if not any(other in path.parents for other in paths)]
             with ExitStack() as on_failure:
-                # Cancelled between two roots, the next call would take the first for new.
+                # After a cancellation between two roots, the next call would take the first for new.
                 on_failure.callback(self._unwatch)
                 trees: list[Tree] = []
                 for number in outer:
@@ -189,36 +190,36 @@ class Journal:
         self._moved = anyio.Event()
 
     def _number(self, cursor: str) -> int | None:
-        """The number of the last entry read by then; None where that is not known any more."""
+        """Return the number of the last entry read by then; None if that is unknown by now."""
         run, _, number = cursor.partition("-")
         if not number.isdecimal() or len(cursor) > 40:
             raise FilesError("bad_cursor", "", "this is not a cursor", "Leave it out to get one.")
         return int(number) if run == self._run and int(number) <= self._last else None
 
     def _since(self, number: int, selection: Selection, limit: int) -> tuple[list[_Entry], int]:
-        """What there is after entry `number`, and the number of the last entry that was read for it."""
-        found: list[_Entry] = []
+        """Return the entries after number `number`, and the number of the last entry that was read for it."""
+        entries: list[_Entry] = []
         latest: dict[str, str] = {}
         skipped = number - (self._last - len(self._entries))
         for entry in islice(self._entries, skipped, None):
-            # Who reads that a file is new or modified need not read that it was modified after that.
-            known = entry.kind == "modified" and latest.get(entry.path, "deleted") != "deleted"
-            if not known and selection.takes(entry.path):
-                if len(found) == limit:
+            # A reader of a creation or a change need not read of a later change as well.
+            is_repeated = entry.kind == "modified" and latest.get(entry.path, "deleted") != "deleted"
+            if not is_repeated and selection.takes(entry.path):
+                if len(entries) == limit:
                     break
-                found.append(entry)
+                entries.append(entry)
                 latest[entry.path] = entry.kind
             number += 1
-        return found, number
+        return entries, number
 
-    def _changes(self, found: list[_Entry], number: int, overflow: bool = False) -> Changes:
-        changes = tuple(Change(kind, told(displayed(path), partial(uri, path)), at) for kind, path, at in found)
+    def _changes(self, entries: list[_Entry], number: int, overflow: bool = False) -> Changes:
+        changes = tuple(Change(kind, told(displayed(path), partial(uri, path)), at) for kind, path, at in entries)
         is_partial = any(tree.full for tree in self._trees)
-        return Changes(changes, f"{self._run}-{number}", bool(found) and number < self._last, overflow, is_partial)
+        return Changes(changes, f"{self._run}-{number}", bool(entries) and number < self._last, overflow, is_partial)
 
 
 def _look(tree: Tree, beneath: RootedFiles, places: Sequence[Place] | None) -> None:
-    """Looks at the places and at all directories on the way to them, which may be new; None is everything."""
+    """Look at the places and at all directories on the way to them, which may be new; None is everything."""
     if places is None:
         tree.look(None)
         return

@@ -1,14 +1,13 @@
-"""What clients subscribe to besides single files: globs, and the list of what stands in parts of the roots.
+"""Subscriptions besides those to single files: globs, and lists of the entries of parts of the roots.
 
-A URI such as `file:///root/src/**/*.py` is a glob and stands for what it matches. A `*` that is written as such makes
-a URI a glob; one in the name of a file is written %2A. The glob begins with the component the first `*` is in, and
-from there on is percent-decoded and understood as `search_files` does. What stands before it is an ordinary
-directory.
+A URI such as `file:///root/src/**/*.py` is a glob, and means the entries that it matches. A literal `*` makes a URI a
+glob; one in the name of a file is written %2A. The glob begins with the component that contains the first `*`, and
+from there on is percent-decoded and understood as in `search_files`. The part before it is an ordinary directory.
 
 All globs that begin in one directory and reach as far below it share one tree: a file is looked at once, however many
-globs there are, and a change is compared with those alone that begin above it and reach down to it. A key is told
-once of a look, so its glob is compared with no more names after the first that it matches. Where there would be too
-many comparisons all the same, all keys are told: to be told is a reason to look, and says no more.
+globs there are, and a change is compared with those alone that begin above it and reach down to it. A key is
+notified once for each look, so its glob is not compared with further names after the first match. If there would
+still be too many comparisons, all keys are notified: a notification is only a reason to look.
 """
 
 import os
@@ -29,14 +28,14 @@ from shared.program.files.entries import Place
 MAX_COMPARED = 100_000
 """Comparisons of a path with a glob, for one look: a fifth of a second."""
 MAX_LISTED = 64
-"""Sets of parts of the roots of which the listings are watched at once."""
+"""Sets of parts of the roots whose listings are watched at once."""
 
 Shared = tuple[str, int, tuple[str, ...], tuple[str, ...]]
-"""What globs have in common that share a tree: the allowed directories, the place, and the patterns of how far."""
+"""The common properties of globs that share a tree: allowed directories, place, and patterns of their depth."""
 
 
 def split_glob(uri: str) -> tuple[str, str] | None:
-    """The URI of the directory and the glob below it, or None where `uri` is no glob. Raises FilesError."""
+    """Return the URI of the directory and the glob below it, or None if `uri` is not a glob. Raises FilesError."""
     star = uri.find("*")
     if star < 0:
         return None
@@ -45,12 +44,12 @@ def split_glob(uri: str) -> tuple[str, str] | None:
         pattern = os.fsdecode(unquote_to_bytes(uri[start:]))
     except UnicodeError:
         raise FilesError("bad_pattern", uri, "the URI holds characters no file name can have") from None
-    # With a slash in it a pattern begins here; without one it would stand for names at any depth.
+    # With a slash in it a pattern begins here; without one it would match names at any depth.
     return uri[:start], f"./{pattern}"
 
 
 class GlobTrees:
-    """Calls `changed(key)` when something appears, changes or goes that the glob of the key matches."""
+    """Calls `changed(key)` when an entry that the glob of the key matches appears, changes or goes."""
 
     def __init__(self, watcher: Watcher, changed: Callable[[str], Awaitable[None]]) -> None:
         self._watcher = watcher
@@ -60,7 +59,8 @@ class GlobTrees:
         self._beginning: WeakValueDictionary[Shared, anyio.Lock] = WeakValueDictionary()
 
     async def watch(self, key: str, place: Place, pattern: str, beneath: RootedFiles, owner: str = "") -> None:
-        """Tell as `key` of what the glob `pattern` matches below `place`. A tree is that of the owner who came first.
+        """Notify as `key` of changes that the glob `pattern` matches below `place`. A tree counts for its first
+        owner.
 
         Raises FilesError `bad_pattern`, `outside_roots` for a link that leads out, and `too_many`.
         """
@@ -69,7 +69,7 @@ class GlobTrees:
         glob, reached = Glob([pattern]), reach(pattern)
         await self._watcher.run_for(beneath.roots.outer(place), _require_inside, beneath, place)
         shared = (beneath.roots.mark, place.root_index, place.parts, reached)
-        # Whoever comes second waits for the first look of the first.
+        # A second caller waits for the first look of the first one.
         async with self._beginning.setdefault(shared, anyio.Lock()):
             if shared not in self._trees:
                 await self._begin(shared, place, reached, beneath, owner)
@@ -82,7 +82,7 @@ class GlobTrees:
         self._globs[key] = shared
 
     def unwatch(self, key: str) -> None:
-        """Tell no more as `key`, if it is a glob's."""
+        """End the notifications of `key`, if it is that of a glob."""
         shared = self._globs.pop(key, None)
         if shared is None:
             return
@@ -92,14 +92,14 @@ class GlobTrees:
             self._end(shared)
 
     def concerned(self, uri: str) -> list[str]:
-        """The keys of the globs that match what has this `file:` URI."""
-        found: list[str] = []
+        """Return the keys of the globs that match the entry with this `file:` URI."""
+        keys: list[str] = []
         for key, shared in self._globs.items():
             start = key[key.find("file:") :].partition("/./")[0] + "/"
             names = [os.fsdecode(unquote_to_bytes(name)) for name in uri.removeprefix(start).split("/")]
             if uri.startswith(start) and self._trees[shared][1].has(key, names):
-                found.append(key)
-        return found
+                keys.append(key)
+        return keys
 
     async def _begin(
         self, shared: Shared, place: Place, reached: Sequence[str], beneath: RootedFiles, owner: str
@@ -119,7 +119,7 @@ class GlobTrees:
 
 
 def _require_inside(beneath: RootedFiles, place: Place) -> None:
-    """Raises FilesError `outside_roots` for what leads out of the roots, or to what is denied there."""
+    """Raise FilesError `outside_roots` if the place leads out of the roots, or to a denied place in them."""
     try:
         beneath.stat(place)
     except FilesError as error:
@@ -138,19 +138,19 @@ class Readers:
         return len(self._globs)
 
     def add(self, key: str, glob: Glob) -> None:
-        """Has `key` told of what `glob` matches."""
+        """Notify `key` of the changes that `glob` matches."""
         self._globs[key] = glob
 
     def remove(self, key: str) -> None:
-        """No longer."""
+        """Remove the glob of `key`."""
         del self._globs[key]
 
     def has(self, key: str, names: Sequence[str]) -> bool:
-        """Whether the glob of `key` matches what has these names, the first of which stands in the directory."""
+        """Return True if the glob of `key` matches the entry with these names, beginning in the directory."""
         return _matches(self._globs[key], tuple(names[:-1]), names[-1:])
 
     def concerned(self, events: Sequence[Event]) -> list[str]:
-        """The keys to tell of these events."""
+        """Return the keys to notify of these events."""
         globs = list(self._globs.items())
         if len(globs) * len(events) > MAX_COMPARED:
             return [key for key, _ in globs]
@@ -158,7 +158,7 @@ class Readers:
         for event in events:
             *parents, name = event.place.parts[self._start :]
             changed[tuple(parents)].add(name)
-        return [key for key, glob in globs if any(_matches(glob, *one) for one in changed.items())]
+        return [key for key, glob in globs if any(_matches(glob, *group) for group in changed.items())]
 
 
 def _matches(glob: Glob, parents: Parts, names: Iterable[str]) -> bool:
@@ -167,7 +167,8 @@ def _matches(glob: Glob, parents: Parts, names: Iterable[str]) -> bool:
 
 
 class Listings:
-    """Tells clients that work in parts of the roots when the list of what stands in these parts changes.
+    """Notifies clients that work in parts of the roots when the entries of these parts change. Nobody announces that
+    a client has lost its interest, so only the parts that were listed last are watched.
 
     Nobody says when a client has lost its interest, so only the parts that were listed last are watched."""
 
@@ -179,9 +180,9 @@ class Listings:
     async def watch(self, parts: RootedFiles, tell: Tell) -> None:
         """Call `tell` when an entry of a part appears, goes, or changes its name. Raises FilesError."""
         mark = parts.roots.mark
-        known = self._listed.pop(mark, None)
+        count = self._listed.pop(mark, None)
         self._listed[mark] = len(parts.roots.paths)
-        if known is not None:
+        if count is not None:
             return
         if len(self._listed) > MAX_LISTED:
             oldest = next(iter(self._listed))

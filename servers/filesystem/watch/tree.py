@@ -1,13 +1,13 @@
-"""A directory with everything below it, or with what a glob matches there, and what changed in it.
+"""A directory with everything below it, or with the entries that a glob matches, and the changes in it.
 
-Of each entry that is looked at the name and a mark are remembered, whether the glob matches it or only might match
-something beside it: so what may be remembered bounds what a look costs, too. A file changes its mark with its size,
-its time of modification and its inode, and a directory never does, since it changes by its entries. So a chmod is no
-change, and a touch is one.
-No link is followed but on the way to the directory itself. Directories in which tools keep their own things, such as
-`.git`, are left out, as watchfiles does by default, unless the tree stands inside of one; and so is what is denied.
+The name and a mark are remembered for each entry that is looked at, whether the glob matches it or only might match
+an entry beside it: so the limit of memory also bounds the cost of a look. The mark of a file changes with its size,
+its time of modification and its inode, and that of a directory never does, since it changes by its entries. So a
+chmod does not count as a change, and a touch does.
+No link is followed but on the way to the directory itself. Directories in which tools keep their own files, such as
+`.git`, are left out, as watchfiles does by default, unless the tree is inside one; and so are denied entries.
 
-A look at the paths of some notices asks for these entries alone; a look at everything reads every directory.
+A look at the paths of some notices checks these entries alone; a look at everything reads every directory.
 """
 
 import os
@@ -37,20 +37,20 @@ IGNORED = frozenset(
 """Names of directories that are left out."""
 
 _DIRECTORY = 0
-"""The mark of all directories: what changes in one is told of by itself."""
+"""The mark of all directories: changes in one are reported separately."""
 
 Parts = tuple[str, ...]
 
 
 class Event(NamedTuple):
-    """What happened where: `kind` is created, modified or deleted."""
+    """A change at a place: `kind` is created, modified or deleted."""
 
     kind: str
     place: Place
 
 
 class EntryQuota:
-    """How many more entries may be remembered, and for whom they are. Thread-safe."""
+    """The number of further entries that may be remembered, and the share of each owner. Thread-safe."""
 
     def __init__(self, entries: int = MAX_ENTRIES) -> None:
         self._left = entries
@@ -58,8 +58,9 @@ class EntryQuota:
         self._lock = threading.Lock()
 
     def take(self, owner: str = "") -> bool:
-        """Takes room for one, if there is any. An owner has no more than are left for others; "" is one of several
-        to nobody, and may have all."""
+        """Reserve room for one entry, and return True if there is any. No owner may have more than is left for
+        others; "" is an owner that never counts as one of several, and may use all of it.
+        """
         with self._lock:
             if self._left <= 0 or (owner and self._shares[owner] >= self._left):
                 return False
@@ -68,7 +69,7 @@ class EntryQuota:
             return True
 
     def give(self, entries: int, owner: str = "") -> None:
-        """Gives room back."""
+        """Return room to the quota."""
         with self._lock:
             self._left += entries
             self._shares[owner] -= entries
@@ -82,14 +83,14 @@ class _Directory(NamedTuple):
 
 
 class Tree:
-    """A watched tree. `take` gives what happened since it was last asked. One thread may look while another takes."""
+    """A watched tree. `take` returns the events since its last call. One thread may look while another takes."""
 
     def __init__(self, beneath: RootedFiles, place: Place, glob: Glob, quota: EntryQuota, owner: str = "") -> None:
-        """What is remembered takes its room as the owner's."""
+        """Create a tree, whose entries count for the owner."""
         self._beneath = beneath
         self._place = place
         self.place = beneath.roots.outer(place)
-        """Where it is, beneath the operator's roots."""
+        """Its place beneath the operator's roots."""
         self._glob = glob
         self._quota = quota
         self._owner = owner
@@ -100,25 +101,25 @@ class Tree:
         self._begun = False
         self._path = ""
         self.full = False
-        """Whether there is more than may be remembered, so that changes of the rest are not seen."""
+        """True if there is more than may be remembered, so that changes of the rest are not noticed."""
         self.trail: tuple[str, ...] = ()
-        """The paths a change of which concerns it."""
+        """The paths whose changes concern it."""
         self.directories: tuple[str, ...] = ()
-        """The directories every name in which concerns it."""
+        """The directories whose entries all concern it."""
 
     def look(self, noticed: Collection[str] | None) -> bool:
-        """Look at the noticed paths, or at everything; whether there are changes since the look before."""
+        """Look at the noticed paths, or at everything, and return True if there are changes since the look before."""
         with self._looking:
             before, self.trail = self.trail, trail_of(self._beneath, self._place)
             self._scanned = 0
-            known = len(self._known)
+            count = len(self._known)
             if noticed is None or before != self.trail or not self._known:
                 self._path = self.trail[-1] if self.trail else self._beneath.roots.path(self._place)
                 self._walk(())
             else:
                 for path in sorted(noticed):
                     self._look_at(path)
-            if noticed is None or len(self._known) != known:
+            if noticed is None or len(self._known) != count:
                 self.directories = tuple(os.path.join(self._path, *parts) for parts in self._known)  # noqa: PTH118
             if not self._begun:
                 self._begun = True
@@ -126,12 +127,12 @@ class Tree:
             return bool(self._events)
 
     def take(self) -> list[Event]:
-        """What happened, oldest first."""
+        """Return the events since the last call, oldest first."""
         events, self._events = self._events, []
         return events
 
     def close(self) -> None:
-        """Give back the room it takes."""
+        """Return its room to the quota."""
         self._quota.give(sum(len(directory.entries) for directory in self._known.values()), self._owner)
         self._known.clear()
 
@@ -152,32 +153,32 @@ class Tree:
 
     def _walk(self, parts: Parts) -> None:
         pending = [parts]
-        # Where the first look fills the room, there is nothing more to find.
+        # If the first look uses up the quota, it can record nothing more.
         while pending and (self._begun or not self.full):
             pending += reversed(self._visit(pending.pop()))
 
     def _visit(self, parts: Parts) -> list[Parts]:
-        """Read one directory; the directories in it."""
+        """Read one directory, and return the directories in it."""
         try:
-            found = dict(self._read(parts))
+            marks = dict(self._read(parts))
         except FilesError:
             self._forget(parts)
             return []
         if self._scanned > MAX_SCANNED:
-            # Half of a directory would look as if the other half were deleted.
+            # With half of a directory, the other half would look deleted.
             self.full = True
             return []
         directory = self._known.get(parts)
         if directory is None:
             states = self._glob.step(self._known[parts[:-1]].states, parts[-1]) if parts else self._glob.start
             directory = self._known[parts] = _Directory(states, {})
-        for name in sorted({*directory.entries, *found}):
-            self._settle(directory, (*parts, name), found.get(name))
+        for name in sorted({*directory.entries, *marks}):
+            self._settle(directory, (*parts, name), marks.get(name))
         inner = (name for name, mark in directory.entries.items() if mark == _DIRECTORY)
         return [(*parts, name) for name in inner if self._enters(directory, name)]
 
     def _enters(self, directory: _Directory, name: str) -> bool:
-        """Whether something that the glob matches may be in a directory."""
+        """Return True if an entry that the glob matches may be in the directory."""
         return name in directory.entries and self._glob.alive(self._glob.step(directory.states, name))
 
     def _read(self, parts: Parts) -> Iterator[tuple[str, int]]:
@@ -201,7 +202,7 @@ class Tree:
         return parts[-1] in IGNORED or self._beneath.roots.denies(self._at(parts))
 
     def _settle(self, directory: _Directory, parts: Parts, mark: int | None) -> None:
-        """Remember `mark` for the entry, None for no entry, and the event if that is something new."""
+        """Remember `mark` for the entry, None for no entry, and record an event if it is new."""
         name = parts[-1]
         old = directory.entries.get(name)
         if old == mark:
@@ -221,7 +222,7 @@ class Tree:
             self._events.append(Event(kind, self._at(parts)))
 
     def _forget(self, parts: Parts) -> None:
-        """Everything below a directory that is gone is gone too."""
+        """Forget everything below a directory that is gone, and record it as deleted."""
         pending = [parts]
         while pending:
             above = pending.pop()
@@ -239,8 +240,8 @@ class Tree:
         return self._place._replace(parts=(*self._place.parts, *parts))
 
 
-def _mark(found: os.stat_result) -> int:
-    if stat.S_ISDIR(found.st_mode):
+def _mark(status: os.stat_result) -> int:
+    if stat.S_ISDIR(status.st_mode):
         return _DIRECTORY
-    # 0 is that of directories, and a hash may be 0 as well.
-    return hash((found.st_ino, found.st_size, found.st_mtime_ns, stat.S_IFMT(found.st_mode))) or 1
+    # 0 is the mark of directories, and a hash may be 0 as well.
+    return hash((status.st_ino, status.st_size, status.st_mtime_ns, stat.S_IFMT(status.st_mode))) or 1

@@ -1,17 +1,17 @@
-"""Telling when watched places change: one operating system watch for all of them.
+"""Notification of changes of watched places, with one operating system watch for all of them.
 
-Theory. What is watched is never a file but every directory on the way to it, from the root down and through links.
-So it does not matter how a change comes about: a write, a rename over the file, deleting and making it again, a
-directory above it appearing or being exchanged, a link pointing elsewhere. A notice about a name on the way is only a
-reason to look; the look (see `fingerprint` and `tree`) decides whether there is a change to tell.
+Theory. The watch is never on a file but on every directory on the way to it, from the root down and through links. So
+it does not matter how a change comes about: a write, a rename over the file, its deletion and creation, a directory
+above it that appears or is replaced, a link that points elsewhere. A notice about a name on the way is only a reason
+to look; the look (see `fingerprint` and `tree`) decides whether there is a change to report.
 
 Nothing is lost between watches: the first look is taken before anything else, and after every new operating system
 watch everything is looked at again. Notices may get lost all the same, in a full queue of the system for one, so
 everything is looked at every few seconds anyway: so seldom that it takes a twentieth of the time at most. Where the
 system gives no notices, everything is looked at every second.
 
-What notices do not reach, on the file system of another machine, is remote: it is looked at every second, and by a
-task of its own, because that machine may not answer.
+A target that notices do not reach, on the file system of another machine, is remote: it is looked at every second,
+and by a task of its own, because that machine may not answer.
 """
 
 import logging
@@ -37,10 +37,10 @@ from shared.program.files.entries import Place
 T = TypeVar("T")
 
 MAX_WATCHED = 10_000
-"""Things watched at once."""
+"""Most targets watched at once."""
 
 LISTING_PACE = Pace(quiet=0.1, longest=1.0, leading=False)
-"""Many new files make one new listing, so that waits until they are all there."""
+"""Many new files make one new listing, so it waits until they are all there."""
 
 _SWEEP_SECONDS = 5.0
 _POLL_SECONDS = 1.0
@@ -54,10 +54,10 @@ TellEvents = Callable[[list[Event]], Awaitable[None]]
 
 
 class Watcher:
-    """Calls `changed(key)` when what a watched key stands for changed. `run` it in a task.
+    """Calls `changed(key)` when the place of a watched key has changed. `run` it in a task.
 
-    The callbacks are awaited one after the other and must not raise. `local` says whether notices reach a place. What
-    is watched is `beneath` the roots, or beneath parts of them where a method is given these.
+    The callbacks are awaited one after the other and must not raise. `local` returns True if notices reach a place.
+    Targets are `beneath` the roots, or beneath parts of them if a method is given these.
     """
 
     def __init__(
@@ -72,15 +72,14 @@ class Watcher:
         self._local = local
         self._notices = notices or Notices()
         self.on_polling: Callable[[bool], None] = lambda _: None
-        """Told whether some of what is watched is looked at every second, when that may have changed. It must not
-        wait."""
+        """Called with True if some targets are looked at every second, when that may have changed. Must not wait."""
         self._watched: dict[Hashable, Watched] = {}
         self._ended: list[Watched] = []
         self._quota = EntryQuota()
         self._on_trail: dict[str, list[Watched]] = {}
         self._inside: dict[str, list[Watched]] = {}
         self._stale = False
-        """Whether the set of directories to watch may be another one now."""
+        """True if the set of directories to watch may have changed."""
         self._sweep_at = self._took = 0.0
         self._local_wanted, self._remote_wanted = anyio.Event(), anyio.Event()
         self._stop = threading.Event()
@@ -88,26 +87,26 @@ class Watcher:
 
     @property
     def degraded(self) -> bool:
-        """Whether changes are found by polling because the system gives no notices."""
+        """True if changes are found by polling because the system gives no notices."""
         return self._notices.degraded
 
     @property
     def health(self) -> dict[str, int | bool]:
-        """How much is watched, how much of it by polling, and whether that is so because there are no notices."""
+        """The number of targets, how many of them are polled, and True if that is for lack of notices."""
         everything = self._watched.values()
         polled = len(everything) if self.degraded else sum(watched.remote for watched in everything)
         return {"watched": len(everything), "polled": polled, "degraded": self.degraded}
 
     async def watch(self, key: str, place: Place, beneath: RootedFiles | None = None) -> None:
-        """Tell changes at `place` from now on as `key`; nothing has to exist there.
+        """Notify of changes at `place` from now on as `key`; nothing has to exist there.
 
         Raises FilesError `outside_roots` for a link that leads out, and `too_many`.
         """
         if key in self._watched:
             return
         spot = await self._first_spot(place, beneath)
-        # Nothing is awaited between this and the count of subscribers: whoever ends the last subscription to the
-        # key at the same time does it before or after.
+        # Nothing is awaited between this and the count of subscribers: if somebody ends the last subscription to the
+        # key at the same time, that happens before or after.
         self._add(key, spot, lambda: self._changed(key), Pace())
 
     async def watch_tree(
@@ -119,7 +118,7 @@ class Watcher:
         beneath: RootedFiles | None = None,
         owner: str = "",
     ) -> Tree:
-        """Tell what happens below `place` to what one of the globs matches. Its entries take room as the owner's.
+        """Notify of changes below `place` that one of the globs matches. Its entries count for the owner.
 
         Raises FilesError `bad_pattern`, and `too_many`.
         """
@@ -129,23 +128,24 @@ class Watcher:
         return tree
 
     def unwatch(self, key: Hashable) -> None:
-        """Tell no more changes of `key`; the last one ends the operating system watch."""
+        """End the notifications of `key`; the last one ends the operating system watch."""
         watched = self._watched.pop(key, None)
         if watched is not None:
             self._ended.append(watched)
             self._set_changed()
 
     def concerned(self, uri: str) -> list[str]:
-        """The keys of what is watched to which something happens where what has this `file:` URI is written, made, or
-        taken away: itself, what stands in it, and the directory that it stands in."""
+        """Return the keys whose targets a write, a creation or a removal at this `file:` URI concerns: itself, the
+        entries in it, and the directory that contains it.
+        """
         above, below = uri.rpartition("/")[0], f"{uri}/"
-        found = [(key, key[key.find("file:") :]) for key in self._watched if isinstance(key, str)]
-        return [key for key, watched in found if watched in (uri, above) or watched.startswith(below)]
+        watched_uris = [(key, key[key.find("file:") :]) for key in self._watched if isinstance(key, str)]
+        return [key for key, watched in watched_uris if watched in (uri, above) or watched.startswith(below)]
 
     async def run_for(self, place: Place, function: Callable[..., T], *arguments: Any) -> T:
-        """The result of a function that blocks for as long as the file system of the place does not answer."""
-        found: T = await self._threads.run(function, *arguments, remote=not self._local(place))
-        return found
+        """Return the result of a function that blocks while the file system of the place does not answer."""
+        result: T = await self._threads.run(function, *arguments, remote=not self._local(place))
+        return result
 
     async def watch_listing(self, key: str, callback: Tell, beneath: RootedFiles | None = None) -> None:
         """Call `callback` when an entry of a root directory appears, goes, or changes its name."""
@@ -178,7 +178,7 @@ class Watcher:
             if not self._which(remote=True):
                 self._remote_wanted = anyio.Event()
                 self.on_polling(self.degraded)
-            # A slow file system is at most a tenth of the time at work for us.
+            # The looks take at most a tenth of the time of a slow file system.
             await anyio.sleep(max(_POLL_SECONDS, 10 * (time.monotonic() - begun)))
 
     def _which(self, remote: bool) -> list[Watched]:
@@ -198,7 +198,7 @@ class Watcher:
     def _add(self, key: Hashable, target: Target, tell: Tell, pace: Pace) -> None:
         watched = Watched(target, tell, pace, remote=not self._local(target.place))
         if key in self._watched:
-            # Somebody else was faster. What he knows is older, so he misses no change.
+            # Another call was faster. Its look is older, so it misses no change.
             target.close()
             return
         if len(self._watched) >= MAX_WATCHED:
@@ -210,7 +210,7 @@ class Watcher:
         self._watched[key] = watched
         if watched.remote:
             self.on_polling(True)
-        # Notices since the look have passed it by.
+        # It has missed the notices since the look.
         watched.demand(time.monotonic())
         (self._remote_wanted if watched.remote else self._local_wanted).set()
         self._set_changed()
@@ -220,7 +220,7 @@ class Watcher:
         self._stop.set()
 
     def _close_ended(self) -> None:
-        """Not done at once, because a look may have been under way."""
+        """Close the targets whose watch has ended; not at once, because a look may have been under way."""
         busy = [watched for watched in self._ended if watched.busy]
         for watched in self._ended:
             if not watched.busy:
@@ -230,7 +230,7 @@ class Watcher:
     async def _serve(self) -> None:
         noticed: set[str] | None = None
         while self._which(remote=False):
-            # Made before looking, so that a change of the set from here on ends the wait below.
+            # Created before the look, so that later changes of the set end the wait below.
             self._stop = threading.Event()
             self._note(noticed)
             await self._look_and_tell(remote=False)
@@ -245,15 +245,15 @@ class Watcher:
                     continue
                 if self._notices.deaf and not was_deaf:
                     self._sweep_at = min(self._sweep_at, time.monotonic() + _POLL_SECONDS)
-            dues = [one.due for one in self._which(remote=False) if one.due is not None]
+            dues = [watched.due for watched in self._which(remote=False) if watched.due is not None]
             seconds = max(0.0, min([*dues, self._sweep_at]) - time.monotonic())
             noticed = await self._threads.wait(self._notices.wait, self._stop, seconds)
             if noticed is None and self._stale:
-                # Who subscribes to many things has us look at all of them once and not for each.
+                # A client that subscribes to many things causes one look at all of them, not one for each.
                 await anyio.sleep(max(_GATHER_SECONDS, min(_GATHER_LONGEST, self._took)))
 
     def _note(self, noticed: set[str] | None) -> None:
-        """Settle which looks are due."""
+        """Schedule the looks that are due."""
         now = time.monotonic()
         if noticed is None or now >= self._sweep_at:
             self._sweep_at = now + (_POLL_SECONDS if self._notices.deaf else _SWEEP_SECONDS)
@@ -270,27 +270,27 @@ class Watcher:
 
     async def _look_and_tell(self, remote: bool) -> None:
         begun = time.monotonic()
-        every = ((key, one) for key, one in self._watched.items() if one.remote == remote)
-        due = [(key, one) for key, one in every if one.due is not None and one.due <= begun]
+        every = ((key, item) for key, item in self._watched.items() if item.remote == remote)
+        due = [(key, item) for key, item in every if item.due is not None and item.due <= begun]
         if not due:
             return
         looks = [partial(look_at, watched.target, watched.take(begun)) for _, watched in due]
         for _, watched in due:
             watched.busy = True
-        found = await self._threads.run(lambda: [look() for look in looks], remote=remote)
+        results = await self._threads.run(lambda: [look() for look in looks], remote=remote)
         for _, watched in due:
             watched.busy = False
         if not remote:
             self._took = time.monotonic() - begun
             self._sweep_at = max(self._sweep_at, begun + 20 * self._took)
-        for (key, watched), (changed, moved) in zip(due, found, strict=True):
+        for (key, watched), (changed, moved) in zip(due, results, strict=True):
             self._stale |= moved
             # A callback before may have ended this one.
             if changed and self._watched.get(key) is watched:
                 await watched.tell()
 
     def _directories(self) -> set[str]:
-        """What to watch; notes down whom notices concern."""
+        """Return the directories to watch, and record which targets notices concern."""
         on_trail, inside = defaultdict(list), defaultdict(list)
         for watched in self._which(remote=False):
             for path in watched.target.trail:

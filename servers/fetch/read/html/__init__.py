@@ -1,1 +1,1 @@
-"""Reading pages of HTML: their content, their parts, their links, and what they say of themselves."""
+"""Readers of HTML pages: their content, their sections, their links, and their metadata."""

@@ -1,10 +1,10 @@
-"""Markup that a page sends late or apart, put where a browser would put it.
+"""Markup that a page sends late or separately, moved to where a browser would put it.
 
-A server that streams sends a place and what to show meanwhile, then the content in a hidden element, and a call of a
-short script that moves it: React as `$RC("B:0","S:0")` for a boundary and `$RS("S:1","P:1")` for a segment, or as
+A server that streams sends a placeholder with a fallback, then the content in a hidden element, and a call of a short
+script that moves it: React as `$RC("B:0","S:0")` for a boundary and `$RS("S:1","P:1")` for a segment, or as
 templates with the same ids for its external runtime; Solid as `$df("0-0")`; Marko as `$af("0")`, where `af` may end
 with the name of its runtime. No script is run here: the calls are read, and the same moves are made. React and Solid
-mark the end of what is shown meanwhile by a comment, which the parser would drop, so `expose_boundaries` turns these
+mark the end of the fallback by a comment, which the parser would drop, so `expose_boundaries` turns these
 comments into empty templates first.
 
 A declarative shadow root (https://html.spec.whatwg.org/#attr-template-shadowrootmode) is shown in place of the
@@ -24,7 +24,7 @@ from servers.common.html.markup.hidden import sheet_rules
 from servers.common.html.tree import drop
 
 _STREAMS = ("$RC(", "$RR(", "$RS(", "$df(", "data-rci", "data-rri", "data-rsi")
-"""What a page that streams has in its source."""
+"""Signs in the source of a page that streams."""
 _EDGES = re.compile(r"<!--(\$[?!~]?|/\$|pl-[\w-]{1,100})-->")
 _EDGE = "data-edge"
 _CALLS = re.compile(
@@ -35,7 +35,7 @@ _MODES = ("open", "closed")
 
 
 def expose_boundaries(text: str) -> str:
-    """Turn the comments that end a boundary into templates, where a page streams."""
+    """Turn the comments that end a boundary into templates, if a page streams."""
     if not any(sign in text for sign in _STREAMS):
         return text
     return _EDGES.sub(rf'<template {_EDGE}="\1"></template>', text)
@@ -61,11 +61,11 @@ def place_deferred(root: HtmlElement) -> None:
 
 
 _Move = tuple[str | None, str, str]
-"""The edge at which a fallback ends, where there is one, and the ids of the place and of the content."""
+"""The edge at which a fallback ends, if there is one, and the ids of the place and of the content."""
 
 
 def _moves(root: HtmlElement) -> Iterator[_Move]:
-    """What the scripts of a page move, in order."""
+    """Yield the moves that the scripts of a page make, in order."""
     for element in root.iter("script", "template"):
         if element.tag == "template":
             moves = [_instructed(element)]
@@ -85,7 +85,7 @@ def _called(name: str, first: str, second: str) -> _Move | None:
 
 
 def _instructed(template: HtmlElement) -> _Move | None:
-    """The move that React's external runtime reads from a template."""
+    """Return the move that React's external runtime reads from a template."""
     content, place, boundary = (template.get(name) or "" for name in ("data-sid", "data-pid", "data-bid"))
     if not content:
         return None
@@ -93,7 +93,7 @@ def _instructed(template: HtmlElement) -> _Move | None:
 
 
 def _drop_fallback(place: HtmlElement, edge: str) -> None:
-    """Take out what follows a place up to the edge that closes it; without such an edge, to the end of its parent."""
+    """Remove the elements after a place up to the edge that closes it, or to the end of its parent."""
     place.tail = None
     inner = 0
     while (sibling := place.getnext()) is not None:
@@ -106,7 +106,7 @@ def _drop_fallback(place: HtmlElement, edge: str) -> None:
 
 
 def _replace(place: HtmlElement, content: HtmlElement) -> None:
-    """Put what `content` holds in place of an element."""
+    """Replace an element by the contents of `content`."""
     text, children = content.text, list(content)
     drop(content)
     parent = place.getparent()
@@ -134,12 +134,12 @@ def _show_shadow_roots(root: HtmlElement) -> None:
 
 
 def _is_inert(template: HtmlElement) -> bool:
-    """Whether a template is part of another one that is not shown."""
+    """Return True if a template is part of another one that is not shown."""
     return any(holder.get("shadowrootmode") not in _MODES for holder in template.iterancestors("template"))
 
 
 def _fill_slots(host: HtmlElement, template: HtmlElement) -> None:
-    """Make what a template holds the content of its host, with the host's children in the slots."""
+    """Make the contents of a template those of its host, with the host's children in the slots."""
     words = host.text or ""
     host.text = None
     assigned: dict[str, list[HtmlElement]] = {}
@@ -159,7 +159,7 @@ def _fill_slots(host: HtmlElement, template: HtmlElement) -> None:
     for slot in _slots(template):
         slots.setdefault(slot.get("name") or "", slot)
     for name, children in assigned.items():
-        # What has no slot is not rendered: it is hidden text like any other.
+        # A child without a slot is not rendered: it is hidden text like any other.
         target = slots.get(name)
         if target is None:
             target = SubElement(host, "div", hidden="")
@@ -173,7 +173,7 @@ def _fill_slots(host: HtmlElement, template: HtmlElement) -> None:
 
 
 def _slots(template: HtmlElement) -> list[HtmlElement]:
-    """The slots of a shadow root, without those of the roots within it."""
+    """Return the slots of a shadow root, without those of the roots within it."""
     slots: list[HtmlElement] = []
     walk = iterwalk(template, events=("start",))
     for _, element in walk:

@@ -1,4 +1,4 @@
-"""The links of a page, and its markup with nothing but what a reader sees."""
+"""The links of a page, and its markup reduced to what a reader sees."""
 
 from collections.abc import Iterable
 from urllib.parse import urldefrag
@@ -22,7 +22,7 @@ _SILENT = ("link", "meta", "base", "iframe", "frame")
 
 
 def list_links(parts: Iterable[HtmlElement], base: str, page: str) -> tuple[str, int]:
-    """A line for each place that is linked, by its first words, and how many more there are.
+    """Return a line for each linked URL, with its first words, and the number of further ones.
 
     Links within the page are left out.
     """
@@ -40,7 +40,7 @@ def list_links(parts: Iterable[HtmlElement], base: str, page: str) -> tuple[str,
 
 
 def clean_markup(part: HtmlElement, base: str) -> str:
-    """HTML without styles, scripts and forms' inner workings, its links absolute. The tree is changed."""
+    """Return HTML without styles, scripts and forms' inner workings, its links absolute. The tree is changed."""
     for element in list(part.iter()):
         if element.get(EMBEDDED):
             unfold_link(element)

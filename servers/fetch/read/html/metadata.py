@@ -1,4 +1,4 @@
-"""What a page says of itself to programs: in its head, and in blocks of JSON such as JSON-LD."""
+"""The metadata of a page: in its head, and in blocks of JSON such as JSON-LD."""
 
 import json
 import re
@@ -23,44 +23,46 @@ _KINDS = re.compile(r"\s*application/(?:json|(?:[\w.-]+\+)?json)\s*(?:;.*)?", re
 _URL_BEFORE = re.compile(r"^\s*url\s*=\s*", re.IGNORECASE)
 _AROUND = re.compile(r"^\s*(?:<!--|//\s*<!\[CDATA\[|<!\[CDATA\[)|(?:-->|//\s*\]\]>|\]\]>)\s*$")
 _LONGEST_BLOCK = 1_000_000
-"""Characters of one block of JSON-LD that is looked into for what a page says of itself."""
+"""Characters of one block of JSON-LD that is searched for metadata."""
 _MOST_NODES = 1_000
 
 
 class Facts(NamedTuple):
-    """What a page says of itself."""
+    """The metadata of a page."""
 
     found: Found
     modified: str
     open_graph: dict[str, str]
     feeds: list[dict[str, str]]
     heading: str
-    """What the page is headed with, where it differs from its title in nothing but the name of the site."""
+    """The heading of the page, if it differs from its title in nothing but the name of the site."""
 
 
 def facts_of(root: HtmlElement, base: str, things: list[dict[str, Any]]) -> Facts:
-    """The facts of a page, by its head and by the things that its JSON-LD describes."""
-    said = _metas(root)
-    title = _fact(next((squeeze(one.text_content()) for one in root.iter("title") if squeeze(one.text)), ""))
-    headings = [squeeze(one.text_content()) for one in root.iter("h1")]
-    found = Found(
-        title=title or _first(said, "og:title", "twitter:title") or _fact(next(filter(None, headings), "")),
-        description=_first(said, "description", "og:description", "twitter:description"),
-        language=_fact(root.get("lang") or root.get("xml:lang")) or _first(said, "content-language", "og:locale"),
-        author=_first(said, "author", "article:author", "dc.creator", "parsely-author")
+    """Return the metadata of a page, from its head and from the things that its JSON-LD describes."""
+    metas = _metas(root)
+    title = _fact(
+        next((squeeze(element.text_content()) for element in root.iter("title") if squeeze(element.text)), "")
+    )
+    headings = [squeeze(element.text_content()) for element in root.iter("h1")]
+    declared = Found(
+        title=title or _first(metas, "og:title", "twitter:title") or _fact(next(filter(None, headings), "")),
+        description=_first(metas, "description", "og:description", "twitter:description"),
+        language=_fact(root.get("lang") or root.get("xml:lang")) or _first(metas, "content-language", "og:locale"),
+        author=_first(metas, "author", "article:author", "dc.creator", "parsely-author")
         or _of_things(things, "author"),
         canonical=next((absolute_url(base, link.get("href")) for link in _links(root, "canonical")), ""),
         published=_first(
-            said, "article:published_time", "datepublished", "date", "dc.date", "dc.date.issued", "pubdate"
+            metas, "article:published_time", "datepublished", "date", "dc.date", "dc.date.issued", "pubdate"
         )
         or _of_things(things, "datePublished")
         or _time(root, "datePublished"),
-        site=_first(said, "og:site_name", "application-name"),
+        site=_first(metas, "og:site_name", "application-name"),
     )
-    modified = _first(said, "article:modified_time", "datemodified", "last-modified") or _of_things(
+    modified = _first(metas, "article:modified_time", "datemodified", "last-modified") or _of_things(
         things, "dateModified"
     )
-    graph = {name: value for name, value in said.items() if name.startswith("og:")}
+    graph = {name: value for name, value in metas.items() if name.startswith("og:")}
     feeds = [
         {"title": _fact(link.get("title")), "type": kind, "url": url}
         for link in _links(root, "alternate")
@@ -69,26 +71,26 @@ def facts_of(root: HtmlElement, base: str, things: list[dict[str, Any]]) -> Fact
     ]
     first = dict(list(graph.items())[:_MOST_PROPERTIES])
     return Facts(
-        found, modified, first, feeds[:_MOST_FEEDS], _heading(headings, found.title, graph.get("og:title", ""))
+        declared, modified, first, feeds[:_MOST_FEEDS], _heading(headings, declared.title, graph.get("og:title", ""))
     )
 
 
 def metadata(facts: Facts, url: str, parts: Iterable[HtmlElement]) -> str:
-    """The facts as JSON, and the headings of parts of the page with the ids that `section` takes."""
+    """Return the metadata as JSON, and the headings of parts of the page with the ids that `section` takes."""
     headings = [
         {"level": int(heading.tag[1]), "text": words[:_LONGEST], **_id(heading)}
         for part in parts
         for heading in part.iter(*HEADINGS)
         if (words := squeeze(heading.text_content()))
     ]
-    said = {"url": url, **facts.found._asdict(), "modified": facts.modified}
-    every: dict[str, Any] = {name: value for name, value in said.items() if value}
+    fields = {"url": url, **facts.found._asdict(), "modified": facts.modified}
+    every: dict[str, Any] = {name: value for name, value in fields.items() if value}
     every |= {"open_graph": facts.open_graph, "feeds": facts.feeds, "headings": headings[:_MOST_HEADINGS]}
     return json.dumps(every, ensure_ascii=False, indent=2)
 
 
 def refresh_note(root: HtmlElement, base: str, url: str) -> list[str]:
-    """A sentence about the page that a browser would be sent on to after a while; none where there is none."""
+    """Return a sentence about the page that a browser would be sent on to after a while; [] without one."""
     for meta in root.iter("meta"):
         if (meta.get("http-equiv") or "").strip().lower() == "refresh":
             delay, _, rest = (meta.get("content") or "").replace(",", ";", 1).partition(";")
@@ -99,19 +101,21 @@ def refresh_note(root: HtmlElement, base: str, url: str) -> list[str]:
 
 
 def _metas(root: HtmlElement) -> dict[str, str]:
-    """The first value of each name, names in lower case."""
-    said: dict[str, str] = {}
+    """Return the first value of each name, names in lower case."""
+    metas: dict[str, str] = {}
     for meta in root.iter("meta"):
         name = meta.get("property") or meta.get("name") or meta.get("itemprop") or meta.get("http-equiv")
         value = _fact(meta.get("content"))
         if name and value:
-            said.setdefault(name.strip().lower()[:100], value)
-    return said
+            metas.setdefault(name.strip().lower()[:100], value)
+    return metas
 
 
-def _first(said: dict[str, str], *names: str) -> str:
-    """The first that is said and is no address: some sites name their authors by their pages."""
-    return next((said[name] for name in names if name in said and not said[name].startswith(("http:", "https:"))), "")
+def _first(metas: dict[str, str], *names: str) -> str:
+    """Return the first of these values that is not an address: some sites name their authors by their pages."""
+    return next(
+        (metas[name] for name in names if name in metas and not metas[name].startswith(("http:", "https:"))), ""
+    )
 
 
 def _fact(text: object) -> str:
@@ -123,9 +127,9 @@ def _of_things(things: list[dict[str, Any]], name: str) -> str:
 
 
 def _named(value: Any) -> str:
-    """A text, the name of a thing, or those of several."""
+    """Return a text, the name of a thing, or those of several."""
     if isinstance(value, list):
-        return ", ".join(filter(None, (_named(one) for one in value[:10] if not isinstance(one, list))))
+        return ", ".join(filter(None, (_named(item) for item in value[:10] if not isinstance(item, list))))
     return _fact(value.get("name") if isinstance(value, dict) else value)
 
 
@@ -134,20 +138,24 @@ def _links(root: HtmlElement, relation: str) -> list[HtmlElement]:
 
 
 def _time(root: HtmlElement, name: str) -> str:
-    marked = (one for one in root.iter("time") if one.get("itemprop") == name or one.get("pubdate") is not None)
-    return next((_fact(one.get("datetime")) for one in marked if one.get("datetime")), "")
+    marked = (
+        element
+        for element in root.iter("time")
+        if element.get("itemprop") == name or element.get("pubdate") is not None
+    )
+    return next((_fact(element.get("datetime")) for element in marked if element.get("datetime")), "")
 
 
 def _heading(headings: list[str], title: str, graph_title: str) -> str:
-    """The heading that is in the title; else the title, which a page gives others in a shorter form."""
+    """Return the heading that is in the title; else the title, which a page may give in a shorter form elsewhere."""
     whole = f"{title} {graph_title}".casefold()
     return next((words for words in headings if words and words.casefold() in whole), graph_title or title)
 
 
 def _id(heading: HtmlElement) -> dict[str, str]:
-    """The id of a heading, of an anchor in it, or of what holds it."""
-    near = (heading, *heading.iterdescendants("a", "span"), heading.getparent())
-    named = next((one.get("id") for one in near if one.get("id")), None)
+    """Return the id of a heading, of an anchor in it, or of its parent."""
+    candidates = (heading, *heading.iterdescendants("a", "span"), heading.getparent())
+    named = next((element.get("id") for element in candidates if element.get("id")), None)
     return {"id": named} if named else {}
 
 
@@ -155,7 +163,7 @@ def _id(heading: HtmlElement) -> dict[str, str]:
 
 
 def blocks_of(elements: Iterable[HtmlElement]) -> tuple[list[dict[str, Any]], int]:
-    """The blocks of JSON within elements, each with its type and id, and how many more could not be read."""
+    """Return the blocks of JSON within elements, each with its type and id, and the number of unreadable ones."""
     blocks: list[dict[str, Any]] = []
     failed = 0
     for script in (script for element in elements for script in element.iter("script")):
@@ -171,7 +179,7 @@ def blocks_of(elements: Iterable[HtmlElement]) -> tuple[list[dict[str, Any]], in
 
 
 def linked_data(root: HtmlElement) -> list[dict[str, Any]]:
-    """The things that the JSON-LD of a page describes, outer before inner ones; at most a thousand."""
+    """Return the things that the JSON-LD of a page describes, outer before inner ones; at most a thousand."""
     things: list[dict[str, Any]] = []
     for script in root.iter("script"):
         if (script.get("type") or "").strip().lower() == "application/ld+json" and len(
@@ -190,14 +198,14 @@ def _parsed(text: str) -> tuple[Any, bool]:
 
 
 def _things(data: Any, most: int) -> Iterator[dict[str, Any]]:
-    """The objects of JSON-LD: those at the top, in a graph, and what a page is mainly about."""
+    """Yield the objects of JSON-LD: those at the top, in a graph, and the main subjects of the page."""
     waiting = [data]
-    for one in waiting:
+    for node in waiting:
         if most <= 0:
             return
-        if isinstance(one, list):
-            waiting += one[:_MOST_NODES]
-        elif isinstance(one, dict):
+        if isinstance(node, list):
+            waiting += node[:_MOST_NODES]
+        elif isinstance(node, dict):
             most -= 1
-            yield one
-            waiting += [one[name] for name in ("@graph", "mainEntity", "mainEntityOfPage") if name in one]
+            yield node
+            waiting += [node[name] for name in ("@graph", "mainEntity", "mainEntityOfPage") if name in node]

@@ -1,4 +1,4 @@
-"""One page of HTML, from its bytes to the format that was asked for."""
+"""One page of HTML, from its bytes to the requested format."""
 
 import json
 import re
@@ -32,7 +32,7 @@ _DESCRIBED = "The page shows hardly any text, so the description in its metadata
 _EMPTY = "The page shows no text."
 _LINES_OF_BEGINNING = 20
 _MOST_HEADINGS, _LONGEST_HEADING = 30, 100
-"""Headings of what is left out that are told, and characters of each."""
+"""Number of omitted headings that are listed, and characters of each."""
 _LITTLE = 400
 """Characters of text that a page may show without its scripts and still need them."""
 _HARDLY_ANY = 100
@@ -45,27 +45,27 @@ _ASKS = re.compile(r"java\s?script", re.IGNORECASE)
 
 
 def read_html_page(source: Source) -> Page:
-    """The page as `read_html` gives it. Raises FetchError as that does."""
+    """Return the page as `read_html` does. Raises FetchError as that does."""
     text, charset = decode(source.body, source.charset, source.kind.media_type, source.url)
     return read_html(text, source.url, source.format, source.section)._replace(charset=charset)
 
 
 class Seen(NamedTuple):
-    """A page of which only what a reader sees is left."""
+    """A page reduced to what a reader sees."""
 
     root: HtmlElement
     url: str
     base: str
-    """What its links are relative to."""
+    """The URL that its links are relative to."""
     facts: Facts
     said: Said
     removed: Removed
     is_late: bool
-    """Whether most of its text waits for a script to show it."""
+    """True if most of its text waits for a script to show it."""
 
 
 def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
-    """What a page says, in one format; of a `section`, all of it. Raises FetchError."""
+    """Return the text of a page in one format; of a `section`, all of it. Raises FetchError."""
     root, whole = parse(expose_boundaries(text))
     place_deferred(root)
     notes = [] if whole else [_CUT]
@@ -91,8 +91,8 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
             written = "\n\n".join(filter(None, (written, described)))
         notes += more
     elif format == "links":
-        written, left = list_links(parts or [root], base, url)
-        notes += [f"{format_count(left, 'more link')} left out."] if left else []
+        written, omitted = list_links(parts or [root], base, url)
+        notes += [f"{format_count(omitted, 'more link')} left out."] if omitted else []
     elif format == "metadata":
         written = metadata(page.facts, url, parts or [root])
     else:
@@ -101,18 +101,18 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
 
 
 def prepare(root: HtmlElement, url: str) -> Seen:
-    """Leave only what a reader sees of a page."""
+    """Reduce a page to what a reader sees."""
     base = base_url(root, url)
     things = linked_data(root)
     types = root.xpath("//@itemtype")
     cleared = leave_what_is_seen(root)
     facts = facts_of(root, base, things)
-    said = said_of(facts.found.title, things, facts.open_graph, types)
-    return Seen(root, url, base, facts, said, Removed(cleared.elements, cleared.characters), cleared.is_late)
+    declared = said_of(facts.found.title, things, facts.open_graph, types)
+    return Seen(root, url, base, facts, declared, Removed(cleared.elements, cleared.characters), cleared.is_late)
 
 
 def _words(page: Seen, parts: list[HtmlElement] | None, *, plain: bool) -> tuple[str, list[str]]:
-    """Sections, or the main content; where there is none, all text."""
+    """Return sections, or the main content; without one, all text."""
     notes: list[str] = []
     if parts is not None:
         written = [write(part, page.base, page.url, plain=plain) for part in parts]
@@ -122,9 +122,9 @@ def _words(page: Seen, parts: list[HtmlElement] | None, *, plain: bool) -> tuple
         body = content.body
         notes += _of_what_is_left(content)
     else:
-        said = [one for one in page.root.iter("main") if length(one)]
-        body = said[0] if len(said) == 1 else page.root.find("body")
-        notes += [] if body in said else [_WHOLE]
+        mains = [element for element in page.root.iter("main") if length(element)]
+        body = mains[0] if len(mains) == 1 else page.root.find("body")
+        notes += [] if body in mains else [_WHOLE]
     text = write(body, page.base, page.url, plain=plain)
     text = text if plain else _headed(text, page.facts.heading)
     if content is not None and content.outline:
@@ -133,35 +133,36 @@ def _words(page: Seen, parts: list[HtmlElement] | None, *, plain: bool) -> tuple
 
 
 def _described(page: Seen, written: str, *, plain: bool) -> str:
-    """Return the longest description in the page's metadata, if it is as long as a text and longer than what is
-    written: a shorter one advertises the page, and is in the format `metadata`."""
+    """Return the longest description in the page's metadata, if it is as long as a text and longer than `written`: a
+    shorter one advertises the page, and is in the format `metadata`.
+    """
     text = max((page.facts.found.description, *page.said.descriptions), key=len)
     paragraphs = [squeeze(line) for line in text.splitlines() if line.strip()]
     if sum(map(len, paragraphs)) < max(_LITTLE, len(written)):
         return ""
-    return "\n\n".join(one if plain else escape(one) for one in paragraphs)
+    return "\n\n".join(paragraph if plain else escape(paragraph) for paragraph in paragraphs)
 
 
 def _of_what_is_left(content: Content) -> list[str]:
-    """A sentence on what is left out of a page, where something is."""
-    left = sum(content.left.values())
-    if not left:
+    """Return a sentence on the omitted text of a page, if there is any."""
+    omitted = sum(content.left.values())
+    if not omitted:
         return []
     places = ", ".join(f"{place} {size:,}" for place, size in content.left.items())
-    total = f"{content.kept + left:,} characters"
+    total = f"{content.kept + omitted:,} characters"
     if not content.is_small:
-        return [f"Left out around the content: {left:,} of {total} ({places})."]
+        return [f"Left out around the content: {omitted:,} of {total} ({places})."]
     return [f"Only {content.kept:,} of {total} are kept: ask with `raw` or a `section` for the rest ({places})."]
 
 
 def _outline(headings: list[str], *, plain: bool) -> str:
-    """The first headings of what is left out, as a list."""
-    shown = [one[:_LONGEST_HEADING] for one in headings[:_MOST_HEADINGS]]
-    return "\n".join(f"- {one if plain else escape(one)}" for one in shown)
+    """Return the first omitted headings, as a list."""
+    shown = [heading[:_LONGEST_HEADING] for heading in headings[:_MOST_HEADINGS]]
+    return "\n".join(f"- {heading if plain else escape(heading)}" for heading in shown)
 
 
 def _headed(text: str, heading: str) -> str:
-    """A text with its title before it, where it does not begin with it."""
+    """Return a text with its title before it, unless it begins with that."""
     beginning = text.split("\n", _LINES_OF_BEGINNING)[:_LINES_OF_BEGINNING]
     title = _bare(heading)
     headed = any(line.startswith("#") and _bare(line) in title for line in beginning if _bare(line))
@@ -171,12 +172,12 @@ def _headed(text: str, heading: str) -> str:
 
 
 def _bare(line: str) -> str:
-    """The letters of a line, to be compared."""
+    """Return the letters of a line, for comparison."""
     return re.sub(r"\(https?:[^)]*\)|[\W_]+", "", line).casefold()
 
 
 def _wants_scripts(root: HtmlElement) -> bool:
-    """Whether a page has hardly any text, and scripts to make it. Its scripts must still be in it."""
+    """Return True if a page has hardly any text, and scripts to make it. Its scripts must still be in it."""
     body = root.find("body")
     if body is None:
         return False
@@ -184,14 +185,14 @@ def _wants_scripts(root: HtmlElement) -> bool:
     seen = _seen(body) if scripts else _LITTLE
     if seen >= _LITTLE:
         return False
-    asks = any(_ASKS.search(one.text_content()) for one in root.iter("noscript"))
-    rooted = any((one.get("id") or one.tag) in _ROOTS for one in body.iter("div", "main", "app-root"))
-    written = sum(len(one.text or "") for one in scripts if "json" not in (one.get("type") or ""))
-    return asks or rooted or bool(not seen and (written > _MUCH or any(one.get("src") for one in scripts)))
+    asks = any(_ASKS.search(element.text_content()) for element in root.iter("noscript"))
+    rooted = any((element.get("id") or element.tag) in _ROOTS for element in body.iter("div", "main", "app-root"))
+    written = sum(len(element.text or "") for element in scripts if "json" not in (element.get("type") or ""))
+    return asks or rooted or bool(not seen and (written > _MUCH or any(element.get("src") for element in scripts)))
 
 
 def _seen(body: HtmlElement) -> int:
-    """Characters of text that a page shows without its scripts; counting ends where they are no longer little."""
+    """Return the characters of text that a page shows without its scripts; counting ends once they are not few."""
     seen = 0
     walk = iterwalk(body, events=("start",))
     for _, element in walk:

@@ -16,29 +16,29 @@ _LONGEST = 500
 _MOST_HEADINGS = 20
 _MOST_ELEMENTS = 1_000
 _CONTAINERS = frozenset(("section", "article", "main", "dialog", "body", "html"))
-"""A heading is about what follows it within the nearest of these."""
+"""A heading is about the elements after it within the nearest of these."""
 _NEXT_HEADINGS = "following::*[self::h1 or self::h2 or self::h3 or self::h4]"
 
 
 def find_section(root: HtmlElement, section: str) -> list[HtmlElement]:
-    """The elements that make up a section, in order. The tree is cut to it. Raises FetchError."""
-    wanted = section.strip()
-    if not wanted or len(wanted) > _LONGEST:
+    """Return the elements of a section, in order. The tree is cut to it. Raises FetchError."""
+    query = section.strip()
+    if not query or len(query) > _LONGEST:
         raise FetchError("bad_argument", f"A section is named in 1 to {_LONGEST} characters")
-    if wanted.startswith("#"):
-        names = (wanted[1:], unquote(wanted[1:]))
-        target = next((one for one in root.iter() if one.get("id") in names), None)
+    if query.startswith("#"):
+        names = (query[1:], unquote(query[1:]))
+        target = next((element for element in root.iter() if element.get("id") in names), None)
         if target is None:
-            target = next((one for one in root.iter("a") if one.get("name") in names), None)
+            target = next((element for element in root.iter("a") if element.get("name") in names), None)
         if target is not None:
             return _at(target)
-    name = squeeze(wanted.lstrip("#")).casefold()
+    name = squeeze(query.lstrip("#")).casefold()
     headings = [(heading, squeeze(heading.text_content()).casefold()) for heading in root.iter(*HEADINGS)]
     exact = next((heading for heading, words in headings if words == name), None)
     if exact is not None:
         return [_under(exact)]
-    if found := _by_selector(root, wanted):
-        return found
+    if matches := _by_selector(root, query):
+        return matches
     close = next((heading for heading, words in headings if name and name in words), None)
     if close is not None:
         return [_under(close)]
@@ -56,23 +56,23 @@ def _not_found(root: HtmlElement) -> FetchError:
 
 
 def _by_selector(root: HtmlElement, selector: str) -> list[HtmlElement]:
-    """The elements that a selector names, without those within another; none where it is no selector."""
+    """Return the elements that a selector matches, without those within another; [] if it is not a selector."""
     try:
         every = CSSSelector(selector, translator="html")(root)
     except (SelectorError, XPathError, RecursionError):
         return []
     chosen: set[HtmlElement] = set()
-    found: list[HtmlElement] = []
+    outermost: list[HtmlElement] = []
     for element in every:
         if chosen.isdisjoint(element.iterancestors()):
             chosen.add(element)
-            found.append(element)
-    return found[:_MOST_ELEMENTS]
+            outermost.append(element)
+    return outermost[:_MOST_ELEMENTS]
 
 
 def _at(target: HtmlElement) -> list[HtmlElement]:
-    """What a browser would show at an element: a heading and what follows, a term and what it means, or itself."""
-    heading = next((one for one in (target, *target.iterancestors()) if one.tag in HEADINGS), None)
+    """Return what a browser would show at an element: a heading's section, a term with its meaning, or itself."""
+    heading = next((element for element in (target, *target.iterancestors()) if element.tag in HEADINGS), None)
     if heading is not None:
         return [_under(heading)]
     if target.tag == "script":
@@ -86,22 +86,22 @@ def _at(target: HtmlElement) -> list[HtmlElement]:
     if length(target) and target.tag in BLOCKS:
         return [target]
     following = next(iter(target.xpath(_NEXT_HEADINGS)), None) if first is None else first
-    block = next((one for one in target.iterancestors() if one.tag in BLOCKS), target)
+    block = next((element for element in target.iterancestors() if element.tag in BLOCKS), target)
     if length(block) and block.tag not in _CONTAINERS and (length(target) or following is None):
         return [block]
     return [target if following is None else _under(following)]
 
 
 def _under(heading: HtmlElement) -> HtmlElement:
-    """A heading and what it is about: up to the next of its level, within what holds it."""
+    """Return a heading with its section: up to the next of its level, within its container."""
     container = heading.getparent()
     while container.getparent() is not None and (
         container.tag not in _CONTAINERS or length(container) == length(heading)
     ):
         container = container.getparent()
     following = iter(container.iter(*HEADINGS))
-    next(one for one in following if one is heading)
-    end = next((one for one in following if one.tag <= heading.tag), None)
+    next(other for other in following if other is heading)
+    end = next((other for other in following if other.tag <= heading.tag), None)
     _cut_before(container, heading)
     if end is not None:
         _cut_from(container, end)

@@ -1,1 +1,1 @@
-"""What of a page is its content: its lines, the evidence in them, and a forest that judges it."""
+"""Extraction of the main content of a page: its lines, the evidence in them, and a forest that judges it."""

@@ -1,8 +1,8 @@
-"""How likely each line is content, by a forest that was trained on pages of seven kinds.
+"""The probability of each line to be content, by a forest that was trained on pages of seven kinds.
 
-A second forest, which saw what the first made of the lines around one, was tried: on pages that neither had learnt
-from it was worse by half a hundredth of F1, since it trusted the first too much. `tests/checks/training` has how the
-one that is left was trained.
+A second forest, with the results of the first for the adjacent lines, was tried: on pages outside the training set of
+both it was worse by half a hundredth of F1, since it trusted the first too much. `tests/checks/training` shows how
+the remaining one was trained.
 """
 
 from servers.fetch.read.html.content.evidence import evidence
@@ -11,6 +11,6 @@ from servers.fetch.read.html.content.lines import Lines
 from servers.fetch.read.html.content.said import Said
 
 
-def chances(page: Lines, said: Said) -> list[float]:
-    """The chance of each line, from 0 to 1."""
-    return load_forest().judge(evidence(page, said))
+def chances(page: Lines, declared: Said) -> list[float]:
+    """Return the probability of each line, from 0 to 1."""
+    return load_forest().judge(evidence(page, declared))

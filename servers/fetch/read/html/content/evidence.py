@@ -1,11 +1,11 @@
-"""What speaks for a line being content, as numbers. They know no language and no name of a class or an id.
+"""The evidence for lines to be content, as numbers. They depend on no language and no name of a class or an id.
 
-What is furniture is so by its structure: it stands in landmarks (`nav`, `footer`), is nearly all links, stands at the
-edges of the page, or repeats. What is content looks different on each kind of page:
+Boilerplate shows in the structure: it is in landmarks (`nav`, `footer`), is nearly all links, is at the edges of the
+page, or repeats. Content looks different on each kind of page:
 
 * an article has long lines with sentences, under a headline that is in the title;
 * documentation has an outline, with code, terms, cells and sentences under its headings;
-* a forum repeats one shape of block, in which sentences stand;
+* a forum repeats one shape of block, which contains sentences;
 * a listing or a collection repeats one as well, with a picture, a short text, a price or a date in each: it is the
   largest such group, near the headline;
 * a product has its headline, fields to buy with, lists and tables of facts in one block, and JSON-LD that describes
@@ -13,10 +13,10 @@ edges of the page, or repeats. What is content looks different on each kind of p
 * a service has many sections, each a heading with short lines that are no links.
 
 So each line has numbers for its own words, for its place on the page and in the outline, for the blocks around it,
-for the largest group of like blocks that it is in, for all lines of its shape, for the lines beside it, for the whole
-page, and for what the page says of itself (`said`). Two lines have one shape where the same
-tags lead to them (`path`), or the tags and classes of the nearest blocks are equal (`near`): classes are compared
-with each other and not read.
+for the largest group of similar blocks that it is in, for all lines of its shape, for the adjacent lines, for the
+whole page, and for the page's own declarations (`said`). Two lines have one shape if the same tags
+lead to them (`path`), or if the tags and classes of the nearest blocks are equal (`near`): classes are compared with
+each other and not interpreted.
 """
 
 import re
@@ -56,18 +56,18 @@ _ALIKE = (
 _TAGS = {tag: number for number, tags in enumerate(_ALIKE) for tag in tags.split()}
 _OTHER_TAG = 1
 _LEVELS = 4
-"""How many blocks around a line are looked at, each with more lines than the one before."""
+"""Number of blocks around a line that are considered, each with more lines than the one before."""
 _MOST, _PART = 0.7, 0.2
-"""The shares of the page that the largest looked at have at most."""
+"""Largest shares of the page that the two largest considered blocks may have."""
 _HEADED = 0.1
-"""How near a heading comes to the title at least that is the headline of the page."""
+"""Least similarity to the title of the heading that is the headline of the page."""
 _NOWHERE = -2.0
 
 
-def evidence(page: Lines, said: Said) -> Columns:
-    """All that speaks for the lines of a page, which has some, with what the page says of itself."""
+def evidence(page: Lines, declared: Said) -> Columns:
+    """Return all evidence for the lines of a page, which has some, with the page's own declarations."""
     lines = page.lines
-    words = _own_words(lines, said.title)
+    words = _own_words(lines, declared.title)
     counts = _Counts(lines, words)
     around = _Around(page, counts)
     shapes = _shapes(lines)
@@ -79,12 +79,12 @@ def evidence(page: Lines, said: Said) -> Columns:
         **_of_shapes(lines, counts, words, shapes),
         **_neighbours(words),
         **_whole_page(page, counts),
-        **_said(lines, said),
+        **_said(lines, declared),
     }
 
 
 class _Counts:
-    """How much of everything any neighbouring lines hold."""
+    """Running totals of all features, for any range of lines."""
 
     def __init__(self, lines: Sequence[Line], words: Columns) -> None:
         chars = words["chars"]
@@ -101,7 +101,7 @@ class _Counts:
         self.fields = [float(line.fields) for line in (*lines, lines[-1])]
 
     def of(self, first: int, end: int) -> tuple[float, ...]:
-        """The numbers named in `_OF_BLOCK`."""
+        """Return the numbers named in `_OF_BLOCK`."""
         chars = self.chars[end] - self.chars[first]
         total = self.chars[-1]
         count = end - first
@@ -121,10 +121,10 @@ class _Counts:
         )
 
     def of_group(self, same: Sequence[Block]) -> tuple[float, ...]:
-        """The numbers named in `_OF_GROUP`, of blocks in their order."""
+        """Return the numbers named in `_OF_GROUP`, of blocks in their order."""
         count, total = len(same), self.chars[-1]
         chars, linked, pictures, prices, sentences = (
-            sum(column[one.end] - column[one.first] for one in same)
+            sum(column[block.end] - column[block.first] for block in same)
             for column in (self.chars, self.linked, self.pictures, self.prices, self.sentences)
         )
         return (
@@ -158,16 +158,16 @@ _OF_BLOCK = (
 
 _OF_GROUP = ("count", "share", "length", "pictures", "prices", "sentences", "links", "start", "end")
 _GROUP_LEVELS = 6
-"""How many blocks around a line are looked at for the group that it is in."""
+"""Number of blocks around a line that are considered for its group."""
 
 
 def _sums(values: Iterable[float]) -> list[float]:
-    """The sum of all values before each, and of all."""
+    """Return the sum of all values before each, and of all."""
     return [0.0, *accumulate(values)]
 
 
 def is_heading(line: Line) -> bool:
-    """Whether a line is a heading."""
+    """Return True if the line is a heading."""
     return line.block.element.tag in HEADINGS
 
 
@@ -219,8 +219,9 @@ def _places(lines: Sequence[Line], counts: _Counts) -> Columns:
 
 
 def _outline(lines: Sequence[Line], counts: _Counts, words: Columns) -> Columns:
-    """Of the section that each line is in, which begins at a heading of any level; and how far it is from h1 and from
-    the heading that is most like the title, as a share of the page."""
+    """Return the numbers of the section of each line, which begins at a heading of any level; and the distance to h1
+    and to the heading that is most like the title, as a share of the page.
+    """
     headings = [number for number, line in enumerate(lines) if is_heading(line)]
     rows: list[tuple[float, ...]] = []
     likeness = [of_title * titled for of_title, titled in zip(words["of_title"], words["titled"], strict=True)]
@@ -282,35 +283,36 @@ class _Around:
             chain = [block]
             around = block.around
             if around is not None:
-                # The one around comes before in the order of the page.
+                # The block around it comes before it in the order of the page.
                 outer = self.chains[around]
                 chain += outer if _lines_of(around) > _lines_of(block) else outer[1:]
             self.chains[block] = chain
             self.of[block] = counts.of(block.first, block.end)
 
     def columns(self) -> Columns:
-        """The numbers of these blocks, of the largest that is no more than most of the page, and of the largest that
-        is a part of it; and how many blocks like them stand beside them."""
-        known: dict[Block, tuple[float, ...]] = {}
+        """Return the numbers of these blocks, of the largest with at most `_MOST` of the page, and of the
+        largest with at most `_PART` of it; and the number of their similar siblings.
+        """
+        rows: dict[Block, tuple[float, ...]] = {}
         for line in self.lines:
-            if line.block not in known:
-                known[line.block] = self._row(line.block)
+            if line.block not in rows:
+                rows[line.block] = self._row(line.block)
         which = (*range(_LEVELS), "most", "part")
-        names = [f"{name}_{one}" for one in which for name in _OF_BLOCK]
+        names = [f"{name}_{size}" for size in which for name in _OF_BLOCK]
         names += [f"alike_{level}" for level in range(_LEVELS)]
         names += [f"{name}_group" for name in _OF_GROUP]
-        return _columns(names, [known[line.block] for line in self.lines])
+        return _columns(names, [rows[line.block] for line in self.lines])
 
     def _row(self, block: Block) -> tuple[float, ...]:
         levels = [self._at(block, level) for level in range(_LEVELS)]
         chain = self.chains[block]
-        most = next((one for one in reversed(chain) if self.of[one][0] < _MOST), block)
-        part = next((one for one in reversed(chain) if self.of[one][0] < _PART), block)
-        numbers = [number for one in (*levels, most, part) for number in self.of[one]]
-        return (*numbers, *(self.alike[_beside(one)] for one in levels), *self._group_of(chain))
+        most = next((other for other in reversed(chain) if self.of[other][0] < _MOST), block)
+        part = next((other for other in reversed(chain) if self.of[other][0] < _PART), block)
+        numbers = [number for other in (*levels, most, part) for number in self.of[other]]
+        return (*numbers, *(self.alike[_beside(other)] for other in levels), *self._group_of(chain))
 
     def _group_of(self, chain: list[Block]) -> tuple[float, ...]:
-        """The numbers of the largest group of blocks alike beside each other that a line is in."""
+        """Return the numbers of the largest group of similar adjacent blocks that a line is in."""
         key = _beside(max(chain[:_GROUP_LEVELS], key=lambda block: self.alike[_beside(block)]))
         if key not in self.groups:
             self.groups[key] = self.counts.of_group(self.members[key])
@@ -326,7 +328,7 @@ def _lines_of(block: Block) -> int:
 
 
 def _beside(block: Block) -> Hashable:
-    """The same for blocks that stand beside each other and are alike."""
+    """Return a key that is equal for similar blocks next to each other."""
     return block.around, block.element.tag, block.element.get("class")
 
 
@@ -341,11 +343,11 @@ def _shapes(lines: Sequence[Line]) -> list[list[int]]:
         while block is not None and block not in of_block:
             chain.append(block)
             block = block.around
-        for one in reversed(chain):
-            of_block[one] = paths.setdefault((of_block[one.around], one.element.tag), len(paths))
+        for inner in reversed(chain):
+            of_block[inner] = paths.setdefault((of_block[inner.around], inner.element.tag), len(paths))
         around = line.block.around or line.block
         nearest = (line.block, around, around.around or around)
-        key = tuple((one.element.tag, one.element.get("class")) for one in nearest)
+        key = tuple((inner.element.tag, inner.element.get("class")) for inner in nearest)
         # Links and other lines are two shapes.
         is_link = 2 * line.linked > len(line.text)
         columns[0].append(2 * of_block[line.block] + is_link)
@@ -359,9 +361,9 @@ def _of_shapes(lines: Sequence[Line], counts: _Counts, words: Columns, shapes: l
         members: dict[int, list[int]] = {}
         for line, number in enumerate(numbers):
             members.setdefault(number, []).append(line)
-        known = {number: _of_shape(same, counts, words) for number, same in members.items()}
+        rows = {number: _of_shape(same, counts, words) for number, same in members.items()}
         names = [f"{kind}_{name}" for name in ("lines", "share", "length", "sentences", "first", "last")]
-        columns |= _columns(names, [known[number] for number in numbers])
+        columns |= _columns(names, [rows[number] for number in numbers])
     return columns
 
 
@@ -384,13 +386,13 @@ def _neighbours(words: Columns) -> Columns:
 
 
 def _shifted(column: list[float], steps: int) -> list[float]:
-    """The value of the line so many after each; -1 where there is none."""
+    """Return the value of the line so many after each; -1 without such a line."""
     none = [-1.0] * min(abs(steps), len(column))
     return none + column[:steps] if steps < 0 else column[steps:] + none
 
 
 def _beside_lines(column: list[float], width: int) -> list[float]:
-    """The mean of each line and so many before and after it."""
+    """Return the mean of each line and so many before and after it."""
     last, values = len(column), _sums(column)
     edges = [(max(0, number - width), min(last, number + width + 1)) for number in range(last)]
     return [(values[end] - values[first]) / (end - first) for first, end in edges]
@@ -408,11 +410,11 @@ def _whole_page(page: Lines, counts: _Counts) -> Columns:
     return {name: [number] * count for name, number in numbers.items()}
 
 
-def _said(lines: Sequence[Line], said: Said) -> Columns:
-    """The kinds of things that the page says it is about, and the share of each line that its descriptions have."""
-    runs = {run for text in said.descriptions for run in _runs(text)} - {()}
+def _said(lines: Sequence[Line], declared: Said) -> Columns:
+    """Return the kinds of things that the page declares, and the share of each line in its descriptions."""
+    runs = {run for text in declared.descriptions for run in _runs(text)} - {()}
     count = len(lines)
-    columns: Columns = {f"about_{kind}": [float(kind in said.about)] * count for kind in KINDS_OF_THINGS}
+    columns: Columns = {f"about_{kind}": [float(kind in declared.about)] * count for kind in KINDS_OF_THINGS}
     columns["said_page"] = [log2(1 + len(runs))] * count
     columns["said"] = [_share_of(_runs(line.text), runs) if runs else 0.0 for line in lines]
     for width in (4, 12):
@@ -421,7 +423,7 @@ def _said(lines: Sequence[Line], said: Said) -> Columns:
 
 
 def _runs(text: str) -> list[tuple[str, ...]]:
-    """The runs of three words in a text; of a shorter one, all its words."""
+    """Return the runs of three words in a text; for a shorter one, all its words."""
     words = _WORD.findall(text.lower())
     return list(zip(words, words[1:], words[2:], strict=False)) if len(words) > 2 else [tuple(words)]
 

@@ -1,7 +1,7 @@
-"""A forest of decision trees, as gradient boosting makes it, for columns of numbers.
+"""A forest of decision trees from gradient boosting, for columns of numbers.
 
-A tree is a number, or a list of the column that it asks for, a limit, and two trees: the first for rows whose value
-is at most the limit. The rows of a page go down each tree together.
+A tree is a number, or a list of a column, a limit, and two trees: the first for rows whose value in that column is at
+most the limit. The rows of a page go down each tree together.
 """
 
 import json
@@ -23,34 +23,34 @@ class Forest(NamedTuple):
     trees: Sequence[Tree]
 
     def judge(self, columns: Mapping[str, Sequence[float]]) -> list[float]:
-        """The chance of each row, from 0 to 1."""
+        """Return the probability of each row, from 0 to 1."""
         values = [columns[name] for name in self.columns]
         rows = list(range(len(values[0])))
         odds = [0.0] * len(rows)
         for tree in self.trees:
             _add(tree, rows, values, odds)
-        return [1 / (1 + exp(-one)) for one in odds]
+        return [1 / (1 + exp(-log_odds)) for log_odds in odds]
 
 
 @cache
 def load_forest() -> Forest:
-    """The forest that is shipped, parsed once in a process."""
+    """Return the forest of this package, parsed once in a process."""
     return Forest(**json.loads(files(__package__).joinpath(_FILE).read_text("ascii")))
 
 
 def _add(tree: Tree, rows: list[int], values: Sequence[Sequence[float]], odds: list[float]) -> None:
-    """Let rows go down a tree, and add what they come to."""
+    """Pass rows down a tree, and add the values of their leaves."""
     while isinstance(tree, list):
-        column, limit, left, right = tree
-        asked = values[column]
-        low = [row for row in rows if asked[row] <= limit]
+        column, limit, lower, upper = tree
+        feature = values[column]
+        low = [row for row in rows if feature[row] <= limit]
         if len(low) == len(rows):
-            tree = left
+            tree = lower
         elif not low:
-            tree = right
+            tree = upper
         else:
-            _add(left, low, values, odds)
-            rows = [row for row in rows if asked[row] > limit]
-            tree = right
+            _add(lower, low, values, odds)
+            rows = [row for row in rows if feature[row] > limit]
+            tree = upper
     for row in rows:
         odds[row] += tree

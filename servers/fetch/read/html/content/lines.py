@@ -1,6 +1,6 @@
-"""The text of a page in lines: what a reader sees as one paragraph, heading, item of a list, or cell.
+"""The text of a page in lines, as a reader sees them: one paragraph, heading, list item, or cell each.
 
-A line is all text between two edges of blocks, whatever stands in it, so that no sentence is kept in part. Lines
+A line is all text between two edges of blocks, of any kind, so that no sentence is kept in part. Lines
 have numbers in the order of the page, and all lines within a block have neighbouring numbers. `evidence` looks at
 lines and at the blocks around them; `main_content` keeps whole lines or leaves them out.
 """
@@ -13,7 +13,7 @@ from servers.common.html.tree import BLOCKS, names_in
 
 _UNREAD = names_in("script style template noscript iframe object canvas")
 _SILENT = names_in("select datalist optgroup option video audio textarea")
-"""Elements whose text the writer does not write."""
+"""Elements whose text the writer omits."""
 _FIELDS = names_in("input button select textarea")
 _LANDMARKS = {
     "nav": "navigation directory",
@@ -37,14 +37,14 @@ _LANDMARKS = {
     "label": "",
     "a": "",
 }
-"""Elements that say what they hold, by their tags and roles; each with others that say the same."""
+"""Elements that declare their contents, by their tags and roles; each with its synonyms."""
 KINDS = tuple(_LANDMARKS)
 _NUMBERS = {
     name: number for number, (kind, others) in enumerate(_LANDMARKS.items()) for name in (kind, *others.split())
 }
 
 Within = tuple[int, ...]
-"""How many elements of each kind of landmark are around a text."""
+"""The number of elements of each kind of landmark around a text."""
 
 
 class Block:
@@ -69,13 +69,13 @@ class Line(NamedTuple):
     links: tuple[HtmlElement, ...]
     within: Within
     pictures: int
-    """How many pictures stand before it on the page."""
+    """Number of pictures before it on the page."""
     fields: int
-    """The same of fields and buttons."""
+    """Number of fields and buttons before it on the page."""
 
 
 class Place(NamedTuple):
-    """A text of the tree: in an element or, where it `follows`, after it. A number of a line below 0 is none."""
+    """A text of the tree: in an element or, if it `follows`, after it. A negative line number means none."""
 
     element: HtmlElement
     follows: bool
@@ -84,14 +84,14 @@ class Place(NamedTuple):
 
 
 class Lines:
-    """The lines of a body, and the places of their texts. Text that is never written is in places alone."""
+    """The lines of a body, and the places of their texts. Text that is never written is only in places."""
 
     def __init__(self, body: HtmlElement) -> None:
         self.lines: list[Line] = []
         self.places: list[Place] = []
         self.blocks: list[Block] = []
         self._texts: list[tuple[str, HtmlElement | None, Within]] = []
-        """Of the line that is being read: texts, the link that each is in, what is around it."""
+        """The texts of the current line, each with its link and its landmarks."""
         self._pictures = self._fields = 0
         self._walk(body, None, (0,) * len(KINDS), None, False)
 
@@ -142,7 +142,7 @@ class Lines:
             self._texts.append((text, link, within))
 
     def _end(self, block: Block | None) -> None:
-        """End the line, where there is one."""
+        """End the line, if there is one."""
         if block is None or not self._texts:
             return
         text = " ".join("".join(text for text, _, _ in self._texts).split())

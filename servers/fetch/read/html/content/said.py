@@ -1,4 +1,4 @@
-"""What a page says to programs of its content: its title, what it is about, and descriptions of that.
+"""A page's declarations about its content for programs: its title, its subject, and descriptions of that.
 
 The kinds of things are types of schema.org, in JSON-LD (https://schema.org/docs/full.html) or in microdata, and those
 of Open Graph (https://ogp.me/#types).
@@ -22,7 +22,7 @@ KINDS_OF_THINGS = {
     "faq": names_in("faqpage"),
     "service": names_in("service softwareapplication webapplication mobileapplication localbusiness og:website"),
 }
-"""Kinds that bear on what the content is, each with its types in lower case."""
+"""Kinds that indicate what the content is, each with its types in lower case."""
 _DESCRIPTIONS = ("name", "headline", "description", "articleBody", "text", "reviewBody")
 _LONGEST = 200_000
 """Characters of descriptions."""
@@ -31,7 +31,7 @@ _TAG = re.compile(r"<[^<>]*>")
 
 
 class Said(NamedTuple):
-    """What a page says of its content."""
+    """The declarations of a page about its content."""
 
     title: str
     about: frozenset[str] = frozenset()
@@ -40,17 +40,17 @@ class Said(NamedTuple):
 
 
 def said_of(title: str, things: Sequence[dict[str, Any]], graph: Mapping[str, str], microdata: Iterable[str]) -> Said:
-    """Put together what a page says by JSON-LD, by Open Graph, and by the types of its microdata."""
+    """Combine the declarations of a page in JSON-LD, in Open Graph, and in the types of its microdata."""
     types = {name.rstrip("/").rpartition("/")[2] for kinds in microdata for name in kinds.lower().split()}
     types |= {name.lower().rpartition("/")[2] for thing in things for name in _types(thing)}
     types.add(f"og:{graph.get('og:type', '').lower()}")
     about = frozenset(kind for kind, names in KINDS_OF_THINGS.items() if types & names)
     texts: list[str] = [graph[name] for name in ("og:title", "og:description") if name in graph]
-    left = _LONGEST
+    remaining = _LONGEST
     for text in (text for thing in things for text in _texts(thing, _LEVELS)):
-        texts.append(_TAG.sub(" ", text[:left]))
-        left -= len(text)
-        if left <= 0:
+        texts.append(_TAG.sub(" ", text[:remaining]))
+        remaining -= len(text)
+        if remaining <= 0:
             break
     return Said(title, about, texts)
 
@@ -61,12 +61,12 @@ def _types(thing: dict[str, Any]) -> Iterator[str]:
 
 
 def _texts(value: Any, levels: int) -> Iterator[str]:
-    """The descriptions of a thing and of those within it."""
+    """Yield the descriptions of a thing and of those within it."""
     if isinstance(value, list) and levels:
-        for one in value:
-            yield from _texts(one, levels - 1)
+        for inner in value:
+            yield from _texts(inner, levels - 1)
     elif isinstance(value, dict) and levels:
         yield from (text for name in _DESCRIPTIONS if isinstance(text := value.get(name), str))
-        for one in value.values():
-            if isinstance(one, list | dict):
-                yield from _texts(one, levels - 1)
+        for inner in value.values():
+            if isinstance(inner, list | dict):
+                yield from _texts(inner, levels - 1)
