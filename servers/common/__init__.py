@@ -1,8 +1,8 @@
-"""What several servers share: work on files, databases and pages, and what none of these knows anything of.
+"""Code that several servers share: work on files, documents, databases and pages, independent of each server.
 
-Limits are counted where they hold, and not here, because they have no more in common than a number that goes down.
-The first entry of a page fits always; the lines of a schema share what is left; a large page of the web waits for its
-turn; what a watch remembers is somebody's; what a session keeps is part of what all keep. How much of a file fits
-into JSON is estimated from a sample, since files may be large, and a web page is measured whole: one way for both
+Limits are counted where they apply, and not here, because they have no more in common than a number that goes down.
+The first entry of a page always fits; the lines of a schema share the remaining bytes; a large web page waits for its
+turn; the memory of a watch belongs to a client; that of a session is part of a common total. How much of a file fits
+into JSON is estimated from a sample, since files may be large, and a web page is measured whole: one method for both
 would cut one of them elsewhere.
 """

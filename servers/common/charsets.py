@@ -1,8 +1,9 @@
-"""The charset of a text: by its byte order mark, by where its NULs are, or the most likely ones first.
+"""The charset of a text: by its byte order mark, by the positions of its NULs, or the most likely ones first.
 
-chardet compares pairs of bytes with those of the languages of each charset. Of a short text it knows little, so what
-a reader sees at once counts besides: letters of two scripts in one word, a capital or a symbol within a word. Where
-few words have other letters than ASCII's and cp1252 reads them without such a fault, it is cp1252, as most files are.
+chardet compares pairs of bytes with those of the languages of each charset. It is unreliable for a short text, so
+what a reader would notice at once counts as well: letters of two scripts in one word, a capital or a symbol within a
+word. If only a few words have letters beyond ASCII and cp1252 reads them without such a fault, the charset is cp1252,
+as for most files.
 """
 
 import codecs
@@ -12,8 +13,8 @@ from functools import cache
 from typing import NamedTuple
 
 _WESTERN = "cp1252"
-# What files are really written in (https://encoding.spec.whatwg.org/#names-and-labels), and the old ones of DOS and
-# Mac OS, by chardet's name for each, or for what holds it. The fewer there are, the surer the choice.
+# Charsets in actual use (https://encoding.spec.whatwg.org/#names-and-labels), and the old ones of DOS and
+# Mac OS, by chardet's name for each, or for a superset. The fewer there are, the surer the choice.
 _SINGLE = (
     *("cp1250", "cp1251", _WESTERN, "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874"),
     *("iso8859-2", "iso8859-5", "iso8859-6", "iso8859-7", "iso8859-8", "iso8859-9", "iso8859-13", "iso8859-15"),
@@ -27,20 +28,20 @@ _EAST_ASIAN = {
     "gb18030": "gb18030",
 }
 _FEW = 2
-"""Different words, or in more than `_MORE` words different letters, that tell no language."""
+"""Different words, or in more than `_MORE` words different letters, that are too few to show a language."""
 _MORE = 6
 _LEAST = 0.002
 """The confidence in a charset for which chardet names no language."""
 _FAULTY = 0.0001
-"""The factor on the confidence where every character beyond ASCII is out of place."""
+"""The factor on the confidence if every character beyond ASCII is out of place."""
 _RIVAL = 0.3
 """The share of the best likelihood from which another charset may be meant as well."""
 
 # Both are over the classes of `_classes`. A word with a letter that is not ASCII, or with a sign that may be one:
 _WORD = re.compile(rb"[aA]*[lL][aAlL]*|[aA]+[ps]")
-# And what is out of place: what no byte stands for, a symbol within a word, two scripts in a word, a capital
+# Characters out of place: an unassigned byte, a symbol within a word, two scripts in a word, a capital
 # behind a small letter and a small accented one within capitals, two symbols, three accented letters, and a letter of
-# another script by itself.
+# another script alone.
 _FAULT = re.compile(
     rb"!|[aAlLxX][sp](?=[aAlLxX])|(?<=[aA])[xX]|[xX](?=[aA])|(?<=[al])L|(?<=x)X|(?<=[AL]{2})l|(?<=[AL])[lm](?=[AL])"
     rb"|s(?=s)|[lL]{3}|(?<![xXmaA])[xX](?![xXm])"
@@ -48,7 +49,7 @@ _FAULT = re.compile(
 _RUN = re.compile(r"[^\x00-\x7f]+")
 _LONGEST_LOAN = 2
 _JOINERS = "’·´–—"
-"""Characters that stand within words."""
+"""Characters that are used within words."""
 
 
 MARKS = (  # UTF-32 first: its mark begins as that of UTF-16
@@ -61,12 +62,12 @@ MARKS = (  # UTF-32 first: its mark begins as that of UTF-16
 """Codecs with their byte order marks."""
 WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 EVIDENCE = 4_000
-"""Bytes of lines that tell a charset."""
+"""Bytes of lines that are enough to detect a charset."""
 _WIDE_SAMPLE = 2_048
 
 
 class Likely(NamedTuple):
-    """A charset by the name of its codec, and how likely it is beside the others."""
+    """A charset by the name of its codec, and its likelihood compared with the others."""
 
     codec: str
     likelihood: float
@@ -93,7 +94,7 @@ def wide_codec(start: bytes) -> str | None:
 
 
 def is_damaged(data: bytes) -> bool:
-    """Whether as many characters are UTF-8 as not, which no other charset gives by accident."""
+    """Return True if as many characters are UTF-8 as not, which no other charset gives by accident."""
     text = data.decode("utf-8", "replace")
     broken = text.count("\ufffd")
     return sum(not character.isascii() for character in text) - broken >= broken
@@ -113,20 +114,22 @@ def evidence_lines(data: bytes) -> bytes:
 
 
 def likely_charsets(sample: bytes) -> list[Likely]:
-    """The charsets that `sample` may be in, best first; empty where none reads it.
+    """Return the possible charsets of `sample`, best first; empty if none can read it.
 
     The sample has other bytes than ASCII. A few thousand bytes of lines that do are enough, and take milliseconds.
     """
     from chardet import detect_all
 
-    found = detect_all(sample, ignore_threshold=True, include_encodings=(*_SINGLE, *_EAST_ASIAN), compat_names=False)
-    confidence = {one["encoding"]: one["confidence"] + _LEAST for one in found}
+    detected = detect_all(
+        sample, ignore_threshold=True, include_encodings=(*_SINGLE, *_EAST_ASIAN), compat_names=False
+    )
+    confidence = {candidate["encoding"]: candidate["confidence"] + _LEAST for candidate in detected}
     others = len(sample) - len(sample.translate(None, _HIGH))
     likely: list[Likely] = []
     best = 0.0
     western = None
     for name in sorted((*_SINGLE, *_EAST_ASIAN), key=lambda name: -confidence.get(name, _LEAST)):
-        # Faults only take away from it.
+        # Faults only lower it.
         most = confidence.get(name, _LEAST)
         if most < best * _RIVAL**2 and name != _WESTERN:
             continue
@@ -141,19 +144,19 @@ def likely_charsets(sample: bytes) -> list[Likely]:
         best = max(best, likely[-1].likelihood)
         if name == _WESTERN and not faults:
             western = likely[-1]
-    likely.sort(key=lambda one: -one.likelihood)
+    likely.sort(key=lambda candidate: -candidate.likelihood)
     words = {sample[slice(*word.span())] for word in _WORD.finditer(sample.translate(_classes(_WESTERN)))}
     letters = set(sample.translate(None, _ASCII))
     if western is not None and (len(words) <= _FEW or (len(letters) <= _FEW and len(words) > _MORE)):
         likely.remove(western)
-        # By little evidence: more are its rivals than are those of others.
+        # On little evidence: it has more rivals than others would have.
         likely.insert(0, Likely(_WESTERN, best * _RIVAL))
     return likely
 
 
 def rivals(likely: list[Likely]) -> list[str]:
-    """The codecs that are nearly as likely as the first one."""
-    return [one.codec for one in likely[1:] if one.likelihood >= likely[0].likelihood * _RIVAL]
+    """Return the codecs that are nearly as likely as the first one."""
+    return [candidate.codec for candidate in likely[1:] if candidate.likelihood >= likely[0].likelihood * _RIVAL]
 
 
 _ASCII, _HIGH = bytes(range(128)), bytes(range(128, 256))
@@ -161,7 +164,7 @@ _ASCII, _HIGH = bytes(range(128)), bytes(range(128, 256))
 
 @cache
 def _classes(codec: str) -> bytes:
-    """A table for `bytes.translate` with the kind of each byte's character.
+    """Return a table for `bytes.translate` with the kind of each byte's character.
 
     `a` and `A` are letters of ASCII, `l` and `L` other Latin ones, `x` and `X` those of other scripts, `m` marks, `p`
     punctuation, `j` what joins parts of a word, `s` symbols, `!` nothing.

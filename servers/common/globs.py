@@ -1,12 +1,11 @@
 """Globs over relative paths, matched in linear time.
 
-A pattern is split at `/`; `**` stands for any number of directories, every other component is a glob of
-its own (`*`, `?`, `[abc]`, `[!abc]`, `[^abc]`, a backslash before what is meant literally; case-sensitive, hidden
-names included), translated once by `fnmatch`, whose regular expressions take each `*` atomically and so never
-backtrack exponentially. As in git, a name that is the very component matches as well, such as `[id].tsx`.
-Between components a set of states is carried along, as a finite automaton does it; walking a tree hands
-the states down, so a name is matched once per state and a directory without states needs no visit.
-Alternatives `{a,b}` are expanded first, a limited number.
+A pattern is split at `/`; `**` matches any number of directories, every other component is a glob of its own (`*`,
+`?`, `[abc]`, `[!abc]`, `[^abc]`, a backslash before a literal character; case-sensitive, hidden names included),
+translated once by `fnmatch`, whose regular expressions take each `*` atomically and so never backtrack exponentially.
+As in git, a name that equals the component matches as well, such as `[id].tsx`. Between components a set of states is
+carried along, as in a finite automaton; walking a tree passes the states down, so a name is matched once per state
+and a directory without states needs no visit. Alternatives `{a,b}` are expanded first, up to a limit.
 
 A pattern without `/` matches the last name at any depth.
 """
@@ -20,24 +19,24 @@ from shared.coded_errors import PathError
 from shared.text import quoted
 
 MAX_ALTERNATIVES = 64
-"""How many patterns `{a,b}` groups may expand to."""
+"""Maximum number of patterns that `{a,b}` groups may expand to."""
 MAX_LENGTH = 1_024
-"""Longest pattern, expanded or not."""
+"""Longest pattern, expanded or not, in characters."""
 
 States = frozenset[tuple[int, int]]
-"""Where matching stands: which alternative, and how many of its components are done."""
+"""The state of matching: the alternative, and the number of its components that are done."""
 
 _GROUP = re.compile(r"\{([^{}]*)\}")
 _ESCAPED_BRACE = re.compile(r"\\([\\{},])")
 _LITERAL = {"{": "\0<", "}": "\0>", ",": "\0;", "\\": "\\\\"}
-"""What stands for a character that a backslash makes a plain one, while groups are expanded."""
+"""Replacements of characters that a backslash makes literal, while groups are expanded."""
 _ESCAPE = re.compile(r"\[[!^]?\]?(?:\\.|[^\]\\])*\]|\\(.)", re.DOTALL)
-"""A set of characters, or a character that a backslash makes a plain one."""
+"""A set of characters, or a character that a backslash makes literal."""
 _ANY = None
 
 
 class Glob:
-    """One or more patterns, compiled. Raises `PathError` `bad_pattern` for what it cannot match."""
+    """One or more patterns, compiled. Raises `PathError` `bad_pattern` for a pattern that it can't match."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         expanded = [variant for pattern in patterns for variant in _expanded(pattern)]
@@ -52,7 +51,7 @@ class Glob:
         self._ends: dict[States, tuple[Callable[[str], object], ...]] = {}
 
     def step(self, states: States, name: str) -> States:
-        """The states after one more component `name`."""
+        """Return the states after one more component `name`."""
         after: set[tuple[int, int]] = set()
         for row, done in states:
             components = self._rows[row]
@@ -66,31 +65,31 @@ class Glob:
         return self._closed(after)
 
     def ends(self, states: States, name: str) -> bool:
-        """Whether one more component `name` makes a match: `accepts(step(...))`, quicker."""
+        """Return True if one more component `name` makes a match: `accepts(step(...))`, faster."""
         matchers = self._ends.get(states)
         if matchers is None:
             rows = ((self._rows[row], done) for row, done in states)
             last = (row[done] for row, done in rows if done == len(row) - 1)
-            matchers = self._ends[states] = tuple(one.match for one in last if one is not _ANY)
+            matchers = self._ends[states] = tuple(pattern.match for pattern in last if pattern is not _ANY)
         for match in matchers:  # noqa: SIM110 - a generator here takes as long as the rest
             if match(name):
                 return True
         return False
 
     def accepts(self, states: States) -> bool:
-        """Whether what was stepped over so far is a match."""
+        """Return True if the components so far are a match."""
         return any(done == len(self._rows[row]) for row, done in states)
 
     def alive(self, states: States) -> bool:
-        """Whether anything below what was stepped over can be a match."""
+        """Return True if anything below the components so far can be a match."""
         return any(done < len(self._rows[row]) for row, done in states)
 
     def matches(self, parts: Sequence[str]) -> bool:
-        """Whether the relative path with these components is a match."""
+        """Return True if the relative path with these components is a match."""
         return self.accepts(self.after(parts))
 
     def after(self, parts: Sequence[str]) -> States:
-        """The states after these components."""
+        """Return the states after these components."""
         states = self.start
         for part in parts:
             states = self.step(states, part)
@@ -105,8 +104,11 @@ class Glob:
 
 
 def reach(pattern: str) -> tuple[str, ...]:
-    """Patterns of everything that stands in the directories where `pattern` may match. Many patterns share them: what
-    they want of a last name, and of anything below a `**`, is left out. Raises PathError `bad_pattern`."""
+    """Return patterns of everything in the directories where `pattern` may match.
+
+    Many patterns share them: their conditions on a last name, and on anything below a `**`, are left out. Raises
+    PathError `bad_pattern`.
+    """
     reached = set()
     for variant in _expanded(pattern):
         directories = _names(variant)[:-1]
@@ -121,7 +123,7 @@ def _bad(pattern: str, reason: str) -> PathError:
 
 
 def _expanded(pattern: str) -> list[str]:
-    """`pattern` with its `{a,b}` groups written out, innermost first."""
+    """Return `pattern` with its `{a,b}` groups written out, innermost first."""
     if not pattern or len(pattern) > MAX_LENGTH or "\0" in pattern:
         raise _bad(pattern, f"a pattern has 1 to {MAX_LENGTH} characters, none of them NUL")
     pending, finished = [_ESCAPED_BRACE.sub(lambda match: _LITERAL[match[1]], pattern)], []
@@ -145,7 +147,7 @@ def _expanded(pattern: str) -> list[str]:
 
 
 def _names(pattern: str) -> list[str]:
-    """The components of an expanded pattern, from the start on."""
+    """Return the components of an expanded pattern, from the start on."""
     names = [name for name in pattern.split("/") if name not in ("", ".")]
     if not names or pattern.startswith("/") or ".." in names:
         raise _bad(pattern, "a pattern is relative to the start and has no '..'")
@@ -163,15 +165,15 @@ def _component(name: str) -> re.Pattern[str]:
 
 
 def _plain(match: re.Match[str]) -> str:
-    """A set of characters, or a literal character, as `fnmatch` writes it."""
+    """Return a set of characters, or a literal character, as `fnmatch` writes it."""
     if match[1] is not None:
         return f"[{match[1]}]" if match[1] in "*?[" else match[1]
-    found = match[0]
-    mark = "!" if found[1] in "!^" else ""
-    written = found[1 + len(mark) : -1]
-    # What has a meaning within a set has none where it is first, as a bracket, or last.
+    bracketed = match[0]
+    mark = "!" if bracketed[1] in "!^" else ""
+    written = bracketed[1 + len(mark) : -1]
+    # A special character within a set is literal if it is first, as a bracket, or last.
     last = "".join(char for char in "!-" if f"\\{char}" in written)
-    members = re.sub(r"\\(.)", lambda one: "" if one[1] in "!-" else one[1], written, flags=re.DOTALL)
+    members = re.sub(r"\\(.)", lambda escaped: "" if escaped[1] in "!-" else escaped[1], written, flags=re.DOTALL)
     first = "]" if "]" in members else ""
-    made = first + members.replace("]", "") + last
-    return made if made == "!" else f"[{mark}{made}]"
+    characters = first + members.replace("]", "") + last
+    return characters if characters == "!" else f"[{mark}{characters}]"

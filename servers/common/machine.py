@@ -1,4 +1,4 @@
-"""The machine of the user: where programs keep their files there, on each system."""
+"""The user's machine: the directories in which programs keep their files on each system."""
 
 import os
 import sys
@@ -11,22 +11,23 @@ System = Literal["linux", "macos", "windows"]
 
 
 class Machine(NamedTuple):
-    """What the place of a configuration depends on."""
+    """The facts that determine the place of a configuration."""
 
     system: System
     home: PurePath
     """The user's home directory; every path that is made from a machine is of its type."""
     environment: Mapping[str, str]
     packages: Sequence[str] = ()
-    """The folders that programs from the Microsoft Store have, by their names, in `local() / "Packages"`."""
+    """The names of folders of programs from the Microsoft Store, in `local() / "Packages"`."""
 
     def variable(self, name: str) -> PurePath | None:
-        """The path in an environment variable. A relative one counts as none, as the XDG specification has it."""
+        """Return the path in an environment variable. A relative one is ignored, as the XDG specification
+        requires."""
         path = type(self.home)(self.environment.get(name, ""))
         return path if path.is_absolute() else None
 
     def settings(self) -> PurePath:
-        """Where desktop programs keep their settings, a directory each; Electron calls it `appData`."""
+        """Return the directory for settings of desktop programs, one directory each; Electron calls it `appData`."""
         if self.system == "windows":
             return self.variable("APPDATA") or self.home / "AppData" / "Roaming"
         if self.system == "macos":
@@ -34,12 +35,12 @@ class Machine(NamedTuple):
         return self.variable("XDG_CONFIG_HOME") or self.home / ".config"
 
     def local(self) -> PurePath:
-        """Where programs keep on Windows what is for this machine alone."""
+        """Return the directory on Windows for files of programs that belong to this machine only."""
         return self.variable("LOCALAPPDATA") or self.home / "AppData" / "Local"
 
 
 def this_machine() -> Machine:
-    """This machine. Raises ValueError where nobody knows the user's home directory."""
+    """Return this machine. Raises ValueError if the user's home directory is unknown."""
     try:
         home = Path.home()
     except RuntimeError as error:
@@ -54,7 +55,7 @@ def this_machine() -> Machine:
 
 
 def state_folder(machine: Machine) -> PurePath:
-    """The directory for what the bundle keeps for the user: receipts, backups, pins."""
+    """Return the directory for the bundle's files of the user: receipts, backups, pins."""
     if machine.system == "windows":
         base = machine.local()
     elif machine.system == "macos":

@@ -1,19 +1,19 @@
-"""The one watch that a server asks of the operating system.
+"""The watch of files that a server requests from the operating system.
 
-It watches directories, each on its own and not what is below them, and is replaced as a whole when the set changes:
-the new watch is open before the old one is closed. Directories count as the same only with the same inode, because a
-watch does not survive its directory, and only while no notice says that they went or came: an inode that is free is
-given to the next directory at once. A notice is but a reason to look. watchfiles is imported here, on the first use,
-and nowhere else.
+It watches directories, each without its subdirectories, and is replaced as a whole when the set changes: the new
+watch is open before the old one is closed. Directories count as the same only with the same inode, because a watch
+does not survive its directory, and only while no notice reports their removal or creation: a free inode is given to
+the next directory at once. A notice is only a reason to look. watchfiles is imported here, on the first use, and
+nowhere else.
 
-Where watchfiles is missing or the system refuses (its limit on watches for one) there is no watch: `degraded` says
-so, and another is tried after a while. A watch that errs, for which one name that is no UTF-8 is enough, gives no
+If watchfiles is missing or the system refuses (its limit on watches for example) there is no watch: `degraded` is
+True, and another is tried after a while. A watch that fails, for which one name that is not UTF-8 is enough, gives no
 more notices at all, so it is replaced.
 
-What follows a notice each watch does in its own way, so there is no loop here for all of them. Of files each thing
-has a pace of its own, and a thread as its file system is near or remote; of libraries one look is the reason for the
-next watch, and its length for how seldom it is taken; a database is told of at once and then rests, and what it wrote
-itself takes another way. What would be left in common is a call with a switch for each of these.
+Each watch handles its notices in its own way, so there is no common loop here. Files are each looked at at their own
+pace, in a thread that depends on whether their file system is local or remote; a look at a library is the reason for
+the next watch, and its duration determines how seldom one is taken; a database is reported at once and then rests,
+and its own writes take another way. A common loop would be a call with a switch for each of these.
 """
 
 import logging
@@ -38,24 +38,26 @@ _REFUSED_SECONDS = 30.0
 _ERRED_SECONDS = 1.0
 
 _MODIFIED = 2
-"""What watchfiles calls a change of something that was there before and is there now."""
+"""The number with which watchfiles reports a change of an entry that existed before and exists now."""
 _DEAD = -1, -1
-"""The device and inode of a directory that is none, or another one than the one that is watched."""
+"""In place of the device and inode of a directory that is gone, or not the one that is watched."""
 
 log = logging.getLogger("servers.common.notices")
 
 
 def open_watch(directories: list[str]) -> Any:
-    """A watch of watchfiles on these directories. Raises ImportError, OSError, RuntimeError."""
+    """Open a watch of watchfiles on these directories. Raises ImportError, OSError, RuntimeError."""
     from watchfiles._rust_notify import RustNotify
 
-    # Told to ignore what it may not read, it ignores the limit on watches as well.
+    # If it were to ignore unreadable directories, it would ignore the limit on watches as well.
     return RustNotify(directories, False, False, 0, False, False)
 
 
 class Notices:
-    """Notices of what happens in a changing set of directories. Blocking, and for one thread at a time; `close` it
-    when done."""
+    """Notices of changes in a set of directories that may change as well.
+
+    Blocking, and for one thread at a time; `close` it when done.
+    """
 
     def __init__(self, opener: Callable[[list[str]], Any] = open_watch) -> None:
         self._opener = opener
@@ -64,33 +66,33 @@ class Notices:
         self._opened = self._again = self._last = 0.0
         self._refusal: str | None = None
         self.degraded = False
-        """Whether the system gives no notices, so that changes must be looked for."""
+        """True if the system gives no notices, so that changes must be polled."""
 
     def arm(self, directories: Iterable[str]) -> bool:
-        """Watches these directories; whether that took a new watch, so that everything needs another look."""
-        wanted: dict[str, tuple[int, int]] = {}
+        """Watch these directories; return True if that took a new watch, so that everything needs another look."""
+        requested: dict[str, tuple[int, int]] = {}
         for path in directories:
             try:
                 path.encode()
                 status = os.stat(path)  # noqa: PTH116 - a path for each of thousands of directories would take long
             except (OSError, UnicodeEncodeError):
-                # Gone, or a name watchfiles cannot take: the sweep finds what changes there.
+                # Removed, or a name that watchfiles can't take: the sweep notices changes there.
                 continue
             if os.access(path, os.R_OK):
-                wanted[path] = status.st_dev, status.st_ino
-        if not wanted:
+                requested[path] = status.st_dev, status.st_ino
+        if not requested:
             self.close()
             return False
-        same = wanted == self._armed
+        same = requested == self._armed
         if same and (self._watch is not None or time.monotonic() < self._again):
             return False
-        fresh = self._open(sorted(wanted))
+        fresh = self._open(sorted(requested))
         if fresh is None and self._watch is not None:
-            # Alone it may keep to the limit.
+            # Without the old one it may be within the limit.
             self.close()
-            fresh = self._open(sorted(wanted))
+            fresh = self._open(sorted(requested))
         self.close()
-        self._watch, self._armed, self._opened = fresh, wanted, time.monotonic()
+        self._watch, self._armed, self._opened = fresh, requested, time.monotonic()
         if self._refusal is not None and not self.degraded:
             log.warning("no notices of changes (%s): looking for them instead", self._refusal)
         if fresh is not None and self.degraded:
@@ -100,40 +102,42 @@ class Notices:
 
     @property
     def deaf(self) -> bool:
-        """Whether there is no watch now, for whatever reason."""
+        """True if there is no watch now, for any reason."""
         return self._watch is None
 
     def watches(self, path: str) -> bool:
-        """Whether `path` is one of the directories."""
+        """Return True if `path` is one of the directories."""
         return path in self._armed
 
     def wait(self, stop: threading.Event, seconds: float) -> set[str] | None:
-        """The paths that something happened to, none after `seconds`; None when it may have happened to any. Setting
-        `stop` ends it, with one of both."""
+        """Return the paths that were changed, none after `seconds`; None if any may have been.
+
+        Setting `stop` ends the wait, with either result.
+        """
         if self._watch is None:
             stop.wait(seconds)
             return set()
         step = _BRISK_STEP_MS if time.monotonic() - self._last < _BRISK_SECONDS else _IDLE_STEP_MS
         try:
-            found = self._watch.watch(step, step, max(1, int(seconds * 1_000)), stop)
+            changes = self._watch.watch(step, step, max(1, int(seconds * 1_000)), stop)
         except RuntimeError:
             armed, now = self._armed, time.monotonic()
             self.close()
-            # One that errs at once is not made again at once: a busy file with a bad name would keep us at it.
+            # One that fails at once is not made again at once: a busy file with a bad name would keep us busy.
             if now - self._opened < _ERRED_SECONDS:
                 self._armed, self._again = armed, now + _ERRED_SECONDS
             return None
-        if isinstance(found, str):
-            # Told to stop, watchfiles forgets the notices it holds.
-            return set() if found == "timeout" else None
+        if isinstance(changes, str):
+            # When stopped, watchfiles drops its pending notices.
+            return set() if changes == "timeout" else None
         self._last = time.monotonic()
-        for change, path in found:
+        for change, path in changes:
             if change != _MODIFIED and path in self._armed:
                 self._armed[path] = _DEAD
-        return None if len(found) >= FLOOD else {path for _, path in found}
+        return None if len(changes) >= FLOOD else {path for _, path in changes}
 
     def close(self) -> None:
-        """Ends the watch, its thread and its descriptor."""
+        """Close the watch, its thread and its descriptor."""
         if self._watch is not None:
             self._watch.close()
             self._watch = None
@@ -144,7 +148,7 @@ class Notices:
         try:
             return self._opener(directories)
         except (FileNotFoundError, PermissionError):
-            # Gone or forbidden since we looked, and no refusal.
+            # Removed or forbidden since the check, which is not a refusal.
             self._again = time.monotonic() + _ERRED_SECONDS
         except (ImportError, OSError, RuntimeError) as error:
             self._again = time.monotonic() + _REFUSED_SECONDS
@@ -158,15 +162,17 @@ async def wait_in_thread(
     limiter: CapacityLimiter,
     stop: threading.Event | None = None,
 ) -> T:
-    """What `wait` gives in a thread of the `limiter`, after `seconds` at most. It ends when `stop` is set, as it is
-    when this is cancelled."""
+    """Return the result of `wait` in a thread of the `limiter`, after `seconds` at most.
+
+    It ends when `stop` is set, which also happens on cancellation.
+    """
     stop = stop or threading.Event()
     async with anyio.create_task_group() as tasks:
-        # The thread can't be cancelled, so a task that can be tells it to stop.
+        # The thread can't be cancelled, so a task that can be cancelled stops it.
         tasks.start_soon(_stop_when_cancelled, stop)
-        found = await to_thread.run_sync(wait, stop, seconds, limiter=limiter)
+        result = await to_thread.run_sync(wait, stop, seconds, limiter=limiter)
         tasks.cancel_scope.cancel()
-    return found
+    return result
 
 
 async def _stop_when_cancelled(stop: threading.Event) -> None:

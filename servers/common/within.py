@@ -1,4 +1,4 @@
-"""Whether a directory lies in one of others, links followed: what an operator gives a principal has to."""
+"""Check that a directory lies in one of others, links followed, as a directory for a principal has to."""
 
 import os
 from collections.abc import Iterable
@@ -6,13 +6,14 @@ from pathlib import Path
 
 
 def place_within(path: Path, directories: Iterable[Path]) -> Path:
-    """Where the directory `path` really is. Raises ValueError where it is none, or in none of the `directories`."""
-    found = _resolved(path)
-    if not found.is_dir():
+    """Return the real path of the directory `path`. Raises ValueError if it is none, or in none of the
+    `directories`."""
+    resolved = _resolved(path)
+    if not resolved.is_dir():
         raise ValueError(f"{path} is not a directory")
-    if not any(found.is_relative_to(_resolved(one)) for one in directories):
+    if not any(resolved.is_relative_to(_resolved(directory)) for directory in directories):
         raise ValueError(f"{path} is in none of the directories of the server")
-    return found
+    return resolved
 
 
 def _resolved(path: Path) -> Path:

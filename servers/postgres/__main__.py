@@ -1,14 +1,14 @@
-"""`python -m servers.postgres URL...`, and the console script `mcp-bundle-postgres`."""
+"""The entry point `python -m servers.postgres URL...`, and the console script `mcp-bundle-postgres`."""
 
 from servers.start import start
 
 
 def main() -> None:
-    """Runs the server; exits with its code."""
+    """Run the server, and exit with its code."""
     try:
         start(__package__)
     except ModuleNotFoundError as error:
-        # It can't read its settings without, since URLs are libpq's.
+        # The settings can't be read without psycopg, since libpq parses the URLs.
         if error.name not in ("psycopg", "psycopg_binary"):
             raise
     from shared.program.messages import (

@@ -10,9 +10,9 @@ _SPECIAL = re.compile(r'(["\\])')
 
 
 def parse_array(text: str) -> list[Any]:
-    """The texts of the elements, None for NULL, as lists in lists where there are several dimensions.
+    """Parse an array into the texts of its elements, None for NULL, as nested lists if there are several dimensions.
 
-    `text` is as the server writes it, with bounds that begin at 1, and commas between the elements.
+    `text` is in the form that the server writes, with bounds that begin at 1, and commas between the elements.
     """
     if '"' not in text and "{" not in text[1:]:
         return [None if plain == "NULL" else plain for plain in text[1:-1].split(",")] if text != "{}" else []
@@ -30,12 +30,12 @@ def parse_array(text: str) -> list[Any]:
             open_lists[-1].append(_ESCAPED.sub(r"\1", quoted))
         else:
             open_lists[-1].append(None if plain == "NULL" else plain)
-    (found,) = outer
-    return list(found)
+    (elements,) = outer
+    return list(elements)
 
 
 def format_array(values: Sequence[Any], format_element: Callable[[Any], str]) -> str:
-    """The text of an array; `format_element` is given what is neither a list nor None."""
+    """Format an array; `format_element` formats each value that is neither a list nor None."""
     texts = []
     for value in values:
         if value is None:

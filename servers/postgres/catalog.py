@@ -1,4 +1,4 @@
-"""What the catalog of one database says of types, read once for each."""
+"""The types of one database, each read once from its catalog."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple
@@ -20,7 +20,7 @@ _KINDS = {
     701: ("double precision", "float8"),
     1700: ("numeric", "numeric"),
 }
-"""By oid, which for these is the same everywhere: the name and what the values are."""
+"""By oid, which for these is the same everywhere: the name and the kind of the values."""
 _TEXTS = {
     18: '"char"',
     19: "name",
@@ -36,9 +36,9 @@ _TEXTS = {
     2950: "uuid",
     3802: "jsonb",
 }
-"""The same for those that most queries have besides."""
+"""The names of further types that most queries use, by oid."""
 _ROUNDS = 20
-"""Of questions: for an array, its elements, and the domains that these are of."""
+"""Rounds of questions: an array leads to its elements, and these to the base types of domains."""
 _QUESTION = """
     SELECT t.oid, pg_catalog.format_type(t.oid, NULL), t.typbasetype, t.typdelim::pg_catalog.text,
         CASE WHEN t.typinput = 'pg_catalog.array_in'::pg_catalog.regproc THEN t.typelem ELSE 0 END
@@ -46,18 +46,18 @@ _QUESTION = """
 
 
 class _Found(NamedTuple):
-    """A type as the catalog has it."""
+    """A type in the form of the catalog."""
 
     name: str
     base: int
-    """What a domain is of; 0 for others."""
+    """The base type of a domain; 0 for other types."""
     delimiter: str
     element: int
-    """0 for what is no array."""
+    """The element type of an array; 0 for other types."""
 
 
 class Types:
-    """The types of one database that were seen so far."""
+    """The types of one database that were looked up so far."""
 
     def __init__(self) -> None:
         self._found: dict[int, _Found] = {}
@@ -65,38 +65,38 @@ class Types:
         self._known |= {oid: Type(name) for oid, name in _TEXTS.items()}
 
     async def read(self, oids: Iterable[int], ask: Ask) -> list[Type]:
-        """The types with these oids; asks for those that were not seen yet."""
-        wanted = list(oids)
-        missing = {oid for oid in wanted if oid not in self._known}
+        """Return the types with these oids, and look up those that are not cached."""
+        requested = list(oids)
+        missing = {oid for oid in requested if oid not in self._known}
         for _ in range(_ROUNDS):
             if not missing:
                 break
             for oid, *facts in await ask(_QUESTION, sorted(missing)):
                 self._found[oid] = _Found(*facts)
             looked_at = [self._found[oid] for oid in missing if oid in self._found]
-            parts = {part for one in looked_at for part in (one.base, one.element) if part}
+            parts = {part for entry in looked_at for part in (entry.base, entry.element) if part}
             missing = parts - self._known.keys() - self._found.keys()
-        return [self._make(oid) for oid in wanted]
+        return [self._make(oid) for oid in requested]
 
     def _make(self, oid: int) -> Type:
-        known = self._known.get(oid)
-        if known is not None:
-            return known
-        found = self._found.get(oid)
-        if found is None:
+        cached = self._known.get(oid)
+        if cached is not None:
+            return cached
+        entry = self._found.get(oid)
+        if entry is None:
             # A type that was dropped meanwhile; PostgreSQL writes the same.
             return Type("???")
-        made = Type(found.name)
-        if found.base:
-            made = self._make(found.base)._replace(name=found.name)
-        elif found.element and found.delimiter == ",":
-            made = Type(found.name, "array", self._make(found.element))
-        self._known[oid] = made
-        return made
+        type_ = Type(entry.name)
+        if entry.base:
+            type_ = self._make(entry.base)._replace(name=entry.name)
+        elif entry.element and entry.delimiter == ",":
+            type_ = Type(entry.name, "array", self._make(entry.element))
+        self._known[oid] = type_
+        return type_
 
 
 class Session(NamedTuple):
-    """One connection in a transaction, for what wants rows of tables besides the catalog."""
+    """One connection in a transaction, for functions that need rows of tables in addition to the catalog."""
 
     ask: Ask
     run: Run

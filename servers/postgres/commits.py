@@ -1,4 +1,4 @@
-"""What this server itself has changed, for who watches the database."""
+"""Commits of this server itself, for the watch of the database."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -8,11 +8,11 @@ class Commit(NamedTuple):
     """Changes that were just committed."""
 
     tables: frozenset[str]
-    """Those whose rows were changed, as PostgreSQL writes their names."""
+    """Tables whose rows were changed, in the form in which PostgreSQL writes their names."""
     defined: bool
-    """Whether the schema was changed."""
+    """True if the schema was changed."""
     backend: int
-    """The process of the server that made them, whose notices tell nothing new."""
+    """The process of the server that made the changes; the notices that it sends are ignored."""
 
 
 Committed = Callable[[Commit], None]
@@ -20,4 +20,4 @@ Committed = Callable[[Commit], None]
 
 
 def ignore_commit(_: Commit) -> None:
-    """Nobody watches the database."""
+    """Do nothing."""

@@ -1,4 +1,4 @@
-"""A PostgreSQL database as all that is no engine's sees it: what is asked is done by its connections."""
+"""A PostgreSQL database behind the interface that all engines share, with a pool of connections."""
 
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -44,12 +44,15 @@ from servers.postgres.write.allowed import NOTHING_MORE, AllowedDdl, check_chang
 log = logging.getLogger("servers.postgres")
 
 _EXCLUSIVE = frozenset({"ALTER", "DROP", "REFRESH", "REINDEX", "TRUNCATE"})
-"""What needs a table for itself, so that no transaction may be open that has read it."""
+"""Statements that need exclusive access to a table, for which no transaction that has read it may be open."""
 _WRITER = "The operator can allow changes with --allow-write, or :rw after the URL."
 
 
 class PostgresDatabase:
-    """One database; see `servers.common.sql.database.Database`. `run` must run meanwhile; close it at the end."""
+    """One database; see `servers.common.sql.database.Database`.
+
+    `run` must run meanwhile; close it at the end.
+    """
 
     system = "postgresql"
 
@@ -58,7 +61,7 @@ class PostgresDatabase:
         self.writable = target.writable
         self.lock_seconds = limits.busy_seconds
         self.on_committed: Committed = ignore_commit
-        """Whoever changes the database calls it right after COMMIT."""
+        """Called right after COMMIT by every function that changes the database."""
         self._target = target
         self._limits = limits
         self._allowed = allowed
@@ -68,30 +71,30 @@ class PostgresDatabase:
         self._snapshots = Snapshots(self._readers, self._columns, limits.seconds)
 
     async def run(self) -> None:
-        """Lets go of transactions that nobody goes on with, until it is cancelled."""
+        """Release transactions that no client continues, until cancelled."""
         await self._snapshots.run()
 
     async def close(self) -> None:
-        """Closes all connections."""
+        """Close all connections."""
         await self._readers.close()
         await self._writers.close()
 
     @property
     def is_shared(self) -> bool:
-        """Whether a pooler gives our connections to others between our transactions."""
+        """True if a pooler gives our connections to others between our transactions."""
         return self._target.is_shared
 
     async def connect(self) -> Link:
-        """A connection besides the others, which the caller closes. Raises SqlError."""
+        """Open a connection outside of the pool, which the caller closes. Raises SqlError."""
         return await open_link(self._target, self._limits)
 
     async def find_sharing(self) -> None:
-        """Finds out whether a pooler shares our connections, unless the operator has said so. Raises SqlError."""
+        """Detect whether a pooler shares our connections, unless the operator has declared it. Raises SqlError."""
         if not self.is_shared:
             self._target = self._target._replace(is_shared=await is_shared(self.connect))
 
     async def _open(self) -> Link:
-        """A connection for a call, whose client is not told why there is none."""
+        """Open a connection for a call; the client is not shown the reason of a failure."""
         try:
             return await self.connect()
         except OpeningError as error:
@@ -99,8 +102,10 @@ class PostgresDatabase:
             raise
 
     async def find_name(self, table: str) -> str:
-        """How PostgreSQL writes the name of what a client calls so, or the same where there is no such table. Raises
-        SqlError."""
+        """Return the name of a table in the form in which PostgreSQL writes it, or `table` if there is no such table.
+
+        Raises SqlError.
+        """
         try:
             async with self._session() as session:
                 return (await find_relation(session.ask, table)).name
@@ -110,39 +115,39 @@ class PostgresDatabase:
             return table
 
     def bind(self, parameters: Parameters) -> Parameters:
-        """The parameters, seen to be such as PostgreSQL can be sent. Raises SqlError."""
+        """Check that PostgreSQL can be sent the parameters, and return them. Raises SqlError."""
         for value in parameters.values() if isinstance(parameters, Mapping) else parameters:
             encode_parameter(value)
         return parameters
 
     async def check(self) -> None:
-        """Asks whether the database answers, unless all readers are at work. Raises SqlError."""
+        """Check that the database answers, unless all readers are busy. Raises SqlError."""
         if self._readers.is_free:
             async with self._session() as session:
                 await session.ask("SELECT 1")
 
     def read_at_once(self, query: Query, limits: AnswerLimits) -> Found | None:
-        """None: what comes from another process takes a moment."""
+        """Return None: an answer of another process is never immediate."""
         return None
 
     async def read(
         self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None
     ) -> Found:
-        """The first rows of `query`, or those after the rows that came with `cursor`. Raises SqlError."""
+        """Return the first rows of `query`, or those after the rows that came with `cursor`. Raises SqlError."""
         async with self._suggesting(query):
             with statement_span(query.sql, self.system, self.name):
                 return await self._snapshots.read(query, limits, who, cursor, job)
 
     async def explain(self, query: Query, most: int) -> Plan:
-        """The plan of a statement that reads. Raises SqlError."""
+        """Return the plan of a statement that reads. Raises SqlError."""
         return await self._explain(query, most, analyze=False)
 
     async def analyze(self, query: Query, most: int) -> Plan:
-        """The plan of a statement that reads, which is run for it, with what that took. Raises SqlError."""
+        """Run a statement that reads, and return its plan with the time it took. Raises SqlError."""
         return await self._explain(query, most, analyze=True)
 
     async def explain_change(self, query: Query, most: int) -> Plan:
-        """The plan of a statement that changes the database. Raises SqlError."""
+        """Return the plan of a statement that changes the database. Raises SqlError."""
         sql, values = bind(query)
         check_change(sql, self._allowed)
         deadline = Deadline(self._limits.seconds)
@@ -150,53 +155,53 @@ class PostgresDatabase:
             return await plans.explain(sql, values, most, self._open_session(link, deadline))
 
     async def list_tables(self, page: TablePage) -> TableList:
-        """The tables and views by name. Raises SqlError."""
+        """List the tables and views by name. Raises SqlError."""
         async with self._session() as session:
             return await overview.list_tables(page, session.ask)
 
-    async def describe_table(self, wanted: TableRequest, limits: AnswerLimits) -> TableDescription:
-        """All about one table. Raises SqlError."""
+    async def describe_table(self, request: TableRequest, limits: AnswerLimits) -> TableDescription:
+        """Describe one table. Raises SqlError."""
         async with self._session() as session:
-            return await table.describe(wanted, limits, session, self._limits.seconds)
+            return await table.describe(request, limits, session, self._limits.seconds)
 
     async def summarize(self, budget: ByteBudget, *, drawn: bool) -> DatabaseSummary:
-        """All of the schema that there is room for. Raises SqlError."""
+        """Summarize as much of the schema as fits into the `budget`. Raises SqlError."""
         async with self._session() as session:
             return await overview.summarize(self.name, self.writable, budget, session.ask, drawn=drawn)
 
     async def read_schema(self, most: int) -> str:
-        """Statements that make the schema again. Raises SqlError."""
+        """Return statements that make the schema again. Raises SqlError."""
         async with self._session() as session:
             return await script.read_schema(most, session.ask)
 
     async def read_table(self, table: str, limits: AnswerLimits) -> TableRows:
-        """The first rows of a table. Raises SqlError."""
+        """Return the first rows of a table. Raises SqlError."""
         async with self._session() as session:
             return await rows.read_first_rows(table, limits, session)
 
     async def read_row(self, table: str, key: str, limits: AnswerLimits) -> TableRows:
-        """The row with that key. Raises SqlError."""
+        """Return the row with that key. Raises SqlError."""
         async with self._session() as session:
             return await rows.find_row(table, key, limits, session)
 
     async def find_keys(self, table: str, typed: str) -> list[str]:
-        """Keys that begin as was typed. Raises SqlError."""
+        """Return keys that begin with `typed`. Raises SqlError."""
         async with self._session() as session:
             return await rows.find_keys(table, typed, session)
 
     async def check_health(self) -> str:
-        """How the server and the database are doing. Raises SqlError."""
+        """Report the health of the server and the database. Raises SqlError."""
         async with self._session() as session:
             return format_health(self.name, await check_health(session.ask))
 
-    async def export(self, query: Query, wanted: ExportRequest, job: Job | None) -> tuple[int, int]:
-        """Writes all rows of a query to a file; how many rows and bytes those are. Raises SqlError."""
+    async def export(self, query: Query, request: ExportRequest, job: Job | None) -> tuple[int, int]:
+        """Write all rows of a query to a file, and return the number of rows and bytes. Raises SqlError."""
         deadline = Deadline(self._limits.seconds, job)
         async with self._suggesting(query):
-            return await write_export(self._readers, query, wanted, self._columns, deadline)
+            return await write_export(self._readers, query, request, self._columns, deadline)
 
     async def check_compiles(self, query: Query, *, writes: bool) -> None:
-        """Raises what running the statement would raise before it begins; its parameters need no values."""
+        """Raise what the statement would raise before it begins to run; its parameters need no values."""
         sql, _ = bind(query._replace(parameters=dict.fromkeys(find_parameters(query.sql))))
         if writes:
             check_change(sql, self._allowed)
@@ -215,21 +220,21 @@ class PostgresDatabase:
         *,
         only_tables: bool,
     ) -> Written | Figures:
-        """Runs the statements in one transaction. Raises SqlError."""
+        """Run the statements in one transaction. Raises SqlError."""
         await self._make_way(statements)
         async with self._writing(job) as session:
             return await execution.execute(statements, limits, consent, session, only_tables=only_tables)
 
     async def dry_run(self, statements: Sequence[Statement], limits: ResponseLimits, job: Job | None) -> Written:
-        """Runs the statements, sees what changes, and rolls it back. Raises SqlError."""
+        """Run the statements, record what changes, and roll it back. Raises SqlError."""
         await self._make_way(statements)
         async with self._writing(job) as session:
             return await execution.dry_run(statements, limits, session)
 
-    async def import_csv(self, wanted: Import, consent: Consent, job: Job | None) -> Imported | Figures:
-        """Puts the rows of a CSV into a table, all or none. Raises SqlError."""
+    async def import_csv(self, request: Import, consent: Consent, job: Job | None) -> Imported | Figures:
+        """Insert the rows of a CSV into a table, all or none. Raises SqlError."""
         async with self._writing(job) as session:
-            return await importing.import_csv(wanted, consent, session)
+            return await importing.import_csv(request, consent, session)
 
     async def _explain(self, query: Query, most: int, *, analyze: bool) -> Plan:
         sql, values = bind(query)
@@ -240,8 +245,10 @@ class PostgresDatabase:
 
     @asynccontextmanager
     async def _suggesting(self, query: Query) -> AsyncIterator[None]:
-        """Has an error of the block tell what to do: the nearest names, where one in the query is not known, and who
-        may change the database."""
+        """Add a suggestion to an error of the block.
+
+        It has the nearest names, if one in the query is unknown, or says who may change the database.
+        """
         try:
             yield
         except WouldChange as error:
@@ -252,13 +259,13 @@ class PostgresDatabase:
                 raise
             with suppress(SqlError):
                 async with self._session() as session:
-                    found = await suggest_names(session.ask, error.state, bind(query)[0], error.position)
-                error.suggestion = found or error.suggestion
+                    suggestion = await suggest_names(session.ask, error.state, bind(query)[0], error.position)
+                error.suggestion = suggestion or error.suggestion
             raise
 
     @asynccontextmanager
     async def _session(self) -> AsyncIterator[Session]:
-        """A transaction that reads, in which several questions see the same state of the database."""
+        """Open a transaction that reads, in which several questions see the same state of the database."""
         deadline = Deadline(self._limits.seconds)
         async with self._readers.transaction(deadline, MODE) as link:
             yield self._open_session(link, deadline)
@@ -268,7 +275,7 @@ class PostgresDatabase:
 
     @asynccontextmanager
     async def _writer(self, deadline: Deadline) -> AsyncIterator[Link]:
-        """A transaction that may change the database, and is rolled back."""
+        """Open a transaction that may change the database, and is rolled back."""
         self._require_writable()
         async with self._writers.transaction(deadline, "READ WRITE") as link:
             yield link
@@ -285,6 +292,6 @@ class PostgresDatabase:
             raise SqlError("read_only", f"the database {self.name!r} may only be read", _WRITER)
 
     async def _make_way(self, statements: Sequence[Statement]) -> None:
-        """Lets go of what is kept for who may go on, where a statement needs a table for itself."""
-        if any(kind_of(one.sql) in _EXCLUSIVE for one in statements):
+        """Release the transactions kept for cursors, if a statement needs exclusive access to a table."""
+        if any(kind_of(statement.sql) in _EXCLUSIVE for statement in statements):
             await self._snapshots.release()

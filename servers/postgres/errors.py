@@ -1,8 +1,8 @@
 """The only place where an error of PostgreSQL becomes a `SqlError`: the code comes from its SQLSTATE, never from its
-words, which may be in any language.
+message, which may be in any language.
 
-The words that name a host, a file or a role come with the opening of a connection. They are for the operator, and no
-client is told them.
+Messages that name a host, a file or a role come with the opening of a connection. They are for the operator, and no
+client sees them.
 """
 
 from psycopg.pq import DiagnosticField as Field
@@ -11,7 +11,7 @@ from psycopg.pq.abc import PGresult
 from servers.common.sql.errors import SqlError
 
 _MESSAGE = 500
-"""Characters of PostgreSQL's own words, which may repeat the statement."""
+"""Characters of PostgreSQL's own message, which may repeat the statement."""
 _AGAIN = "Try again."
 _LESS = "Ask for less, or sort and group less."
 
@@ -54,19 +54,19 @@ _BY_STATE: dict[str, tuple[str, str, str]] = {
 
 
 class PostgresError(SqlError):
-    """What PostgreSQL said of a statement."""
+    """An error that PostgreSQL reports for a statement."""
 
     def __init__(self, code: str, reason: str, suggestion: str, quoted: tuple[str, ...], state: str) -> None:
         super().__init__(code, reason, suggestion, quoted)
         self.state = state
-        """Its SQLSTATE; empty where the connection broke."""
+        """Its SQLSTATE; empty if the connection broke."""
         self.position: int | None = None
-        """Of what it complains of, in characters of the caller's statement; None where it does not say."""
+        """The position of the error, in characters of the caller's statement; None if it is unknown."""
         self.context = ""
-        """What PostgreSQL was at, in its own words."""
+        """The context of the error, in PostgreSQL's words."""
 
     def at(self, where: str) -> SqlError:
-        """The same, which says `where` it happened, unless that is nothing."""
+        """Return the same error with `where` it happened, unless that is empty."""
         if not where:
             return self
         error = PostgresError(self.code, f"{where}: {self.reason}", self.suggestion, self.quoted, self.state)
@@ -75,8 +75,10 @@ class PostgresError(SqlError):
 
 
 def from_result(result: PGresult, sql: str, before: int = 0) -> PostgresError:
-    """The error for a `result` that is one, of the statement `sql` of a caller, which stood after so many characters
-    of ours."""
+    """Return the error of a `result`, for the caller's statement `sql`.
+
+    `before` is the number of characters that we sent before that statement.
+    """
 
     def read(field: Field) -> str:
         return (result.error_field(field) or b"").decode("utf-8", "replace")
@@ -84,8 +86,8 @@ def from_result(result: PGresult, sql: str, before: int = 0) -> PostgresError:
     state = read(Field.SQLSTATE)
     if not state:
         return from_broken()
-    known = next((state[:length] for length in (5, 3, 2) if state[:length] in _BY_STATE), "")
-    code, reason, suggestion = _BY_STATE.get(known, ("bad_statement", "", ""))
+    matching_state = next((state[:length] for length in (5, 3, 2) if state[:length] in _BY_STATE), "")
+    code, reason, suggestion = _BY_STATE.get(matching_state, ("bad_statement", "", ""))
     written = read(Field.STATEMENT_POSITION)
     position = int(written) - 1 - before if written.isdecimal() else -1
     where = ""
@@ -104,5 +106,5 @@ def from_result(result: PGresult, sql: str, before: int = 0) -> PostgresError:
 
 
 def from_broken() -> PostgresError:
-    """The error for a connection that broke."""
+    """Return the error for a connection that broke."""
     return PostgresError(*_BY_STATE["08"], (), "")

@@ -1,4 +1,4 @@
-"""The databases, opened with the server: what their roles may do is seen before any client comes."""
+"""Opening of the databases with the server; the rights of their roles are checked before any client comes."""
 
 import logging
 from collections.abc import AsyncIterator, Sequence
@@ -28,8 +28,11 @@ async def open_databases(
     allow_privileged: bool,
     hidden: Sequence[str] = (),
 ) -> AsyncIterator[Databases[PostgresDatabase]]:
-    """Opens the databases until the end. Raises ValueError where one can't be opened, or its role may do what no
-    client should, unless that is allowed, or what is `hidden`."""
+    """Open the databases for the time of the block.
+
+    Raises ValueError if one can't be opened, or its role may do what no client should, unless `allow_privileged`, or
+    may read what is `hidden`.
+    """
     unknown = set(hidden)
     async with AsyncExitStack() as stack:
         databases: list[PostgresDatabase] = []
@@ -50,7 +53,10 @@ async def open_databases(
 
 
 async def _look_at(database: PostgresDatabase, limits: Limits, hidden: Sequence[str]) -> tuple[Rights, set[str]]:
-    """Finds out what stands between, what the role may do, and what is `hidden` and not there. Raises ValueError."""
+    """Check for a pooler, and return the rights of the role and the `hidden` names that the database does not have.
+
+    Raises ValueError.
+    """
     deadline = Deadline(limits.seconds)
     try:
         await database.find_sharing()
@@ -65,7 +71,7 @@ async def _look_at(database: PostgresDatabase, limits: Limits, hidden: Sequence[
 
 
 def _report(rights: Rights, database: PostgresDatabase) -> None:
-    """Says in the log what a pooler changes, and what the role may do that a reader does not need."""
+    """Log the effects of a pooler, and the rights of the role that a reader does not need."""
     if database.is_shared:
         log.info("%s: a pooler shares its connections with others: rows after a cut are read anew", database.name)
     more = [*rights.powers, *rights.attributes]

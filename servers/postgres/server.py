@@ -1,7 +1,7 @@
-"""The PostgreSQL server: what it offers, and how it is opened.
+"""The PostgreSQL server: its features, and the opening of its databases.
 
-What it shares with the servers of other databases is in `servers/common/sql`. The work is done by the folders beside
-this file, over connections to the databases.
+The parts that it shares with the servers of other databases are in `servers/common/sql`. The work is done by the
+folders beside this file, over connections to the databases.
 """
 
 import logging
@@ -65,7 +65,7 @@ async def _open(opening: Opening) -> AsyncIterator[Opened]:
 
 
 def _choose_triggers(databases: Databases[PostgresDatabase]) -> list[str]:
-    """The databases in which triggers can tell this server of changes."""
+    """Return the databases in which triggers can notify this server of changes."""
     writable = [database for database in databases if database.writable]
     for database in writable:
         if database.is_shared:

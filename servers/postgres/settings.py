@@ -1,4 +1,4 @@
-"""What the operator of the PostgreSQL server may set."""
+"""Settings of the PostgreSQL server."""
 
 from functools import cached_property
 from typing import ClassVar
@@ -47,9 +47,9 @@ class Settings(SqlSettings, _Databases):
 
     @cached_property
     def sources(self) -> list[Target]:
-        """Each database, and whether it may be changed."""
-        found = [parse_target(one, self.allow_write) for one in self.databases]
-        return [one for one in found if self._names is None or one.name in self._names]
+        """The databases, each with its mode."""
+        targets = [parse_target(url, self.allow_write) for url in self.databases]
+        return [url for url in targets if self._names is None or url.name in self._names]
 
     @field_validator("allow_ddl")
     @classmethod
@@ -59,10 +59,10 @@ class Settings(SqlSettings, _Databases):
 
     @property
     def allowed_ddl(self) -> AllowedDdl:
-        """What else statements may define."""
+        """Further kinds of objects that statements may define."""
         return parse_allowed(self.allow_ddl)
 
     @property
     def limits(self) -> Limits:
-        """What one statement may cost."""
+        """The limits of one statement."""
         return Limits(self.timeout, self.busy_timeout, self.max_value)

@@ -2,5 +2,5 @@
 
 
 def quote(name: str) -> str:
-    """The name as it stands in a statement, whatever it is."""
+    """Quote any name for use in a statement."""
     return '"' + name.replace('"', '""') + '"'

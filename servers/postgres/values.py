@@ -1,8 +1,8 @@
-"""Values of PostgreSQL as JSON, and back.
+"""Conversion of PostgreSQL values to JSON, and back.
 
-They come as the texts that the server writes, and go as texts whose types the server finds out. JSON has no bytes, no
-NaN, and for most readers no number beyond a double. Such a value becomes an object that names its type. It can be
-handed back as a parameter, so nothing is lost on the way to a client and back.
+They are received as the texts that the server writes, and sent as texts whose types the server infers. JSON has no
+bytes, no NaN, and for most readers no number beyond a double. Such a value becomes an object that names its type. It
+can be passed back as a parameter, so nothing is lost on the way to a client and back.
 """
 
 import math
@@ -24,37 +24,38 @@ _DIGITS = 15
 """Significant digits that a double always keeps."""
 _NUMERIC = b"0123456789.-"
 _WRITTEN_OUT = ("int8", "float4", "float8", "numeric")
-"""The types whose values are objects with their text in them, where no number of JSON is the same."""
+"""The types whose values become objects with their text, if no number of JSON is equal."""
 
 
 class Type(NamedTuple):
-    """A type, as far as its values have to be known."""
+    """A type, as far as it matters for the encoding of its values."""
 
     name: str
-    """As `format_type` writes it."""
+    """The name that `format_type` writes."""
     kind: str = "text"
     """`bool`, `int4`, `int8`, `float4`, `float8`, `numeric`, `bytea`, `array`; `text` for all that stay texts."""
     element: "Type | None" = None
-    """What an array has."""
+    """The type of the elements of an array."""
 
 
 class Codec:
-    """Values of rows with columns of these types, for answers and exports."""
+    """Encodes values of rows with columns of these types, for answers and exports."""
 
     def __init__(self, types: Sequence[Type]) -> None:
         self._types = types
 
     def encode(self, rows: Sequence[Row], cell_bytes: int) -> list[Row]:
-        """As JSON holds them; of each `cell_bytes` bytes at most."""
+        """Return the rows as JSON holds them; each value takes at most `cell_bytes` bytes."""
         return encode_rows(self._types, rows, cell_bytes)
 
     def format(self, rows: Sequence[Row]) -> Iterable[Sequence[str | None]]:
-        """As texts, which are those that COPY writes."""
+        """Return the rows as texts, which are those that COPY writes."""
         return ([None if cell is None else cell.decode("utf-8", "surrogateescape") for cell in row] for row in rows)
 
 
 def encode_rows(types: Sequence[Type], rows: Sequence[tuple[Cell, ...]], max_bytes: int) -> list[Row]:
-    """The rows, with columns of these `types`, as JSON holds them; of each value `max_bytes` bytes at most."""
+    """Return the rows, with columns of these `types`, as JSON holds them; each value takes at most `max_bytes`
+    bytes."""
     if not types:
         return [()] * len(rows)
     columns = zip(*rows, strict=True)
@@ -63,7 +64,7 @@ def encode_rows(types: Sequence[Type], rows: Sequence[tuple[Cell, ...]], max_byt
 
 
 def encode_column(kind: Type, values: Sequence[Cell], max_bytes: int) -> Sequence[Any]:
-    """The values of one column as JSON holds them; of each `max_bytes` bytes at most, and NULL as None."""
+    """Return the values of one column as JSON holds them; each takes at most `max_bytes` bytes, and NULL is None."""
     present = [value for value in values if value is not None] if None in values else values
     plain = _encode_plain(kind.kind, present, max_bytes)  # type: ignore[arg-type]
     encoded = plain if plain is not None else [_encode_cell(kind, value, max_bytes) for value in present]  # type: ignore[arg-type]
@@ -74,8 +75,10 @@ def encode_column(kind: Type, values: Sequence[Cell], max_bytes: int) -> Sequenc
 
 
 def encode_parameter(value: Any) -> bytes | None:
-    """The text of a parameter, which is JSON or an object as `encode_column` makes them: a list is an array, and
-    another object JSON. Raises SqlError `bad_parameters`."""
+    """Return the text of a parameter, which is JSON or an object as `encode_column` makes them.
+
+    A list is an array, and other objects are JSON. Raises SqlError `bad_parameters`.
+    """
     if value is None:
         return None
     if isinstance(value, dict):
@@ -92,7 +95,7 @@ def encode_parameter(value: Any) -> bytes | None:
 
 
 def _encode_plain(kind: str, values: Sequence[bytes], max_bytes: int) -> Sequence[Any] | None:
-    """The values where JSON holds all of them as they are; else None."""
+    """Return the values if JSON holds all of them as they are; else None."""
     match kind:
         case "bool":
             return list(map(b"t".__eq__, values))
@@ -116,7 +119,7 @@ def _encode_plain(kind: str, values: Sequence[bytes], max_bytes: int) -> Sequenc
 
 def _encode_cell(kind: Type, raw: bytes, max_bytes: int) -> Any:
     if kind.kind == "bytea":
-        # What comes is \x and two digits for each byte.
+        # The text is \x and two digits for each byte.
         size = len(raw) // 2 - 1
         data = b64encode(bytes.fromhex(raw[2 : 2 + 2 * max_bytes].decode())).decode()
         cell = {"type": kind.name, "bytes": size, "base64": data}
@@ -124,7 +127,7 @@ def _encode_cell(kind: Type, raw: bytes, max_bytes: int) -> Any:
     try:
         text = raw.decode()
     except UnicodeDecodeError:
-        # A database that says SQL_ASCII of itself sends whatever was put there.
+        # A database in SQL_ASCII sends the bytes as they were stored.
         shown = {"type": kind.name, "bytes": len(raw), "base64": b64encode(raw[:max_bytes]).decode()}
         return shown if len(raw) <= max_bytes else {**shown, "truncated": True}
     if len(raw) > max_bytes and kind.kind in ("text", "array", "numeric"):
@@ -175,7 +178,8 @@ _ENCODERS: Mapping[str, Callable[[str], Any]] = {
 
 def _map_nested(encode: Callable[[str], Any], values: Sequence[Any]) -> list[Any]:
     return [
-        _map_nested(encode, one) if isinstance(one, list) else None if one is None else encode(one) for one in values
+        _map_nested(encode, value) if isinstance(value, list) else None if value is None else encode(value)
+        for value in values
     ]
 
 
@@ -204,7 +208,7 @@ def _format_element(value: Any) -> str:
 
 
 def _decode_bytes(value: Mapping[str, Any]) -> bytes | None:
-    """What stands for the bytes that the object holds; None where it holds none."""
+    """Return PostgreSQL's text for the bytes of an object; None if it is not an object of bytes."""
     match value:
         case {"truncated": True}:
             return None

@@ -1,1 +1,1 @@
-"""The SQLite server: asks databases anything, changes them where the operator allows it."""
+"""The MCP server of SQLite databases: it reads them, and changes them if the operator allows it."""

@@ -1,14 +1,14 @@
-"""`python -m servers.sqlite DATABASE...`, and the console script `mcp-bundle-sqlite`."""
+"""The entry point `python -m servers.sqlite DATABASE...`, and the console script `mcp-bundle-sqlite`."""
 
 from servers.start import start
 
 
 def main() -> None:
-    """Runs the server; exits with its code."""
+    """Run the server, and exit with its code."""
     try:
         start(__package__)
     except ModuleNotFoundError as error:
-        # Its connections are made of those of aiosqlite, so it can't be loaded without.
+        # Its connections are those of aiosqlite, without which it can't be imported.
         if error.name != "aiosqlite":
             raise
     from shared.program.messages import (

@@ -1,4 +1,4 @@
-"""A SQLite database as all that is no engine's sees it: what is asked is done in the threads of its connections."""
+"""A SQLite database behind the interface that all engines share, with the threads of its connections."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -47,17 +47,17 @@ class SqliteDatabase:
         self._snapshots = snapshots
 
     def bind(self, parameters: Parameters) -> Parameters:
-        """The parameters as SQLite takes them. Raises SqlError."""
+        """Return the parameters as SQLite takes them. Raises SqlError."""
         if isinstance(parameters, Mapping):
             return {name.lstrip(":@$"): decode_value(value) for name, value in parameters.items()}
         return [decode_value(value) for value in parameters]
 
     async def check(self) -> None:
-        """Asks the database for its schema. Raises SqlError."""
+        """Check that the database answers, by reading its schema. Raises SqlError."""
         await self._database.check()
 
     def read_at_once(self, query: Query, limits: AnswerLimits) -> Found | None:
-        """All rows of `query`, where that needs no thread, and so no turn; else None."""
+        """Return all rows of `query` if that needs no thread, and so no turn; else None."""
         quick = self._database.quick
         if not quick.knows(query.sql):
             return None
@@ -71,57 +71,57 @@ class SqliteDatabase:
     async def read(
         self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None
     ) -> Found:
-        """The first rows of `query`, or those after the rows that came with `cursor`. Raises SqlError."""
+        """Return the first rows of `query`, or those after the rows that came with `cursor`. Raises SqlError."""
         with statement_span(query.sql, self.system, self.name):
-            found = await self._snapshots.read(self._database, query, limits, who, cursor, job)
-        if cursor is None and not found.answer.more:
-            await self._database.learn(query.sql, query.parameters, found.answer.seconds)
-        declared = await self._database.find_declared_types(query.sql, found.answer.schema_version)
-        return _found(found.answer, declared, found.cursor, changed=found.changed)
+            result = await self._snapshots.read(self._database, query, limits, who, cursor, job)
+        if cursor is None and not result.answer.more:
+            await self._database.learn(query.sql, query.parameters, result.answer.seconds)
+        declared = await self._database.find_declared_types(query.sql, result.answer.schema_version)
+        return _found(result.answer, declared, result.cursor, changed=result.changed)
 
     async def explain(self, query: Query, most: int) -> Plan:
-        """The plan of a statement, compiled by a reader. Raises SqlError."""
+        """Return the plan of a statement, compiled by a reader. Raises SqlError."""
         return await self._read(partial(queries.explain, query, most))
 
     async def explain_change(self, query: Query, most: int) -> Plan:
-        """The plan of a statement, compiled by the writer. Raises SqlError."""
+        """Return the plan of a statement, compiled by the writer. Raises SqlError."""
         async with self._database.writer() as connection:
             return await connection.run(partial(queries.explain, query, most))
 
     async def list_tables(self, page: TablePage) -> TableList:
-        """The tables and views by name. Raises SqlError."""
+        """List the tables and views by name. Raises SqlError."""
         return await self._read(partial(overview.list_tables, page))
 
-    async def describe_table(self, wanted: TableRequest, limits: AnswerLimits) -> TableDescription:
-        """All about one table. Raises SqlError."""
-        return await self._read(partial(table.describe, wanted, limits))
+    async def describe_table(self, request: TableRequest, limits: AnswerLimits) -> TableDescription:
+        """Describe one table. Raises SqlError."""
+        return await self._read(partial(table.describe, request, limits))
 
     async def summarize(self, budget: ByteBudget, *, drawn: bool) -> DatabaseSummary:
-        """All of the schema that there is room for. Raises SqlError."""
+        """Summarize as much of the schema as fits into the `budget`. Raises SqlError."""
         return await self._read(partial(overview.summarize, self.name, self.writable, budget, drawn))
 
     async def read_schema(self, most: int) -> str:
-        """The statements that made the schema. Raises SqlError."""
+        """Return the statements that made the schema. Raises SqlError."""
         return await self._read(partial(build_schema_sql, most))
 
     async def read_table(self, table: str, limits: AnswerLimits) -> TableRows:
-        """The first rows of a table. Raises SqlError."""
+        """Return the first rows of a table. Raises SqlError."""
         return await self._read(partial(rows.read_first_rows, table, limits))
 
     async def read_row(self, table: str, key: str, limits: AnswerLimits) -> TableRows:
-        """The row with that key. Raises SqlError."""
+        """Return the row with that key. Raises SqlError."""
         return await self._read(partial(rows.find_row, table, key, limits))
 
     async def find_keys(self, table: str, typed: str) -> list[str]:
-        """Keys that begin as was typed. Raises SqlError."""
+        """Return keys that begin with `typed`. Raises SqlError."""
         return await self._read(partial(rows.find_keys, table, typed))
 
-    async def export(self, query: Query, wanted: ExportRequest, job: Job | None) -> tuple[int, int]:
-        """Writes all rows of a query to a file; how many rows and bytes those are. Raises SqlError."""
-        return await self._read(partial(write_export, query, wanted), job)
+    async def export(self, query: Query, request: ExportRequest, job: Job | None) -> tuple[int, int]:
+        """Write all rows of a query to a file, and return the number of rows and bytes. Raises SqlError."""
+        return await self._read(partial(write_export, query, request), job)
 
     async def check_compiles(self, query: Query, *, writes: bool) -> None:
-        """Raises what running the statement would raise before it begins."""
+        """Raise what the statement would raise before it begins to run."""
         work = partial(queries.require_compiles, query.sql)
         if writes:
             async with self._database.writer() as connection:
@@ -138,19 +138,19 @@ class SqliteDatabase:
         *,
         only_tables: bool,
     ) -> Written | Figures:
-        """Runs the statements in one transaction. Raises SqlError."""
+        """Run the statements in one transaction. Raises SqlError."""
         return await self._write(partial(execution.execute, statements, limits, only_tables, consent), job)
 
     async def dry_run(self, statements: Sequence[Statement], limits: ResponseLimits, job: Job | None) -> Written:
-        """Runs the statements, sees what changes, and rolls it back. Raises SqlError."""
+        """Run the statements, record what changes, and roll it back. Raises SqlError."""
         return await self._write(partial(execution.dry_run, statements, limits), job)
 
-    async def import_csv(self, wanted: Import, consent: Consent, job: Job | None) -> Imported | Figures:
-        """Puts the rows of a CSV into a table, all or none. Raises SqlError."""
-        return await self._write(partial(importing.import_csv, wanted, consent), job)
+    async def import_csv(self, request: Import, consent: Consent, job: Job | None) -> Imported | Figures:
+        """Insert the rows of a CSV into a table, all or none. Raises SqlError."""
+        return await self._write(partial(importing.import_csv, request, consent), job)
 
     async def back_up(self, directory: Path, job: Job) -> Backup:
-        """Copies the database to a new file in the directory. Raises SqlError."""
+        """Copy the database to a new file in the directory. Raises SqlError."""
         return await self._read(partial(back_up, directory, self.name), job)
 
     async def _read(self, work: Work[T], job: Job | None = None) -> T:

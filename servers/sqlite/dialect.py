@@ -1,4 +1,4 @@
-"""What clients are told of SQLite in other words than of other databases."""
+"""The words of SQLite for clients."""
 
 from servers.common.sql.dialect import Dialect
 from servers.common.sql.uris import Uris

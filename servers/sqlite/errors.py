@@ -1,17 +1,18 @@
-"""The only place where an error of the `sqlite3` module becomes a `SqlError`: the code comes from SQLite's own name
-of the error, never from its words.
+"""The only place where an error of the `sqlite3` module becomes a `SqlError`.
+
+The code comes from SQLite's own name of the error, never from its message.
 """
 
 from servers.common.sql.errors import SqlError
 from shared.text import escape
 
 _MESSAGE = 500
-"""Characters of SQLite's own words, which may repeat the statement."""
+"""Characters of SQLite's own message, which may repeat the statement."""
 
 # By SQLite's name of the error or the beginning of that name: a code, what it means, and what to do.
 # Where nothing is said, SQLite's words say it best.
 _BY_NAME: dict[str, tuple[str, str, str]] = {
-    # The policy says why it refuses. Where it was not asked, there was a name that Python could not tell it.
+    # The policy gives the reason of a refusal. If it was not asked, a name could not be passed to it.
     "SQLITE_AUTH": ("refused", "a name in the database is not UTF-8, so the statement can't be judged", ""),
     "SQLITE_BUSY": ("busy", "another process holds a lock on the database", "Try again."),
     "SQLITE_LOCKED": ("busy", "another statement holds a lock on the table", "Try again."),
@@ -36,7 +37,7 @@ _BY_NAME: dict[str, tuple[str, str, str]] = {
 
 
 def from_sqlite(error: Exception) -> SqlError:
-    """The `SqlError` for what the `sqlite3` module raised over a caller's statement or its parameters."""
+    """Return the `SqlError` for an exception of the `sqlite3` module over a caller's statement or its parameters."""
     if isinstance(error, MemoryError):
         return SqlError(*_BY_NAME["SQLITE_NOMEM"])
     words = str(error)[:_MESSAGE]
@@ -49,7 +50,7 @@ def from_sqlite(error: Exception) -> SqlError:
         return SqlError("bad_parameters", "a text holds half of a surrogate pair, which UTF-8 can't carry")
     name = getattr(error, "sqlite_errorname", "")
     if not name:
-        # What the module finds before SQLite does: the number of parameters, a second statement, a NUL character.
+        # Errors that the module finds itself: the number of parameters, a second statement, a NUL character.
         return SqlError("bad_parameters" if "binding" in words else "bad_statement", escape(words))
     code, reason, suggestion = _BY_NAME.get(name) or _BY_NAME.get(
         "_".join(name.split("_")[:2]), ("bad_statement", "", "")

@@ -1,4 +1,5 @@
-"""Where a database is, as other programs write it: `sqlite:///shop.db` and `file:shop.db` are a path."""
+"""The notations of other programs for the location of a database: `sqlite:///shop.db` and `file:shop.db` are a
+path."""
 
 import re
 from urllib.parse import unquote
@@ -8,16 +9,16 @@ from .engine.database import MEMORY
 _SCHEME = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]{0,30})://|(?P<file>file):", re.IGNORECASE)
 
 
-def read_location(given: str) -> str:
-    """The path of a database that is given as a path or a URL.
+def read_location(location: str) -> str:
+    """Return the path of a database from a path or a URL.
 
     A path after `sqlite://` begins behind one more slash, as in SQLAlchemy: `sqlite:///shop.db` is `shop.db`, and
-    `sqlite:////shop.db` is `/shop.db`. Raises ValueError for a URL of something else, or with parameters.
+    `sqlite:////shop.db` is `/shop.db`. Raises ValueError for a URL of another kind, or with parameters.
     """
-    text = given.strip().strip("'\"")
+    text = location.strip().strip("'\"")
     match = _SCHEME.match(text)
     if match is None:
-        return given
+        return location
     scheme = (match["scheme"] or match["file"]).lower().partition("+")[0]
     if scheme in ("postgres", "postgresql"):
         raise ValueError("a URL of PostgreSQL is for the PostgreSQL server: mcp-bundle-postgres")

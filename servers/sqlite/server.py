@@ -1,7 +1,7 @@
-"""The SQLite server: what it offers, and how it is opened.
+"""The SQLite server: its features, and the opening of its databases.
 
-What it shares with the servers of other databases is in `servers/common/sql`. The work is done by the folders beside
-this file, in the threads of the connections.
+The parts that it shares with the servers of other databases are in `servers/common/sql`. The work is done by the
+folders beside this file, in the threads of the connections.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What the operator of the SQLite server may set."""
+"""Settings of the SQLite server."""
 
 import re
 from functools import cached_property
@@ -45,24 +45,24 @@ class _Databases(BaseModel):
             raise ValueError("the name of a database is empty")
         if not isinstance(databases, list):
             return databases
-        return [read_location(one) if isinstance(one, str) else one for one in databases]
+        return [read_location(path) if isinstance(path, str) else path for path in databases]
 
     @field_validator("hide")
     @classmethod
     def _are_names(cls, hide: list[str]) -> list[str]:
-        for one in hide:
-            parse_hidden(one)
+        for name in hide:
+            parse_hidden(name)
         return hide
 
     @field_validator("db")
     @classmethod
-    def _are_assigned(cls, given: list[str]) -> list[str]:
-        for one in given:
-            name, _, path = one.partition("=")
+    def _are_assigned(cls, assignments: list[str]) -> list[str]:
+        for assignment in assignments:
+            name, _, path = assignment.partition("=")
             if not path or _NAME.fullmatch(name) is None:
-                raise ValueError(f"{one!r} is not NAME=PATH with a name of letters, digits, '_', '.' and '-'")
+                raise ValueError(f"{assignment!r} is not NAME=PATH with a name of letters, digits, '_', '.' and '-'")
             read_location(path)
-        return given
+        return assignments
 
 
 class _Memory(BaseModel):
@@ -77,8 +77,8 @@ class Narrowing(settings.Narrowing):
     @field_validator("hide")
     @classmethod
     def _are_names(cls, hide: list[str]) -> list[str]:
-        for one in hide:
-            parse_hidden(one)
+        for name in hide:
+            parse_hidden(name)
         return hide
 
 
@@ -93,43 +93,44 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
 
     @cached_property
     def sources(self) -> list[Source]:
-        """Each database, and whether it may be changed."""
+        """The databases, each with its mode."""
         plain = [Source(_find_name(path), expand_home(path), self.allow_write) for path in self.databases]
         sample = [Source("demo", Path("demo.db"), self.allow_write, sample=True)] if self.demo else []
-        found = plain + [_parse_source(one, self.allow_write) for one in self.db] + sample
-        return [one for one in found if self._names is None or one.name in self._names]
+        every_source = plain + [_parse_source(assignment, self.allow_write) for assignment in self.db] + sample
+        return [assignment for assignment in every_source if self._names is None or assignment.name in self._names]
 
     def narrowed(self, narrowing: settings.Narrowing) -> Self:
-        """These settings for who has these databases alone, and may see less of them. Raises ValueError."""
+        """Return these settings for a principal that has only these databases, and may see less of them. Raises
+        ValueError."""
         own = super().narrowed(narrowing)
         own.hide = [*self.hide, *getattr(narrowing, "hide", ())]
         return own
 
     @property
     def connecting(self) -> ConnectionOptions:
-        """What each connection does."""
-        loaded = [parse_extension(one) for one in self.extension]
-        extensions = [one._replace(path=expand_home(one.path).absolute()) for one in loaded]
+        """The options of every connection."""
+        loaded = [parse_extension(extension) for extension in self.extension]
+        extensions = [extension._replace(path=expand_home(extension.path).absolute()) for extension in loaded]
         return ConnectionOptions(tuple(map(parse_hidden, self.hide)), tuple(extensions))
 
     @property
     def limits(self) -> Limits:
-        """What one statement may cost."""
+        """The limits of one statement."""
         return Limits(self.timeout, self.busy_timeout, self.max_value, self.max_memory)
 
     @property
     def writes(self) -> bool:
-        """Whether any database may be changed; one in memory always may."""
+        """True if any database may be changed; one in memory always may."""
         return super().writes or any(str(source.path) == MEMORY for source in self.sources)
 
 
 def _find_name(path: Path) -> str:
-    """The name of a database by its path."""
+    """Return the name of a database by its path."""
     return "memory" if str(path) == MEMORY else re.sub(r"[^A-Za-z0-9_.-]", "_", path.stem)[:64] or "data"
 
 
-def _parse_source(given: str, writable: bool) -> Source:
-    name, _, written = given.partition("=")
+def _parse_source(assignment: str, writable: bool) -> Source:
+    name, _, written = assignment.partition("=")
     path, _, mode = written.rpartition(":")
     if mode in _MODES and path:
         written, writable = path, _MODES[mode]

@@ -1,7 +1,7 @@
-"""Values of SQLite as JSON, and back.
+"""Conversion of SQLite values to JSON, and back.
 
 JSON has no bytes, no infinity, and for most readers no integer beyond 2**53. Such a value becomes an object that
-names its type. It can be handed back as a parameter, so nothing is lost on the way to a client and back.
+names its type. It can be passed back as a parameter, so nothing is lost on the way to a client and back.
 """
 
 import math
@@ -20,37 +20,41 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def encode_cells(values: Sequence[Any], max_bytes: int) -> Sequence[Any]:
-    """The `values` of a column as JSON holds them; of each `max_bytes` bytes at most."""
+    """Return the `values` of a column as JSON holds them; each takes at most `max_bytes` bytes."""
     if _is_plain(values, set(map(type, values)), max_bytes):
         return values
     return [_encode_cell(value, max_bytes) for value in values]
 
 
 def encode_row(values: Sequence[Any], max_bytes: int) -> tuple[Any, ...]:
-    """The `values` of a single row as JSON holds them; of each `max_bytes` bytes at most."""
-    return tuple([one if _is_plainly_plain(one, max_bytes) else _encode_cell(one, max_bytes) for one in values])
+    """Return the `values` of a single row as JSON holds them; each takes at most `max_bytes` bytes."""
+    return tuple(
+        [value if _is_plainly_plain(value, max_bytes) else _encode_cell(value, max_bytes) for value in values]
+    )
 
 
 def encode_rows(rows: Sequence[tuple[Any, ...]], max_bytes: int) -> list[tuple[Any, ...]]:
-    """The `rows` as JSON holds them; of each value `max_bytes` bytes at most."""
+    """Return the `rows` as JSON holds them; each value takes at most `max_bytes` bytes."""
     if len(rows) == 1:
         return [encode_row(rows[0], max_bytes)]
     return list(zip(*[encode_cells(values, max_bytes) for values in zip(*rows, strict=True)], strict=True))
 
 
 def type_of(value: Any) -> str:
-    """The storage class of a value, in SQLite's words."""
+    """Return the storage class of a value, in SQLite's words."""
     return _TYPES[type(value)]
 
 
 def find_types(values: Iterable[Any]) -> set[str]:
-    """The storage classes of values, in SQLite's words."""
+    """Return the storage classes of values, in SQLite's words."""
     return {_TYPES[kind] for kind in set(map(type, values))}
 
 
 def decode_value(value: Any) -> Any:
-    """The value of SQLite for a parameter, which is JSON or an object as `encode_cells` makes them. Raises
-    SqlError."""
+    """Return the SQLite value of a parameter, which is JSON or an object as `encode_cells` makes them.
+
+    Raises SqlError.
+    """
     if not isinstance(value, dict | list):
         return value
     match value:
@@ -81,7 +85,7 @@ def _decode_base64(data: str, kind: str) -> bytes | str:
 
 
 def _is_plainly_plain(value: Any, max_bytes: int) -> bool:
-    """Whether JSON holds it as it is, as most values; where that takes long to tell, False."""
+    """Return True if JSON holds the value unchanged, as most; False also if finding out takes long."""
     kind = type(value)
     if kind is str:
         return len(value) <= max_bytes and bool(value.isascii())
@@ -89,7 +93,7 @@ def _is_plainly_plain(value: Any, max_bytes: int) -> bool:
 
 
 def _is_plain(values: Sequence[Any], kinds: set[type], max_bytes: int) -> bool:
-    """Whether JSON holds them all as they are."""
+    """Return True if JSON holds all values unchanged."""
     if bytes in kinds:
         return False
     if int in kinds:

@@ -1,4 +1,4 @@
-"""The data of a chart (DrawingML; ECMA-376, part 1, section 21.2), as the file has it, as a table in HTML."""
+"""The data of a chart (DrawingML; ECMA-376, part 1, section 21.2), as stored in the file, as a table in HTML."""
 
 from html import escape
 
@@ -18,10 +18,10 @@ def write_chart(root: Element) -> str:
     words = "" if title is None else text_of(title)
     series = list(root.iter(f"{_C}ser"))
     labels: dict[int, str] = {}
-    for one in series:
-        labels = _points(one, _LABELS) | labels
-    columns = [_points(one, _VALUES) for one in series]
-    names = [next(map(text_of, one.iterfind(f"{_C}tx//{_C}v")), "") for one in series]
+    for element in series:
+        labels = _points(element, _LABELS) | labels
+    columns = [_points(element, _VALUES) for element in series]
+    names = [next(map(text_of, element.iterfind(f"{_C}tx//{_C}v")), "") for element in series]
     every = sorted({number for column in columns for number in column})
     numbers = every[:MAX_POINTS]
     rows = [
@@ -41,7 +41,7 @@ def write_chart(root: Element) -> str:
 
 
 def _points(series: Element, names: tuple[str, ...]) -> dict[int, str]:
-    """The values of a series, or its labels, by their numbers."""
-    holder = next((found for name in names if (found := series.find(_C + name)) is not None), None)
+    """Return the values of a series, or its labels, by their numbers."""
+    holder = next((element for name in names if (element := series.find(_C + name)) is not None), None)
     points = [] if holder is None else list(holder.iter(f"{_C}pt"))
     return {int(point.get("idx") or 0): text_of(point) for point in points}

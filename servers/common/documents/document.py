@@ -1,4 +1,4 @@
-"""A document as it was read, and what can go wrong with one."""
+"""A document after reading, and errors of reading."""
 
 from typing import NamedTuple
 
@@ -6,12 +6,14 @@ from shared.coded_errors import CodedError
 
 
 class DocumentError(CodedError):
-    """A file that can't be read, or has no such part: `unsupported_type`, `unreadable`, `bad_argument` or, where
-    libraries are missing, `not_installed`."""
+    """A file that can't be read, or has no such part.
+
+    The codes are `unsupported_type`, `unreadable`, `bad_argument` and, if libraries are missing, `not_installed`.
+    """
 
 
 class Facts(NamedTuple):
-    """The properties of a document; empty where they are missing. Dates are in ISO 8601."""
+    """The properties of a document; empty if missing. Dates are in ISO 8601."""
 
     title: str = ""
     author: str = ""
@@ -31,10 +33,10 @@ class Document(NamedTuple):
     notes: tuple[str, ...] = ()
     """Sentences for the reader, such as which parts are left out. They quote nothing of the document."""
     hidden_sheets: tuple[str, ...] = ()
-    """The names of sheets that are read where they are asked for by these."""
+    """The names of hidden sheets, which are only read on request by name."""
 
 
 def name_left_out(counts: dict[str, int]) -> list[str]:
-    """Return the note that names what is left out, each with its count; none where there is nothing."""
+    """Return the note that names the parts left out, each with its count; none if nothing is."""
     named = ", ".join(f"{what} ({count})" for what, count in counts.items() if count)
     return [f"Left out: {named}."] if named else []

@@ -1,4 +1,4 @@
-"""A book in EPUB as HTML: its chapters in the order in which they are read (EPUB 3.3, section 5.7)."""
+"""EPUB books as HTML: the chapters in their reading order (EPUB 3.3, section 5.7)."""
 
 import re
 from html import escape
@@ -49,7 +49,7 @@ def read_epub(body: bytes) -> Document:
 
 
 def _chapter(text: bytes, name: str, numbers: dict[str, int]) -> str:
-    """The body of a chapter, its ids made unlike those of the others."""
+    """Return the body of a chapter, with its ids made different from those of the others."""
     try:
         root = parse_xml(_REFERENCE.sub(_character, text))
     except DocumentError:  # many books break the rules of XML, and are shown all the same
@@ -72,7 +72,7 @@ def _chapter(text: bytes, name: str, numbers: dict[str, int]) -> str:
 
 
 def _relink(link: Element, name: str, numbers: dict[str, int]) -> None:
-    """Point a link at its chapter within the text, or make it no link."""
+    """Point a link at its chapter within the text, or remove the link."""
     url = urlsplit(link.get("href") or "")
     if url.scheme or url.netloc:
         return
@@ -95,6 +95,6 @@ def _resolve(base: str, link: str) -> str:
 
 
 def _character(match: re.Match[bytes]) -> bytes:
-    """Expand a named character reference of HTML. The document type is not read, so XML has none of them."""
+    """Expand a named character reference of HTML. The document type is not read, so XML defines none of them."""
     name = match[1]
     return match[0] if name in _KEPT else html5.get(name.decode("ascii"), "").encode("ascii", "xmlcharrefreplace")

@@ -30,7 +30,7 @@ _FUNCTIONS = frozenset(
 
 
 def tex_of(formula: Element) -> str:
-    """Return a formula as TeX, on one line; what has no form of its own here is written in its order."""
+    """Return a formula as TeX, on one line; an element without a form of its own here is written in its order."""
     return " ".join(_inside(formula).split())
 
 
@@ -57,8 +57,8 @@ def _group(element: Element, name: str) -> str:
 
 
 def _value(element: Element, path: str, otherwise: str) -> str:
-    found = element.find("/".join(_M + name for name in path.split("/")))
-    return otherwise if found is None else found.get(f"{_M}val") or ""
+    match = element.find("/".join(_M + name for name in path.split("/")))
+    return otherwise if match is None else match.get(f"{_M}val") or ""
 
 
 def _fraction(element: Element) -> str:

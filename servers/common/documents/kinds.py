@@ -1,4 +1,4 @@
-"""Which kind of document a file is, by its bytes alone, without unpacking anything."""
+"""Detection of the kind of a document, by its bytes alone, without unpacking anything."""
 
 import re
 from typing import Literal
@@ -26,7 +26,7 @@ _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 def document_kind(body: bytes) -> tuple[DocumentKind, str] | None:
     """Return the kind and media type of a document in a zip archive; None for anything else.
 
-    Raises DocumentError for what is known and can't be read here: `unsupported_type` for older and binary formats,
+    Raises DocumentError for known formats that can't be read here: `unsupported_type` for older and binary formats,
     `unreadable` for a file with a password.
     """
     if body.startswith(COMPOUND):
@@ -38,7 +38,7 @@ def document_kind(body: bytes) -> tuple[DocumentKind, str] | None:
     if b"META-INF/container.xml" in names:
         return "epub", "application/epub+zip"
     if b"META-INF/manifest.xml" in names and b"content.xml" in names:
-        # The entry `mimetype` is not compressed, so its name and its text stand side by side.
+        # The entry `mimetype` is not compressed, so its name and its text are adjacent.
         form = _FORM.search(body)
         return "opendocument", f"{_OPENDOCUMENT}{form[1].decode('ascii') if form else 'text'}"
     if b"[Content_Types].xml" not in names:
@@ -50,7 +50,7 @@ def document_kind(body: bytes) -> tuple[DocumentKind, str] | None:
 
 
 def _directory(body: bytes) -> bytes:
-    """The central directory of a zip archive, which has the names of its entries as they are."""
+    """Return the central directory of a zip archive, which has the names of its entries uncompressed."""
     end = body.rfind(_END)
     if end < 0 or end + _END_LENGTH > len(body):
         return b""

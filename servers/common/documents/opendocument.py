@@ -1,6 +1,6 @@
 """A text, spreadsheet or presentation of OpenDocument 1.3 as HTML.
 
-Its content is one tree of paragraphs, lists and tables, much like HTML; cells have their values as they are shown.
+Its content is one tree of paragraphs, lists and tables, much like HTML; cells have their values as displayed.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from servers.common.documents.package import Package, facts_of, text_of
 from servers.common.documents.page_ranges import choose_pages
 
 MAX_CELLS = 30_000
-"""Cells that are read of all tables."""
+"""Cells that are read, of all tables together."""
 MAX_COLUMNS = 200
 _DEEPEST = 100
 """Levels of elements that are read."""
@@ -33,7 +33,7 @@ _PARAGRAPHS = {
     "Quotations": ("<blockquote><p>", "</p></blockquote>"),
     "Preformatted_20_Text": ("<pre>", "</pre>"),
 }
-"""What paragraphs are by the names of their styles, those that LibreOffice gives."""
+"""The tags of paragraphs by the names of their styles, those of LibreOffice."""
 _MOST_SPACES = 200
 _MANIFEST = "META-INF/manifest.xml"
 _BEYOND = (
@@ -45,7 +45,7 @@ _BEYOND = (
 def read_opendocument(body: bytes, pages: str | None = None, sheet: str | None = None) -> Document:
     """Return the text, with a heading for each sheet or slide; those that `pages` names, or one `sheet` by its name.
 
-    Raises DocumentError `unreadable`, and `bad_argument` as `choose_pages` does, or where there are no slides.
+    Raises DocumentError `unreadable`, and `bad_argument` as `choose_pages` does, or if there are no slides.
     """
     package = Package(body)
     if _MANIFEST in package.names and b"encryption-data" in package.read(_MANIFEST):
@@ -66,7 +66,7 @@ def read_opendocument(body: bytes, pages: str | None = None, sheet: str | None =
         raise DocumentError("bad_argument", "the document has no pages to choose", "Leave pages out.")
     elif content.tag == f"{_OFFICE}spreadsheet":
         counts = {"sheets": len(sheets)}
-        named = [one for one in sheets if one.get(f"{_TABLE}name") == sheet]
+        named = [table for table in sheets if table.get(f"{_TABLE}name") == sheet]
         html = "".join(map(writer.sheet, named or sheets))
     else:
         html = writer.blocks(content)
@@ -75,7 +75,7 @@ def read_opendocument(body: bytes, pages: str | None = None, sheet: str | None =
 
 
 class _Style:
-    """What a style changes in the look of a text."""
+    """The changes that a style makes to the look of a text."""
 
     def __init__(self, style: Element) -> None:
         properties = {name: value for child in style for name, value in child.items()}
@@ -121,7 +121,7 @@ class _Writer:
         }
 
     def blocks(self, element: Element) -> str:
-        """The blocks in an element, those of sections, indexes and shapes in it as well."""
+        """Return the blocks in an element, including those of sections, indexes and shapes in it."""
         if self._depth >= _DEEPEST:
             self._beyond = True
             return ""
@@ -133,31 +133,31 @@ class _Writer:
         return written
 
     def slide(self, number: int, page: Element) -> str:
-        """A slide under its number and title, its notes at the end."""
+        """Return a slide under its number and title, with its notes at the end."""
         if self._is_hidden(page, f"{_DRAW}style-name"):
             return self._leave_out("hidden slides")
-        frames = [one for one in page if one.tag != f"{_PRESENTATION}notes"]
-        titles = [one for one in frames if one.get(f"{_PRESENTATION}class") == "title" and text_of(one)]
+        frames = [frame for frame in page if frame.tag != f"{_PRESENTATION}notes"]
+        titles = [frame for frame in frames if frame.get(f"{_PRESENTATION}class") == "title" and text_of(frame)]
         words = text_of(titles[0]) if titles else ""
         head = f"<h2>Slide {number}{': ' if words else ''}{escape(words)}</h2>"
-        texts = "".join(self._frame(one) for one in frames if one not in titles[:1])
+        texts = "".join(self._frame(frame) for frame in frames if frame not in titles[:1])
         spoken = page.findall(f"{_PRESENTATION}notes/{_DRAW}frame")
-        notes = "".join(self._frame(one) for one in spoken if one.get(f"{_PRESENTATION}class") == "notes")
+        notes = "".join(self._frame(frame) for frame in spoken if frame.get(f"{_PRESENTATION}class") == "notes")
         return f"{head}{texts}{'<p><strong>Notes:</strong></p>' if notes else ''}{notes}"
 
     def sheet(self, table: Element) -> str:
-        """A sheet under its name, unless it is hidden."""
+        """Return a sheet under its name, unless it is hidden."""
         if self._is_hidden(table, f"{_TABLE}style-name"):
             return self._leave_out("hidden sheets")
         return f"<h2>{escape(table.get(f'{_TABLE}name') or '')}</h2>{self._table(table)}"
 
     def notes(self) -> str:
-        """The footnotes of all that was written."""
+        """Return the footnotes of the whole document."""
         items = (f'<li id="footnote-{number}">{note}</li>' for number, note in enumerate(self._notes, 1))
         return f"<ol>{''.join(items)}</ol>" if self._notes else ""
 
     def remarks(self) -> tuple[str, ...]:
-        """What a reader should know of what was written."""
+        """Return remarks for the reader about the parts that are left out."""
         return (*name_left_out(self._left_out), *((_BEYOND,) if self._beyond else ()))
 
     def _leave_out(self, what: str) -> str:
@@ -165,7 +165,7 @@ class _Writer:
         return ""
 
     def _style_name(self, element: Element) -> str:
-        """The name of a style, of the one it is made from where it is for this document alone."""
+        """Return the name of a style, or of its parent if it is an automatic style of this document."""
         name = element.get(f"{_TEXT}style-name") or ""
         return self._parents.get(name) or name
 
@@ -241,7 +241,7 @@ class _Writer:
         return f'<sup><a href="#footnote-{number}">{number}</a></sup>'
 
     def _frame(self, frame: Element) -> str:
-        """What a frame shows: texts, a table, the data of a chart, or what a picture is said to be."""
+        """Return the content of a frame: texts, a table, the data of a chart, or the description of a picture."""
         written = "".join(self.blocks(box) for box in frame.findall(f"{_DRAW}text-box"))
         written += "".join(map(self._table, frame.findall(f"{_TABLE}table")))
         root = self._embedded(frame)
@@ -252,7 +252,7 @@ class _Writer:
         if written or (root is not None and root.tag == _MATH):
             return written
         about = [frame.find(f"{_SVG}{name}") for name in ("desc", "title")]
-        words = next((text for one in about if one is not None and (text := text_of(one))), "")
+        words = next((text for element in about if element is not None and (text := text_of(element))), "")
         return f"<p><em>Picture: {escape(words)}</em></p>" if words else ""
 
     def _formula(self, frame: Element) -> str:
@@ -282,7 +282,7 @@ class _Writer:
             del cells[MAX_COLUMNS:]
             if not any(cells):
                 continue
-            # Rows that are equal are one in the file.
+            # Equal rows are stored once in the file.
             times = int(row.get(f"{_TABLE}number-rows-repeated") or 1)
             more = min(times - 1, max(self._cells, 0) // len(cells))
             self._beyond = self._beyond or more < times - 1
@@ -293,7 +293,7 @@ class _Writer:
         return f"<table>{''.join(rows)}</table>" if rows else ""
 
     def _cells_of(self, row: Element) -> Iterator[str]:
-        """The cells of a row; empty ones at its end are left away, which a file repeats to the edge of the sheet."""
+        """Yield the cells of a row, without empty ones at its end, which a file repeats to the edge of the sheet."""
         empty = 0
         for cell in row.iter(f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
             if next(cell.iterancestors(f"{_TABLE}table-row")) is not row:

@@ -17,7 +17,7 @@ from servers.common.documents.document import DocumentError, Facts
 
 MAX_PARTS = 20_000
 MAX_BYTES = 200_000_000
-"""Bytes of all parts together, unpacked, by what the archive says; `zipfile` reads no more than that."""
+"""Maximum size of all parts together, unpacked, as the archive declares it; `zipfile` reads no more than that."""
 _FACT = 1_000
 _RELATIONSHIPS = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
 _PROPERTIES = {
@@ -31,7 +31,7 @@ _PROPERTIES = {
 
 
 class Relation(NamedTuple):
-    """What a part refers to: the last word of the type, and a part or, where it is external, a URL."""
+    """A reference of a part: the last word of its type, and another part or, if it is external, a URL."""
 
     kind: str
     target: str
@@ -42,7 +42,8 @@ class Package:
     """An archive whose parts are read by their names."""
 
     def __init__(self, body: bytes) -> None:
-        """Raises DocumentError `unreadable` where it is no archive, or has more in it than the limits."""
+        """Open an archive. Raises DocumentError `unreadable` for other files, and for more content than the
+        limits."""
         try:
             self._archive = ZipFile(BytesIO(body))
         except (BadZipFile, ValueError, NotImplementedError):
@@ -54,7 +55,7 @@ class Package:
         self.names = {entry.filename for entry in entries}
 
     def read(self, name: str) -> bytes:
-        """Return a part. Raises DocumentError `unreadable` where it is missing, damaged or encrypted."""
+        """Return a part. Raises DocumentError `unreadable` if it is missing, damaged or encrypted."""
         try:
             return self._archive.read(name)
         except KeyError:
@@ -65,11 +66,11 @@ class Package:
             raise DocumentError("unreadable", "the file is damaged: a part of it can't be unpacked") from None
 
     def xml(self, name: str) -> Element:
-        """Return the root of a part. Raises DocumentError as `read` does, and for what is no XML."""
+        """Return the root of a part. Raises DocumentError as `read` does, and for a part that is not XML."""
         return parse_xml(self.read(name))
 
     def relations(self, name: str) -> dict[str, Relation]:
-        """Return what a part refers to, by id; "" is the package itself."""
+        """Return the references of a part, by id; "" is the package itself."""
         folder = dirname(name)
         listed = join(folder, "_rels", f"{name.rpartition('/')[2]}.rels")
         if listed not in self.names:
@@ -91,8 +92,10 @@ class Package:
         raise DocumentError("unreadable", "the file is damaged: it does not say which part is the document")
 
     def facts(self) -> Facts:
-        """Return what Office Open XML says of itself (ECMA-376, part 2, section 11)."""
-        part = next((one.target for one in self.relations("").values() if one.kind == "core-properties"), None)
+        """Return the properties of an Office Open XML document (ECMA-376, part 2, section 11)."""
+        part = next(
+            (relation.target for relation in self.relations("").values() if relation.kind == "core-properties"), None
+        )
         return facts_of(self.xml(part)) if part in self.names else Facts()
 
 
@@ -112,7 +115,7 @@ def parse_xml(text: bytes) -> Element:
 
 
 def facts_of(root: Element) -> Facts:
-    """Return what an element says of its document in the terms of Dublin Core."""
+    """Return the Dublin Core properties in an element."""
     texts = {name: next(root.iter(tag), None) for name, tag in _PROPERTIES.items()}
     return Facts(**{name: text_of(element)[:_FACT] for name, element in texts.items() if element is not None})
 

@@ -1,4 +1,4 @@
-"""The pages that a caller asks for, such as "3", "251-300", "1,4-6" or "20-"."""
+"""Page ranges in requests, such as "3", "251-300", "1,4-6" or "20-"."""
 
 import re
 from collections.abc import Iterable
@@ -9,16 +9,16 @@ from shared.text import quoted
 _RANGE = re.compile(r"\s*([1-9][0-9]{0,6})\s*(?:(-)\s*([0-9]{1,7})?\s*)?")
 
 
-def choose_pages(wanted: str | None, total: int) -> list[int]:
-    """Return the numbers of the pages that `wanted` names, in order; all where it is None.
+def choose_pages(requested: str | None, total: int) -> list[int]:
+    """Return the numbers of the pages that `requested` names, in order; all if it is None.
 
-    Pages count from 1. A range may reach beyond the last page. Raises DocumentError `bad_argument` where `wanted` is
-    no list of ranges, or a range begins beyond the last page.
+    Pages count from 1. A range may reach beyond the last page. Raises DocumentError `bad_argument` if `requested` is
+    not a list of ranges, or a range begins beyond the last page.
     """
-    if wanted is None:
+    if requested is None:
         return list(range(1, total + 1))
     numbers: set[int] = set()
-    for part in wanted.split(","):
+    for part in requested.split(","):
         match = _RANGE.fullmatch(part)
         first = int(match[1]) if match else 0
         last = int(match[3] or (total if match[2] else first)) if match else 0
@@ -32,7 +32,7 @@ def choose_pages(wanted: str | None, total: int) -> list[int]:
 
 
 def write_ranges(numbers: Iterable[int]) -> str:
-    """Return page numbers, which are in order, as `choose_pages` takes them."""
+    """Format page numbers, which are in order, in the notation that `choose_pages` reads."""
     ranges: list[list[int]] = []
     for number in numbers:
         if ranges and number == ranges[-1][1] + 1:

@@ -17,7 +17,7 @@ from servers.common.documents.page_ranges import choose_pages, write_ranges
 MAX_PAGES = 2_000
 MAX_CHARACTERS = 5_000_000
 _FACT = 1_000
-# What pypdf lets out of a damaged file, besides its own errors.
+# Exceptions that pypdf lets escape for a damaged file, besides its own errors.
 _DAMAGED = (PyPdfError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 # Fonts have these for two or three letters (Unicode, Alphabetic Presentation Forms); a search for a word misses them.
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
@@ -26,7 +26,7 @@ _BROKEN = re.compile(r"([^\W\d_]+)([-\u00ad\u2010])[ \t]*\n[ \t]*([^\W\d_]+)([^\
 
 
 class PdfText(NamedTuple):
-    """The text of some pages, each after its number, and what a reader should know of it."""
+    """The text of some pages, each after its number, and notes for the reader."""
 
     text: str
     notes: tuple[str, ...]
@@ -36,7 +36,7 @@ class Pdf:
     """A PDF whose pages can be counted."""
 
     def __init__(self, body: bytes) -> None:
-        """Raises DocumentError `unreadable` where the file needs a password, or is damaged."""
+        """Open a PDF. Raises DocumentError `unreadable` if it needs a password, or is damaged."""
         try:
             self._reader = PdfReader(BytesIO(body))
             self.total = len(self._reader.pages)
@@ -49,11 +49,11 @@ class Pdf:
 
     @property
     def encrypted(self) -> bool:
-        """Whether it is encrypted, with an empty password."""
+        """True if it is encrypted, with an empty password."""
         return self._reader.is_encrypted
 
     def facts(self) -> Facts:
-        """Return what the file says of itself."""
+        """Return the properties that the file declares."""
         try:
             about = self._reader.metadata
         except _DAMAGED:
@@ -68,13 +68,13 @@ class Pdf:
             modified=_fact(lambda: about.modification_date),
         )
 
-    def read(self, wanted: str | None, seconds: float) -> PdfText:
-        """Return the pages that `wanted` names as far as they are read after `seconds`; a note names the rest.
+    def read(self, requested: str | None, seconds: float) -> PdfText:
+        """Return the pages that `requested` names as far as they are read after `seconds`; a note names the rest.
 
         Raises DocumentError `bad_argument` as `choose_pages` does.
         """
         deadline = time.monotonic() + seconds
-        numbers = choose_pages(wanted, self.total)
+        numbers = choose_pages(requested, self.total)
         texts: list[str] = []
         room, damaged = MAX_CHARACTERS, 0
         for number in numbers[:MAX_PAGES]:
@@ -104,9 +104,9 @@ class Pdf:
 
 
 def clean_texts(texts: list[str]) -> list[str]:
-    """Return the texts of pages with their ligatures resolved and words that a line end breaks put together.
+    """Return the texts of pages with ligatures resolved and words joined that are broken at a line end.
 
-    A hyphen at a line end stays where the same word has it within a line; a word goes on in lower case, or in
+    A hyphen at a line end is kept if the same word has it within a line; a word goes on in lower case, or in
     capitals alone.
     """
     texts = [text.translate(_LIGATURES) for text in texts]

@@ -1,4 +1,4 @@
-"""Reading a document of any kind: its text as HTML, and the tree of that as a reader sees it."""
+"""Reading of documents of any kind: the text as HTML, and its visible tree."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,15 +12,16 @@ from servers.common.html.seen import leave_what_is_seen
 from servers.common.html.tree import length, parse
 
 DocumentReader = Callable[[bytes, str | None, str | None], Document]
-"""Takes the file, and the `pages` and the `section` that are wanted, which most kinds have no use for."""
+"""Takes the file, and the requested `pages` and `section`, which most kinds ignore."""
 
 _CUT = "The document has too many elements or levels of them; what comes after is left out."
 _LONGEST_CELL = 1_000
-"""Characters that a cell of a sheet may have: a row of Markdown is one line, which longer ones make hard to read."""
+"""Maximum length of a cell of a sheet, in characters: a row of Markdown is one line, which longer cells make hard to
+read."""
 
 
 def document_reader(kind: DocumentKind) -> DocumentReader:
-    """Return what reads documents of a kind, its library loaded. It raises DocumentError."""
+    """Return the reader of documents of a kind, and load its library. It raises DocumentError."""
     if kind == "word":
         from servers.common.documents.word import read_word
 
@@ -43,22 +44,22 @@ def document_reader(kind: DocumentKind) -> DocumentReader:
 
 
 class SeenDocument(NamedTuple):
-    """The tree of a document, of which only what a reader sees is left."""
+    """The visible tree of a document."""
 
     root: HtmlElement
     removed: tuple[int, int]
-    """Hidden elements and invisible characters that were taken out."""
+    """Hidden elements and invisible characters that were removed."""
     notes: tuple[str, ...]
-    """Those of the document, and a sentence where its tree was cut."""
+    """The notes of the document, and a sentence if its tree was cut."""
 
     @property
     def body(self) -> HtmlElement:
-        """What `servers.common.html.writer.write` makes Markdown of."""
+        """The element that `servers.common.html.writer.write` converts into Markdown."""
         return self.root.find("body")
 
 
 def seen_document(document: Document) -> SeenDocument:
-    """Parse a document and leave what a reader sees of it. Long cells of sheets move below their table."""
+    """Parse a document and leave only its visible parts. Long cells of sheets move below their table."""
     root, whole = parse(document.html)
     if "sheets" in document.counts:
         _put_long_cells_below(root)
@@ -67,7 +68,7 @@ def seen_document(document: Document) -> SeenDocument:
 
 
 def _put_long_cells_below(root: HtmlElement) -> None:
-    """Have the text of each long cell stand below its table, under a number that stands in the cell."""
+    """Move the text of each long cell below its table, under a number that replaces it in the cell."""
     for table in root.iter("table"):
         cells = [cell for cell in table.iter("td", "th") if length(cell) > _LONGEST_CELL]
         for number, cell in reversed(list(enumerate(cells, 1))):

@@ -1,4 +1,4 @@
-"""An Excel workbook as HTML, by openpyxl: a heading and a table for each sheet, with values as they are shown."""
+"""Excel workbooks as HTML, read with openpyxl: a heading and a table for each sheet, with values as displayed."""
 
 import re
 import zlib
@@ -39,15 +39,15 @@ _DAMAGED = (
 
 
 class _Reading:
-    """What has been read of a workbook, and what its limits leave out."""
+    """The progress of reading a workbook within its limits."""
 
     def __init__(self) -> None:
         self.cells = self.rows = 0
         self.is_cut = False
 
     def table(self, sheet: Any, links: dict[str, str]) -> str:
-        """A sheet as HTML: rows that come before the table and have one value, as titles do, are paragraphs."""
-        # What a sheet says of its size may be wrong.
+        """Return a sheet as HTML: rows above the table with a single value, such as titles, become paragraphs."""
+        # The size that a sheet declares may be wrong.
         sheet.reset_dimensions()
         rows: list[list[str]] = []
         for row in sheet.iter_rows():
@@ -70,9 +70,9 @@ class _Reading:
 
 
 def read_sheets(body: bytes, name: str | None = None) -> Document:
-    """Return the sheets that are not hidden as far as the limits allow, the first row of each as head of its table.
+    """Return the visible sheets as far as the limits allow, with the first row of each as head of its table.
 
-    The sheet called `name` comes alone, where there is one, hidden or not. Formulas are their last computed values,
+    If a sheet is called `name`, hidden or not, only that one is returned. Formulas are their last computed values,
     macros are never looked at. Raises DocumentError `unreadable`.
     """
     package = Package(body)
@@ -110,7 +110,7 @@ def read_sheets(body: bytes, name: str | None = None) -> Document:
 
 
 def _places(package: Package) -> dict[str, str]:
-    """The parts of sheets by their names."""
+    """Return the parts of sheets by their names."""
     main = package.main_part()
     relations = package.relations(main)
     ids = [(sheet.get("name") or "", sheet.get(_ID) or "") for sheet in package.xml(main).iter("{*}sheet")]
@@ -118,7 +118,7 @@ def _places(package: Package) -> dict[str, str]:
 
 
 def _links(package: Package, place: str, markup: bytes) -> dict[str, str]:
-    """The URLs of the cells of a sheet, which stand behind its rows."""
+    """Return the URLs of the cells of a sheet, which follow its rows in the file."""
     relations = package.relations(place)
     links: dict[str, str] = {}
     for match in _HYPERLINK.finditer(markup.rpartition(b"</sheetData>")[2]):
@@ -135,7 +135,7 @@ def _link(cell: Any, value: str, links: dict[str, str]) -> str:
 
 
 def show_value(cell: Any) -> str:
-    """Return the value of a cell as it is shown, escaped: percentages as such, dates in ISO 8601."""
+    """Return the value of a cell as displayed, escaped: percentages as such, dates in ISO 8601."""
     value = cell.value
     if isinstance(value, bool):
         return str(value).upper()

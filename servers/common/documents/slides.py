@@ -1,6 +1,6 @@
 """A PowerPoint presentation as HTML: a heading for each slide with its number, its texts, tables, charts and notes.
 
-The XML is read here: python-pptx brings Pillow and a writer of Excel files, 25 MiB of which reading uses nothing.
+The XML is read here: python-pptx would add Pillow and a writer of Excel files, 25 MiB that reading does not use.
 """
 
 from collections.abc import Iterator
@@ -25,12 +25,12 @@ _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallba
 _TITLES = ("title", "ctrTitle")
 _LISTED = ("body", "obj")
 _FURNITURE = ("dt", "ftr", "sldNum", "sldImg", "hdr")
-"""Placeholders for what is the same on all slides, and for the picture of the slide in its notes."""
+"""Placeholders for parts that are the same on all slides, and for the picture of the slide in its notes."""
 MAX_SLIDES = 2_000
 
 
 def read_slides(body: bytes, pages: str | None = None) -> Document:
-    """Return the slides that `pages` names, all where it is None; hidden ones are left out.
+    """Return the slides that `pages` names, all if it is None; hidden ones are left out.
 
     Raises DocumentError `unreadable`, and `bad_argument` as `choose_pages` does.
     """
@@ -87,7 +87,8 @@ class _Slide:
         return text or (f"<p><em>Picture: {escape(described)}</em></p>" if described else "")
 
     def _body(self, body: Element, has_signs: bool) -> str:
-        """Paragraphs and nested lists; a paragraph of a placeholder for text is an item unless it says otherwise."""
+        """Return paragraphs and nested lists; a paragraph of a text placeholder is an item unless it declares
+        otherwise."""
         written: list[str] = []
         lists: list[str] = []
         for paragraph in body.findall(f"{_A}p"):
@@ -141,7 +142,7 @@ class _Slide:
         return f"<table>{''.join(rows)}</table>"
 
     def _notes(self) -> str:
-        relation = next((one for one in self._relations.values() if one.kind == "notesSlide"), None)
+        relation = next((candidate for candidate in self._relations.values() if candidate.kind == "notesSlide"), None)
         if relation is None or relation.target not in self._package.names:
             return ""
         notes = _Slide(self._package, relation.target, self._package.xml(relation.target))
@@ -150,7 +151,7 @@ class _Slide:
 
 
 def _shapes(root: Element) -> Iterator[Element]:
-    """All shapes of a slide in their order, those of groups as well, without what is hidden."""
+    """Yield all shapes of a slide in their order, including those of groups, without hidden ones."""
     for shape in root.iter(f"{_P}sp", f"{_P}pic", f"{_P}graphicFrame"):
         about = next(shape.iter(f"{_P}cNvPr"), None)
         is_hidden = about is not None and about.get("hidden") in ("1", "true")
@@ -159,13 +160,13 @@ def _shapes(root: Element) -> Iterator[Element]:
 
 
 def _placeholder(shape: Element) -> str:
-    """The type of a placeholder, "obj" where none is named; empty for any other shape."""
+    """Return the type of a placeholder, "obj" if none is named; empty for any other shape."""
     holder = next(shape.iter(f"{_P}ph"), None)
     return "" if holder is None else holder.get("type") or "obj"
 
 
 def _level(paragraph: Element, has_signs: bool) -> tuple[int, str]:
-    """How many lists a paragraph stands in, and what the innermost one is."""
+    """Return the number of lists around a paragraph, and the tag of the innermost one."""
     properties = paragraph.find(f"{_A}pPr")
     if properties is None:
         return int(has_signs), "ul"

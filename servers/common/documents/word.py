@@ -1,7 +1,7 @@
-"""A Word document as HTML, by mammoth.
+"""Word documents as HTML, converted by mammoth.
 
-What mammoth passes over without a word is put right before it reads: formulas become text, hidden text goes, and the
-first row of a table is its head where the table's look says so (ECMA-376, part 1, section 17.4.55).
+Parts that mammoth skips silently are prepared before it reads: formulas become text, hidden text is removed, and the
+first row of a table is its head if the table's look declares that (ECMA-376, part 1, section 17.4.55).
 """
 
 import re
@@ -45,7 +45,7 @@ r[style-name='Source Text'] => code
 """
 _NOTE = re.compile(r'(<sup><a href="#(?:foot|end)note-\d+"[^>]*>)\[(\d+)\](</a></sup>)')
 _BACK = re.compile(r' <a href="#(?:foot|end)note-ref-\d+">↑</a>')
-"""A link from a note to where it is mentioned, which mammoth writes after it."""
+"""A link from a note back to its reference, which mammoth writes after it."""
 _DAMAGED = (AttributeError, ExpatError, LookupError, OSError, TypeError, ValueError)
 _OFF = ("0", "false", "off")
 
@@ -70,7 +70,9 @@ def read_word(body: bytes) -> Document:
         )
     except _DAMAGED:
         raise DocumentError("unreadable", "the document is damaged") from None
-    comments = next((one.target for one in package.relations(main).values() if one.kind == "comments"), "")
+    comments = next(
+        (relation.target for relation in package.relations(main).values() if relation.kind == "comments"), ""
+    )
     if comments in package.names:
         left_out["comments"] = len(package.xml(comments))
     html = _NOTE.sub(r"\1\2\3", _BACK.sub("", result.value))

@@ -1,4 +1,4 @@
-"""The process that reads documents as Markdown, of which `servers.common.workers` takes care."""
+"""The process that reads documents as Markdown, run by `servers.common.workers`."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,15 +10,15 @@ from servers.common.workers.serving import Read, serve
 from shared.text import quoted
 
 _MOST_CHARACTERS = 5_000_000
-# The rest of the time is for the page that is being read when this is over.
+# The rest of the time is for the page that is being read at its end.
 _SHARE_OF_TIME = 0.6
 
 TextReader = Callable[[Head, bytes], tuple[str, tuple[str, ...]]]
-"""Takes the `media_type` and the `pages` that are wanted, and a file; gives the text and sentences about it."""
+"""Takes the requested `media_type` and `pages`, and a file; returns the text and sentences about it."""
 
 
 def main(seconds: float, mebibytes: int, requests: int) -> None:
-    """Read so many documents, until there are no more. Each may take `seconds`, and `mebibytes` of memory."""
+    """Serve up to `requests` documents. Each may take `seconds`, and `mebibytes` of memory."""
 
     def load(kind: str) -> Read:
         read = pdf_reader(seconds) if kind == "pdf" else text_reader(kind)  # type: ignore[arg-type]
@@ -37,14 +37,14 @@ def main(seconds: float, mebibytes: int, requests: int) -> None:
 
 
 def pdf_reader(seconds: float) -> TextReader:
-    """Return what reads a PDF in its share of the time."""
+    """Return a reader of PDFs that uses its share of the time."""
     from servers.common.documents.pdf import Pdf
 
     return lambda head, body: Pdf(body).read(head["pages"], seconds * _SHARE_OF_TIME)
 
 
 def text_reader(kind: DocumentKind) -> TextReader:
-    """Return what reads documents of a kind, its libraries loaded."""
+    """Return a reader of documents of a kind, and load its libraries."""
     from servers.common.documents.reading import document_reader, seen_document
     from servers.common.html.writer import write
 
@@ -62,9 +62,9 @@ def text_reader(kind: DocumentKind) -> TextReader:
 
 
 def choose_part(kind: DocumentKind, media_type: str, pages: str | None) -> tuple[str | None, str | None]:
-    """Return the pages, or the name of a sheet, that `pages` is for a document of this kind.
+    """Return the pages, or the name of a sheet, that `pages` means for a document of this kind.
 
-    Raises DocumentError `bad_argument` where the document has neither.
+    Raises DocumentError `bad_argument` if the document has neither.
     """
     if pages is None or kind == "slides" or media_type.endswith(".presentation"):
         return pages, None
@@ -74,7 +74,7 @@ def choose_part(kind: DocumentKind, media_type: str, pages: str | None) -> tuple
 
 
 def require_sheet(sheet: str, names: Sequence[str], hidden: Sequence[str]) -> None:
-    """Raise DocumentError `bad_argument` where the sheets that were read are others, with the names of all."""
+    """Raise DocumentError `bad_argument`, with the names of all sheets, if other sheets were read."""
     if names != [sheet]:
         listed = [*map(_quote_name, names), *(f"{_quote_name(name)} (hidden)" for name in hidden)]
         shown = ", ".join(listed[:20])

@@ -1,2 +1,4 @@
-"""Files beneath directories that were allowed, and nothing outside them. With `shared/program/files` it is
-the only place that knows descriptors."""
+"""Files beneath directories that were allowed, and nothing outside them.
+
+With `shared/program/files` it is the only place that uses descriptors.
+"""

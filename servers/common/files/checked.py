@@ -1,12 +1,12 @@
-"""Finding places where the system has no descriptors of directories (Windows): weaker, and says so.
+"""Lookup of places on systems without descriptors of directories (Windows), which is weaker.
 
-The path is resolved as a whole and must lie beneath a root; after the open it is resolved again and must
-still be the very file that was opened. Someone who swaps a directory for a link and back between the two
-checks is not noticed. `entries.RACE_FREE` tells which of the two walkers is at work.
+The path is resolved as a whole and must be beneath a root; after the open it is resolved again and must still be the
+very file that was opened. Swapping a directory for a link and back between the two checks goes unnoticed.
+`entries.RACE_FREE` shows which of the two walkers is in use.
 
-What the path is resolved to has the long name of each file that could be asked. The last name stays as it was written
-where no link is followed, though, and so does one that may not be looked at: a short one, which no rule knows, counts
-only where the directory lists it.
+The resolved path has the long name of each file that could be examined. The last name stays as written if no link is
+followed, though, and so does one that may not be examined: a short one, which no rule can match, only counts if the
+directory lists it.
 """
 
 import errno
@@ -29,7 +29,7 @@ class PathWalker:
 
     @contextmanager
     def locate(self, place: Place, follow: bool = True) -> Iterator[Entry]:
-        """The entry of `place` as a whole path; `OSError`s of the block become `PathError`s."""
+        """Yield the entry of `place` as a whole path; `OSError`s of the block become `PathError`s."""
         with os_errors(place.written):
             self._roots.require_allowed(place)
             path = self._roots.path(place)
@@ -45,50 +45,50 @@ class PathWalker:
             self._roots.require_allowed(found_at)
             self._require_listed(found_at)
             try:
-                found = os.lstat(resolved)
+                status = os.lstat(resolved)
             except FileNotFoundError:
-                found = None
+                status = None
             linked = follow and os.path.islink(path)  # noqa: PTH114
-            yield Entry(None, resolved, found, linked, found_at)
+            yield Entry(None, resolved, status, linked, found_at)
 
     def verify(self, entry: Entry, descriptor: int, written: str) -> None:
-        """Refuse when the path no longer leads to what was opened."""
+        """Raise PathError if the path no longer leads to the opened file."""
         if not is_same(entry.name, os.fstat(descriptor)):
             raise PathError("changed", written, "the path was replaced while it was opened", "Try again.")
 
     def trail(self, place: Place) -> tuple[str, ...]:
-        """Every path on the way to `place`, as written and as resolved, as far as it is beneath a root."""
+        """Return every path on the way to `place`, as written and as resolved, as far as it is beneath a root."""
         written = self._roots.path(place)
         passed: list[str] = []
         for path in (written, os.path.realpath(written)):
-            found = self._roots.locate(components(path))
-            if found is None:
+            located = self._roots.locate(components(path))
+            if located is None:
                 continue
-            index, parts = found
+            index, parts = located
             passed += [self._roots.path(Place(index, parts[: i + 1], "")) for i in range(len(parts))]
         return tuple(dict.fromkeys(passed))
 
     def narrowed(self, roots: Roots) -> "PathWalker":
-        """The walker for parts of the roots."""
+        """Return the walker for parts of the roots."""
         return PathWalker(roots)
 
     def is_there(self, index: int) -> bool:
-        """Whether a root can be reached by its path. Raises OSError."""
+        """Return True if a root can be reached by its path. Raises OSError."""
         return stat.S_ISDIR(self._roots.paths[index].stat().st_mode)
 
     def held(self, index: int) -> int | None:
-        """The descriptor of a root: there is none."""
+        """Return None: there are no descriptors of roots."""
         return None
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing, since nothing is open."""
 
     def _require_listed(self, place: Place) -> None:
-        """Raise FileNotFoundError for a short name of what has a long one."""
+        """Raise FileNotFoundError for the short name of a file that has a long one."""
         path = self._roots.path(Place(place.root_index, (), ""))
         for name in place.parts:
             above, path = path, os.path.join(path, name)  # noqa: PTH118
             if not is_short(name) or not os.path.lexists(path):
                 continue
-            if name.upper() not in (one.name.upper() for one in scanned(above)):
+            if name.upper() not in (listed.name.upper() for listed in scanned(above)):
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))

@@ -1,14 +1,14 @@
-"""Which names stay closed, whatever the permission of their directory: secrets, and what the operator adds.
+"""Names that are denied regardless of the permission of their directory: secrets, and names that the operator adds.
 
-The globs are those of a search (see `globs`): one without a slash is a name at any depth, one with a
-slash a path from a root. What is denied is closed with everything in it, so each name on a way is asked, links
-followed: a harmless name that leads to a denied one is denied, too. `--allow` opens what the list of secrets closes,
-name by name, and nothing else; what `--deny` closes stays closed.
+The globs are those of a search (see `globs`): one without a slash is a name at any depth, one with a slash a path
+from a root. A denied directory is closed with everything in it, so each name on a way is checked, links followed: a
+harmless name that leads to a denied one is denied, too. `--allow` opens names on the list of secrets, one by one, and
+nothing else; names of `--deny` stay closed.
 
-Denying takes no notice of case, nor of how an accent is written, because some file systems don't; allowing does.
+Denying ignores case, and how an accent is written, because some file systems do; allowing does not.
 
-Most globs are a plain name with a star at one end or none. Those cost a look into a set and at both ends of a name,
-and the answer is remembered, because every access asks; only the others are matched.
+Most globs are a plain name with at most one star, at its end or beginning. Those cost a lookup in a set and a
+comparison at both ends of a name, and the result is cached, because every access asks; only the others are matched.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,16 +24,16 @@ SECRETS = (
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*"),
     *("*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.ppk", "*.jks", "*.keystore", "*.kdbx", "*.kdb"),
 )
-"""Names that are closed unless the operator allows them: where well-known programs keep passwords and keys."""
+"""Names that are closed unless the operator allows them: well-known programs keep passwords and keys there."""
 HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", "*.pub")
-"""Names that look like secrets and are none."""
+"""Names that look like secrets and are not."""
 
 Way = tuple[States, States]
-"""How far the globs with a slash have come: those that deny, and those that allow."""
+"""Progress of the globs with a slash: those that deny, and those that allow."""
 
 
 class Denylist:
-    """The names that stay closed. Raises `PathError` `bad_pattern` for a glob that can't be matched."""
+    """The denied names. Raises `PathError` `bad_pattern` for a glob that can't be matched."""
 
     def __init__(self, deny: Iterable[str] = (), allow: Iterable[str] = ()) -> None:
         self._denied = _Globs(deny, _fold)
@@ -43,17 +43,18 @@ class Denylist:
         self._is_closed = lru_cache(_REMEMBERED)(lambda name: self._look((_NOWHERE, _NOWHERE), name) is None)
 
     def start(self, above: Sequence[Sequence[str]]) -> Way:
-        """The way into a root: `above` holds, for each root that it lies in, itself included, the names between."""
+        """Return the way into a root: `above` holds, for each root that contains it, itself included, the names
+        between."""
         return self._denied.start(above), self._allowed.start(above)
 
     def step(self, way: Way, name: str) -> Way | None:
-        """The way one name further; None where that is denied."""
+        """Return the way after one more name; None if that is denied."""
         if self._is_plain:
             return None if self._is_closed(name) else way
         return self._look(way, name)
 
     def closes(self, way: Way, names: Iterable[str]) -> bool:
-        """Whether one of the names that lead on is denied."""
+        """Return True if one of the following names is denied."""
         if self._is_plain:
             return any(map(self._is_closed, names))
         for name in names:
@@ -79,12 +80,12 @@ _SPECIAL = frozenset("*?[]{}/\\")
 
 
 def _fold(name: str) -> str:
-    # Composed again, since casefold takes some letters apart, as U+0390.
+    # Composed again, since casefold decomposes some letters, such as U+0390.
     return composed(composed(name).casefold())
 
 
 class _Globs:
-    """Globs, sorted by how they are asked."""
+    """Globs, sorted by the way they are matched."""
 
     def __init__(self, patterns: Iterable[str], fold: Callable[[str], str]) -> None:
         self._fold = fold
@@ -115,11 +116,11 @@ class _Globs:
         return states
 
     def step(self, states: States, name: str) -> States:
-        """The states after `name`, which is folded."""
+        """Return the states after `name`, which is folded."""
         return states if self._glob is None else self._glob.step(states, name)
 
     def hold(self, name: str, states: States) -> bool:
-        """Whether one of the globs is met by `name`, which is folded, and the states after it."""
+        """Return True if one of the globs matches `name`, which is folded, or the states after it."""
         if name in self._names or name.endswith(self._ends) or name.startswith(self._starts):
             return True
         return self._glob is not None and self._glob.accepts(states)

@@ -1,10 +1,10 @@
-"""Going through everything below one directory, each directory opened from the one above it.
+"""Walks through everything below one directory, with each directory opened from the one above it.
 
-The start is opened by the walk beneath its root (see `posix`). From there on every step is one `openat` of one
-name that follows no link, as in that walk, but the directories on the way down stay open: a directory next to the
-last one costs one system call and not one for every level. Only the first levels are kept, so that a deep tree does
-not use up the descriptors of the process. Paths are never joined, so none can be too long. Every name is looked up in
-the denylist at the place where it stands.
+The start is opened by the walk beneath its root (see `posix`). From there on every step is one `openat` of one name
+that follows no link, as in that walk, but the directories on the way down stay open: a directory next to the last one
+costs one system call and not one for every level. Only the first levels are kept open, so that a deep tree does not
+use up the descriptors of the process. Paths are never joined, so none can be too long. Every name is looked up in the
+denylist at its place.
 """
 
 import os
@@ -41,7 +41,8 @@ class Descent:
         self._path: Names = ()
 
     def scan(self, path: Names) -> list["os.DirEntry[str]"]:
-        """Enters the directory with these components below the start: its entries by name. Raises PathError."""
+        """Enter the directory with these components below the start, and return its entries by name. Raises
+        PathError."""
         try:
             self._enter(path)
             return scanned(self._here)
@@ -49,28 +50,29 @@ class Descent:
             raise from_os_error(self._place.written, error) from None
 
     def open_file(self, name: str) -> Handle:
-        """The regular file of that name in the directory scanned last; the caller closes it. Raises PathError."""
+        """Open the regular file of that name in the directory scanned last; the caller closes it. Raises
+        PathError."""
         if self._roots.denylist.step(self._way, name) is None:
             raise self._roots.denied(self._place.written)
         if isinstance(self._here, str):
             with self._beneath.locate(self._innermost(self.place((*self._path, name))), follow=False) as entry:
                 return self._beneath.open_entry(entry, self._place.written)
-        # Done for each of many thousands of files: no context manager, and no function for what is there mostly.
+        # Done for each of many thousands of files: no context manager, and no function for the common case.
         try:
             descriptor = SYSTEM.open_file(self._here, name)
             try:
-                found = os.fstat(descriptor)
-                if not stat.S_ISREG(found.st_mode):
-                    require_regular(found.st_mode, self._place.written)
+                status = os.fstat(descriptor)
+                if not stat.S_ISREG(status.st_mode):
+                    require_regular(status.st_mode, self._place.written)
             except (OSError, PathError):
                 os.close(descriptor)
                 raise
         except OSError as error:
             raise from_os_error(self._place.written, error) from None
-        return Handle(descriptor, found)
+        return Handle(descriptor, status)
 
     def read(self, name: str, limit: int) -> bytes:
-        """The first `limit` bytes of the regular file of that name in that directory. Raises PathError."""
+        """Return the first `limit` bytes of the regular file of that name in that directory. Raises PathError."""
         handle = self.open_file(name)
         try:
             return os.read(handle.descriptor, limit)
@@ -80,19 +82,19 @@ class Descent:
             os.close(handle.descriptor)
 
     def place(self, path: Names) -> Place:
-        """The place of what has these components below the start."""
+        """Return the place with these components below the start."""
         return self._place._replace(parts=(*self._place.parts, *path))
 
     def uri(self, path: Names) -> str:
-        """The `file:` URI of what has these components below the start."""
+        """Return the `file:` URI of the place with these components below the start."""
         return self._roots.uri(self.place(path))
 
     def close(self) -> None:
-        """Closes all but the start."""
+        """Close all directories but the start."""
         self._leave(0)
 
     def _ways_below(self, at: Place) -> dict[Names, Way]:
-        """Where the way through the denylist begins: at the start, and anew at each root below it."""
+        """Return the beginnings of the way through the denylist: at the start, and again at each root below it."""
         start = self._innermost(at)
         ways: dict[Names, Way] = {(): self._way_on(self._roots.way(start.root_index), start.parts)}
         absolute = components(self._roots.path(at))
@@ -103,12 +105,12 @@ class Descent:
         return ways
 
     def _innermost(self, place: Place) -> Place:
-        """The place as its innermost root has it."""
-        found = self._roots.locate(components(self._roots.path(place)))
-        return place if found is None else Place(*found, place.written)
+        """Return the place relative to its innermost root."""
+        located = self._roots.locate(components(self._roots.path(place)))
+        return place if located is None else Place(*located, place.written)
 
     def _way_on(self, way: Way, names: Names) -> Way:
-        """The way through the denylist after those names. Raises PathError `denied`."""
+        """Return the way through the denylist after those names. Raises PathError `denied`."""
         for name in names:
             further = self._roots.denylist.step(way, name)
             if further is None:
@@ -125,17 +127,17 @@ class Descent:
         if isinstance(self._start, int):
             self._here = self._open(self._start, path)
             return
-        # Without descriptors there is nothing to hold: the path is checked anew each time.
+        # Without descriptors nothing is kept open: the path is checked again each time.
         with self._beneath.open_directory(self._innermost(self.place(path)), follow=not path) as opened:
             self._here = opened
 
     def _open(self, start: int, path: Names) -> int:
-        kept = 0
-        while kept < min(len(self._held), len(path)) and self._held[kept][0] == path[kept]:
-            kept += 1
-        self._leave(kept)
+        common = 0
+        while common < min(len(self._held), len(path)) and self._held[common][0] == path[common]:
+            common += 1
+        self._leave(common)
         here = self._held[-1][1] if self._held else start
-        for name in path[kept:]:
+        for name in path[common:]:
             here = SYSTEM.open_directory(here, name)
             if len(self._held) < MAX_HELD:
                 self._held.append((name, here))
@@ -144,9 +146,9 @@ class Descent:
                 self._deep = here
         return here
 
-    def _leave(self, kept: int) -> None:
+    def _leave(self, count: int) -> None:
         self._close_deep()
-        while len(self._held) > kept:
+        while len(self._held) > count:
             os.close(self._held.pop()[1])
 
     def _close_deep(self) -> None:
@@ -157,9 +159,9 @@ class Descent:
 
 @contextmanager
 def descent(beneath: RootedFiles, place: Place) -> Iterator[Descent]:
-    """A descent from the directory at `place`. Raises PathError where that can't be opened."""
+    """Yield a descent from the directory at `place`. Raises PathError if that can't be opened."""
     with beneath.locate(place) as entry:
-        # Where the walk ends, links followed: that is where the names below are looked up in the denylist.
+        # The end of the walk, links followed: from there the names below are looked up in the denylist.
         at = entry.place
     with beneath.open_directory(at, follow=False) as start:
         below = Descent(beneath, place, at, start)

@@ -1,7 +1,7 @@
-"""One directory, found by its path each time, and what is below it: no link is followed there, wherever it leads.
+"""A directory that is found by its path each time, and the entries below it, where no link is ever followed.
 
-Every name is opened in the open directory before it, so checking and opening are one act. Where the system has no
-descriptors of directories, each is looked at before it is entered, and a file once more when it is open (see
+Every name is opened in the open directory before it, so checking and opening are one act. On systems without
+descriptors of directories, each is checked before it is entered, and a file once more when it is open (see
 `checked`).
 """
 
@@ -17,18 +17,17 @@ from shared.program.files.entries import RACE_FREE, Entry, Handle, Place, is_sam
 from shared.program.files.system import SYSTEM
 
 Directory = int | str
-"""An open directory: its descriptor, or its path where there is none. `System.scan` takes both."""
+"""An open directory: its descriptor, or its path on systems without descriptors. `System.scan` takes both."""
 
 
 @contextmanager
 def open_directory(
     root: Path, names: Sequence[str] = (), make: bool = False, listed: bool = True, race_free: bool = RACE_FREE
 ) -> Iterator[Directory]:
-    """The directory at these names below `root`, held open; with `make`, those that are missing are made. The root
-    itself need not be readable unless it is to be `listed`. Where that is not `race_free`, each is found by its path.
+    """Yield the directory at these names below `root`, kept open; with `make`, missing ones are made.
 
-    Whoever names the root itself is trusted, so it may be a link. Raises OSError, with ELOOP where a link is on the
-    way below it.
+    The root itself need not be readable unless it is to be `listed`. If the system is not `race_free`, each is found
+    by its path.
     """
     here: Directory = SYSTEM.open_start(root, listed) if race_free else os.path.realpath(root, strict=True)
     try:
@@ -42,13 +41,13 @@ def open_directory(
 
 
 def enter(directory: Directory, name: str) -> Directory:
-    """The directory of that name in another one, which stays open; the caller leaves it. Raises OSError."""
+    """Open the directory of that name in another one, which stays open; the caller leaves it. Raises OSError."""
     if isinstance(directory, int):
         return SYSTEM.open_directory(directory, name)
     path = os.path.join(directory, name)  # noqa: PTH118
-    found = os.lstat(path)
-    if not stat.S_ISDIR(found.st_mode) or not is_same(path, found):
-        number = errno.ELOOP if stat.S_ISLNK(found.st_mode) else errno.ENOTDIR
+    status = os.lstat(path)
+    if not stat.S_ISDIR(status.st_mode) or not is_same(path, status):
+        number = errno.ELOOP if stat.S_ISLNK(status.st_mode) else errno.ENOTDIR
         raise OSError(number, os.strerror(number))
     return path
 
@@ -62,13 +61,13 @@ def _made(directory: Directory, name: str) -> Directory:
 
 
 def leave(directory: Directory) -> None:
-    """Give an open directory back."""
+    """Close an open directory."""
     if isinstance(directory, int):
         os.close(directory)
 
 
 def entry_in(directory: Directory, name: str) -> Entry:
-    """The entry of that name in an open directory, not looked at."""
+    """Return the entry of that name in an open directory, without examining it."""
     place = Place(0, (name,), name)
     if isinstance(directory, int):
         return Entry(directory, name, None, False, place)
@@ -76,10 +75,12 @@ def entry_in(directory: Directory, name: str) -> Entry:
 
 
 def open_to_read(entry: Entry) -> Handle:
-    """What is at the entry, open to be read, whatever it is; the caller closes it. Raises OSError, for a link as
-    well."""
+    """Open the entry for reading, whatever its type; the caller closes it.
+
+    Raises OSError, for a link as well.
+    """
     if entry.directory is None:
-        # To open a pipe or a device may wait, or start something, where nothing can be said about that.
+        # Opening a pipe or a device may wait, or start something, where no flag can prevent that.
         mode = os.lstat(entry.name).st_mode
         if not stat.S_ISREG(mode):
             number = errno.ELOOP if stat.S_ISLNK(mode) else errno.ENXIO
@@ -87,15 +88,15 @@ def open_to_read(entry: Entry) -> Handle:
     descriptor = SYSTEM.open_file(entry.directory, entry.name)
     with ExitStack() as on_failure:
         on_failure.callback(os.close, descriptor)
-        found = os.fstat(descriptor)
-        if entry.directory is None and not is_same(entry.name, found):
+        status = os.fstat(descriptor)
+        if entry.directory is None and not is_same(entry.name, status):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         on_failure.pop_all()
-    return Handle(descriptor, found)
+    return Handle(descriptor, status)
 
 
 def read_file(entry: Entry, most: int) -> bytes | None:
-    """What is in the regular file; None where that is more than `most` bytes. Raises OSError."""
+    """Return the content of the regular file; None if it has more than `most` bytes. Raises OSError."""
     handle = open_to_read(entry)
     try:
         if not stat.S_ISREG(handle.stat.st_mode):

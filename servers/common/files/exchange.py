@@ -1,9 +1,10 @@
-"""Putting a new file under a name while other programs write there, so that what they wrote is seen and not lost.
+"""Replacement of a file while other programs write to it, so that what they wrote is noticed and not lost.
 
-A look before a rename leaves a moment in which somebody else may write. Where the system exchanges two names in one
-step (Linux: renameat2), what was there at that very moment lies under the other name afterwards, where it is compared
-with what the new file was made of. What was only added to it is added to the new file as well, also by those who had
-opened the old one by then and write a moment later. Anything else is put back, and the caller told.
+A check before a rename leaves a moment in which another program may write. If the system exchanges two names in one
+step (Linux: renameat2), the file that was there at that very moment has the other name afterwards, and is compared
+with what the new file was made from. Data that was only appended to it is appended to the new file as well, also by
+programs that had opened the old one by then and write a moment later. Any other change is put back, and reported to
+the caller.
 """
 
 import errno
@@ -33,14 +34,14 @@ _EXCHANGE = 2
 """RENAME_EXCHANGE"""
 _BLOCK = 1024 * 1024
 _SETTLING, _PAUSE = 0.02, 0.0005
-"""Seconds to wait for those who have the old file open, and between two looks."""
+"""Seconds to wait for programs that have the old file open, and between two checks."""
 _LONGEST = 1.0
-"""Seconds after which one who adds to the old file without a pause is waited for no more."""
+"""Seconds after which a program that appends to the old file without a pause is no longer waited for."""
 _ATTEMPTS = 20
 
 
 def persistently(act: Callable[[], T], codes: tuple[str, ...]) -> T:
-    """What `act` gives, which is done anew where it raises one of these codes because of what others did."""
+    """Return the result of `act`, which is repeated while it raises one of these codes because of other programs."""
     for _ in range(_ATTEMPTS - 1):
         try:
             return act()
@@ -51,11 +52,12 @@ def persistently(act: Callable[[], T], codes: tuple[str, ...]) -> T:
 
 
 def exchange(fresh: Entry, entry: Entry, found: os.stat_result, data: bytes | None) -> None:
-    """Give `fresh` the name of the entry, where what was `found` still lies. What was there has the other name then.
+    """Give `fresh` the name of the entry, which is still the file `found` before. The old file has the other name
+    then.
 
-    With `data`, which is what it held, more may have been added to it by now, which is added to `fresh`. Raises
-    `changed` for any other change, and leaves what is there. Where the system exchanges no names it is a rename,
-    after a look.
+    With `data`, its content, more may have been appended to it by now, which is appended to `fresh`. Raises
+    `changed` for any other change, and leaves the file. If the system can't exchange names it is a rename,
+    after a check.
     """
     if not _exchanged(fresh, entry):
         now = current(entry)
@@ -76,21 +78,21 @@ def _changed(entry: Entry) -> PathError:
     return PathError("changed", entry.place.written, "was changed by someone else meanwhile", "Read it again.")
 
 
-def _is_taken_over(old: Entry, new: Entry, found: os.stat_result, data: bytes | None) -> bool:
-    """Whether `old` is what was found, and, with the data it held, what was added to it is in `new` now."""
-    # Whatever fails here, what was replaced must get its name back.
+def _is_taken_over(old: Entry, new: Entry, expected: os.stat_result, data: bytes | None) -> bool:
+    """Return True if `old` is the `expected` file; with its `data`, once what was appended to it is in `new`."""
+    # If anything fails here, the replaced file must get its name back.
     try:
         now = current(old)
-        if now is None or data is None or not os.path.samestat(now, found):
+        if now is None or data is None or not os.path.samestat(now, expected):
             # A rename changes the time of the inode, and nothing else.
-            return now is not None and _mark(now) == _mark(found)
+            return now is not None and _mark(now) == _mark(expected)
         descriptor = open_to_read(old)
         try:
             with os.fdopen(os.dup(descriptor), "rb") as file:
                 same = file.read(len(data)) == data
             if not same:
                 return False
-            _carry(descriptor, max(len(data), found.st_size), new)
+            _carry(descriptor, max(len(data), expected.st_size), new)
         finally:
             os.close(descriptor)
     except OSError:
@@ -98,16 +100,18 @@ def _is_taken_over(old: Entry, new: Entry, found: os.stat_result, data: bytes | 
     return True
 
 
-def _mark(found: os.stat_result) -> tuple[int, ...]:
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+def _mark(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _carry(descriptor: int, begin: int, new: Entry) -> None:
-    """Adds to `new` what is in the file from `begin` on, and what those add to it who have it open still: of one who
-    never ceases, what is there after `_LONGEST`."""
+    """Append the file from `begin` on to `new`, and what programs append that still have it open.
+
+    If one never stops, that ends with the content after `_LONGEST`.
+    """
     began, end = time.monotonic(), math.inf
     while begin < end:
-        # Asked first: who writes and closes after this is read below.
+        # Checked first: a program that writes and closes after this is read below.
         is_open = _is_written(descriptor) and time.monotonic() < began + _SETTLING
         if end == math.inf and time.monotonic() > began + _LONGEST:
             end = os.fstat(descriptor).st_size
@@ -128,12 +132,14 @@ def _carry(descriptor: int, begin: int, new: Entry) -> None:
 
 
 def _is_written(descriptor: int) -> bool:
-    """Whether another process has the file open to write to it, as far as the system tells: a lease to read is given
-    only where nobody has."""
+    """Return True if another process has the file open for writing, as far as the system reports it.
+
+    A lease to read is given only if none has.
+    """
     if sys.platform != "linux" or not _HAS_LEASES:
         return False
     try:
-        # Who opens the file meanwhile makes the system send a signal; this one is ignored unless somebody wants it.
+        # Opening the file meanwhile makes the system send a signal; this one is ignored by default.
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
@@ -142,11 +148,13 @@ def _is_written(descriptor: int) -> bool:
     return False
 
 
-def _exchanged(one: Entry, other: Entry) -> bool:
-    """Exchanges the names; whether the system and the file system can. Raises OSError."""
-    if one.directory is None or other.directory is None:
+def _exchanged(fresh: Entry, other: Entry) -> bool:
+    """Exchange the names; return False if the system or the file system can't. Raises OSError."""
+    if fresh.directory is None or other.directory is None:
         return False
-    number = _renameat2()(one.directory, os.fsencode(one.name), other.directory, os.fsencode(other.name), _EXCHANGE)
+    number = _renameat2()(
+        fresh.directory, os.fsencode(fresh.name), other.directory, os.fsencode(other.name), _EXCHANGE
+    )
     # EINVAL is a file system that can't (renameat2(2)).
     if number in (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP):
         return False
@@ -157,13 +165,14 @@ def _exchanged(one: Entry, other: Entry) -> bool:
 
 @cache
 def _renameat2() -> Callable[[int, bytes, int, bytes, int], int]:
-    """The function of the system's C library, which gives the number of the error, or 0; ENOSYS where it has none."""
+    """Return renameat2 of the system's C library, which returns the number of the error, or 0; ENOSYS if it is
+    missing."""
     import ctypes
 
     # glibc has it from 2.28 on.
-    found = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
-    if found is None:
+    function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
+    if function is None:
         return lambda *_: errno.ENOSYS
-    found.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
-    found.restype = ctypes.c_int
-    return lambda *names: ctypes.get_errno() if found(*names) else 0
+    function.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
+    function.restype = ctypes.c_int
+    return lambda *names: ctypes.get_errno() if function(*names) else 0

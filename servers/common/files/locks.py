@@ -1,15 +1,14 @@
 """One writer per file: within this process, and among all processes of ours on this machine.
 
-A lock belongs to a name in a directory (device and inode of the directory, and the name), not to a
-spelling and not to the file's inode, which every atomic write replaces. Locks exist only while someone
-holds or awaits them.
+A lock belongs to a name in a directory (device and inode of the directory, and the name), not to a spelling and not
+to the file's inode, which every atomic write replaces. Locks exist only while they are held or awaited.
 
-Under it the file itself is locked against other processes that ask (flock). That leaves nothing behind in anybody's
-directory. A write puts another file under the name, so whoever has got the lock looks whether the name still leads to
-what was locked, and otherwise begins anew with what is there now. A name that is free needs no lock: only one can
-give it. Where the system or the file system has no such locks there are none.
+While it is held, the file itself is locked against other processes that ask (flock). That leaves nothing behind in
+the directory. A write puts another file under the name, so after locking, a process checks whether the name still
+leads to the locked file, and otherwise begins again with the new one. A free name needs no lock: only one process can
+create it. If the system or the file system has no such locks, there are no locks between processes.
 
-Whoever waits looks now and then whether the call he waits for was cancelled, or has had its time.
+A waiting call checks now and then whether it was cancelled, or its time is over.
 """
 
 import os
@@ -36,7 +35,7 @@ PATIENCE = 10.0
 """Seconds to wait for other processes; a write takes milliseconds."""
 
 _PAUSE = 0.05
-"""Seconds between two looks whether to go on waiting."""
+"""Seconds between two checks of a waiting call."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.01
 
 Key = tuple[int, int, str]
@@ -83,66 +82,70 @@ def _held(key: Key) -> Iterator[None]:
 def locked(*entries: Entry) -> Iterator[None]:
     """Hold the entries against every other writer; always taken in the same order. Raises PathError `busy`."""
     named = {_key(entry): entry for entry in entries}
-    held: set[Inode] = set()
+    locked_inodes: set[Inode] = set()
     with ExitStack() as stack:
         for key in sorted(named):
             stack.enter_context(_held(key))
-            stack.enter_context(_claimed(named[key], held))
+            stack.enter_context(_claimed(named[key], locked_inodes))
         yield
 
 
 def _check() -> None:
-    """Raises in the thread of a call that was cancelled; elsewhere there is no call."""
+    """Raise in the thread of a call that was cancelled; do nothing outside of a call."""
     with suppress(RuntimeError):
         from_thread.check_cancelled()
 
 
 @contextmanager
-def _claimed(entry: Entry, held: set[Inode]) -> Iterator[None]:
-    """Holds the regular file of the entry against other processes, unless its inode is among those `held` already.
-    Raises PathError `busy` where they hold it for too long."""
+def _claimed(entry: Entry, locked_inodes: set[Inode]) -> Iterator[None]:
+    """Lock the regular file of the entry against other processes, unless its inode is in `locked_inodes`.
+
+    Raises PathError `busy` if another process holds it for too long.
+    """
     until = time.monotonic() + PATIENCE
     with ExitStack() as stack:
         while (descriptor := _opened(entry)) is not None:
             stack.callback(os.close, descriptor)
-            found = os.fstat(descriptor)
-            inode = found.st_dev, found.st_ino
-            if not stat.S_ISREG(found.st_mode) or inode in held or not _lock(descriptor, until, entry):
+            status = os.fstat(descriptor)
+            inode = status.st_dev, status.st_ino
+            if not stat.S_ISREG(status.st_mode) or inode in locked_inodes or not _lock(descriptor, until, entry):
                 break
-            # Who held it before may have put another file under the name.
+            # The previous holder may have put another file under the name.
             now = current(entry)
-            if now is not None and os.path.samestat(now, found):
-                held.add(inode)
+            if now is not None and os.path.samestat(now, status):
+                locked_inodes.add(inode)
                 break
             stack.close()
         yield
 
 
 def _opened(entry: Entry) -> int | None:
-    """The regular file; None where there is none, none that this process may read, or no lock to be had.
+    """Open the regular file; None if it does not exist, can't be read by this process, or can't be locked.
 
-    Nothing else is opened: that alone wakes who waits at a pipe. Nor is anything where it can't be locked: on Windows
-    what is open can't be replaced.
+    Nothing else is opened: that alone wakes a process waiting at a pipe. Nor are files that can't be locked: on
+    Windows an open file can't be replaced.
     """
     if not _HAS_LOCKS:
         return None
     try:
-        found = current(entry)
-        is_file = found is not None and stat.S_ISREG(found.st_mode)
+        status = current(entry)
+        is_file = status is not None and stat.S_ISREG(status.st_mode)
         return open_to_read(entry) if is_file else None
     except OSError:
         return None
 
 
 def _lock(descriptor: int, until: float, entry: Entry) -> bool:
-    """Locks the file of the entry; False where the system or the file system has no locks. Raises PathError `busy`
-    where others hold it `until` that time of `time.monotonic`."""
+    """Lock the file of the entry; return False if the system or the file system has no locks.
+
+    Raises PathError `busy` if others hold it `until` that time of `time.monotonic`.
+    """
     if sys.platform == "win32" or not _HAS_LOCKS:
         return False
     pause = _FIRST_PAUSE
     while time.monotonic() < until:
         try:
-            # No lock of fcntl(2): those end as soon as the process closes any descriptor of the file.
+            # Not with fcntl(2), whose locks end as soon as the process closes any descriptor of the file.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             _check()

@@ -1,8 +1,8 @@
-"""Which places are on local file systems, where a small read does not wait for another machine or program.
+"""Places on local file systems, where a small read does not wait for another machine or program.
 
 On a network or FUSE file system even a lookup can wait for ever, so this is decided by name, before anything is
-touched: `/proc/self/mountinfo` says what is mounted where, and a poll of it tells when that has changed. Where it
-can't be known, and for every kind of file system that is not in the list below, nothing is local.
+touched: `/proc/self/mountinfo` lists the mounts, and polling it shows when they have changed. If it can't be read,
+and for every kind of file system that is not in the list below, nothing is local.
 """
 
 import os
@@ -24,7 +24,7 @@ Names = tuple[str, ...]
 
 
 class Mounts:
-    """What is mounted on and beneath the roots, which are canonical. For one thread; `close` it when done."""
+    """The mounts on and beneath the roots, which are canonical. For one thread; `close` it when done."""
 
     def __init__(self, roots: Iterable[Path], table: Path = MOUNTINFO) -> None:
         self._roots = [tuple(components(str(root))) for root in roots]
@@ -44,11 +44,11 @@ class Mounts:
 
     @property
     def known(self) -> bool:
-        """Whether there is a table to ask; nothing is local without one."""
+        """True if the table of mounts can be read; nothing is local without it."""
         return self._descriptor >= 0
 
     def local(self, place: Place) -> bool:
-        """Whether everything on the way to `place` is local, as long as no link leads elsewhere."""
+        """Return True if everything on the way to `place` is local, unless a link leads elsewhere."""
         if sys.platform == "win32" or self._descriptor < 0:
             return False
         if self._changes.poll(0):
@@ -57,7 +57,7 @@ class Mounts:
         return not remote or not any(place.parts[: len(names)] == names for names in remote)
 
     def close(self) -> None:
-        """Gives the table back; nothing is local any more."""
+        """Close the table; nothing is local any more."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -66,14 +66,14 @@ class Mounts:
         try:
             mounted = _mounted(self._descriptor)
         except (OSError, LookupError, ValueError):
-            # No table as we know it: then nothing holds the roots.
+            # The table has an unknown format: then no mount contains the roots.
             mounted = {}
         self._remote = [_remote_beneath(root, mounted) for root in self._roots]
 
 
 def _mounted(descriptor: int) -> dict[Names, bool]:
-    """Each mount point, and whether what is mounted there is local; of several at one point the last one counts."""
-    # Of a copy, since the file closes what it reads from, and the table is polled on.
+    """Return each mount point, and True if its file system is local; the last one at a point counts."""
+    # Read from a copy, since the file closes its descriptor, and the table is still polled.
     with os.fdopen(os.dup(descriptor), "rb") as table:
         table.seek(0)
         lines = table.read().rstrip(b"\n").split(b"\n")

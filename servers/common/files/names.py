@@ -1,10 +1,10 @@
-"""What systems make of a written path: the names on its way, and the URI of it. No file is touched.
+"""The meaning of a written path on each system: its components, and its URI. No file is touched.
 
 A path, `~` or a `file:` URI becomes a list of components, and `.` and `..` are collapsed.
 
-Windows makes more of a path than a name beneath a directory. There one is refused where Windows would open something
-else than what it spells: a device, a stream of a file, a file whose name it trims, or one in whatever directory is
-current on a drive. No rule looks at a file, so the name of another machine is never looked up. These rules are for
+On Windows a path can mean more than a name beneath a directory. A path is refused there if Windows would open
+something other than what it spells: a device, a stream of a file, a file whose name it trims, or one in the current
+directory of a drive. No rule examines a file, so the name of another machine is never looked up. These rules are for
 text, and the same on every system. (Made after Microsoft's "Naming Files, Paths, and Namespaces" and RFC 8089,
 appendix E, and tested as functions; no test has run on Windows.)
 """
@@ -36,7 +36,7 @@ _IMPOSSIBLE = frozenset(map(chr, range(32))) | frozenset('<>"|?*')
 
 
 def path_of(written: str) -> str:
-    """The path `written` stands for, absolute or relative. Raises `PathError` `bad_path`."""
+    """Return the path that `written` means, absolute or relative. Raises `PathError` `bad_path`."""
     check_written(written)
     path = path_from_uri(written) if written[:5].lower() == _FILE_URI else written
     if path == "~" or path.startswith(("~/", "~" + os.sep)):
@@ -48,7 +48,7 @@ def path_of(written: str) -> str:
 
 
 def check_written(written: str) -> None:
-    """Refuse what can be no path anywhere: empty, too long, NUL, not encodable."""
+    """Refuse text that can be no path anywhere: empty, too long, with NUL, not encodable."""
     if not written:
         raise PathError("bad_path", written, "the path is empty")
     if len(written) > MAX_PATH:
@@ -66,7 +66,7 @@ def _check_bytes(path: str, written: str) -> None:
 
 
 def components(path: str) -> list[str]:
-    """The names in `path`, without separators and `.`; a Windows drive is the first of them."""
+    """Return the names in `path`, without separators and `.`; a Windows drive is the first of them."""
     drive, rest = os.path.splitdrive(path) if _WINDOWS else ("", path)
     if os.altsep:
         rest = rest.replace(os.altsep, os.sep)
@@ -75,34 +75,34 @@ def components(path: str) -> list[str]:
 
 
 def collapse(parts: Sequence[str], relative: bool = False) -> list[str]:
-    """`parts` with every `..` resolved by name; a relative list keeps those that lead out of it."""
+    """Return `parts` with every `..` resolved by name; a relative list keeps those that lead out of it."""
     if ".." not in parts:
         return list(parts)
-    kept: list[str] = []
+    collapsed: list[str] = []
     for part in parts:
         if part != "..":
-            kept.append(part)
-        elif kept and kept[-1] != "..":
-            kept.pop()
+            collapsed.append(part)
+        elif collapsed and collapsed[-1] != "..":
+            collapsed.pop()
         elif relative:
-            kept.append(part)
-    return kept
+            collapsed.append(part)
+    return collapsed
 
 
 def uri(path: str) -> str:
-    """The RFC 8089 URI of the absolute `path`; bytes that are no UTF-8 are percent-encoded as they are."""
+    """Return the RFC 8089 URI of the absolute `path`; bytes that are not UTF-8 are percent-encoded unchanged."""
     if _WINDOWS:
         return windows_uri(path)
     return "file://" + quote(os.fsencode(path))
 
 
 def path_from_uri(written: str) -> str:
-    """The absolute path of a `file:` URI, percent-decoded once. Raises `PathError` `bad_path`."""
+    """Return the absolute path of a `file:` URI, percent-decoded once. Raises `PathError` `bad_path`."""
     rest, authority = written[len(_FILE_URI) :], ""
     if rest.startswith("//"):
         authority, slash, rest = rest[2:].partition("/")
         rest = slash + rest
-        # RFC 8089, section 2: that is this machine, as nothing is.
+        # RFC 8089, section 2: that means this machine, as an empty authority does.
         authority = "" if authority.lower() == "localhost" else authority
         if authority and not _WINDOWS:
             raise PathError("bad_path", written, "the URI names another host")
@@ -122,25 +122,31 @@ def path_from_uri(written: str) -> str:
 
 
 def folded(parts: Sequence[str]) -> list[str]:
-    """`parts` as they are compared: in one case on Windows, and composed on macOS, which takes both forms of an
-    accent for the same name."""
+    """Return `parts` in the form in which they are compared.
+
+    That is one case on Windows, and composed on macOS, which takes both forms of an accent for the same name.
+    """
     if _WINDOWS:
         return [os.path.normcase(part) for part in parts]
     return [composed(part) for part in parts] if _MACOS else list(parts)
 
 
-def differ_in_case(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether two lists of components are the same but for the case of letters, on a system where most file systems
-    take no notice of that and some do. Only a look at what they name tells then whether that is the same."""
-    if not _MACOS or len(one) != len(other):
+def differ_in_case(first: Sequence[str], other: Sequence[str]) -> bool:
+    """Return True if two lists of components differ only in the case of letters, on a system where most file systems
+    ignore that and some do not.
+
+    Only their files can show then whether they are the same.
+    """
+    if not _MACOS or len(first) != len(other):
         return False
     return all(
-        composed(composed(a).casefold()) == composed(composed(b).casefold()) for a, b in zip(one, other, strict=True)
+        composed(composed(a).casefold()) == composed(composed(b).casefold())
+        for a, b in zip(first, other, strict=True)
     )
 
 
 def composed(name: str) -> str:
-    """`name` with each accent and its letter as one character, where there is such a character."""
+    """Return `name` with each accent and its letter as one character, if there is such a character."""
     if name.isascii():
         return name
     from unicodedata import normalize
@@ -149,7 +155,7 @@ def composed(name: str) -> str:
 
 
 def windows_refusal(path: str) -> str | None:
-    """Why `path` is no plain path of a file or directory; None where it is one."""
+    """Return the reason that `path` is not a plain path of a file or directory; None if it is one."""
     path = path.replace("/", "\\")
     if path.startswith(_DEVICE_PATHS):
         return "the path names a device"
@@ -164,7 +170,7 @@ def windows_refusal(path: str) -> str | None:
 
 
 def refusal_of_name(name: str) -> str | None:
-    """Why `name` is none that Windows takes as it is written; None where it is one."""
+    """Return the reason that Windows does not take `name` as written; None if it does."""
     if name in ("", ".", ".."):
         return None
     if ":" in name:
@@ -177,23 +183,27 @@ def refusal_of_name(name: str) -> str | None:
 
 
 def is_device(name: str) -> bool:
-    """Whether Windows takes `name` for that of a device, whatever extension it has."""
+    """Return True if Windows takes `name` for that of a device, with any extension."""
     return name.partition(".")[0].rstrip(" ").upper() in _DEVICES
 
 
 def is_short(name: str) -> bool:
-    """Whether `name` has what every second, short name has that Windows gives a file, such as `ENV~1` for `.env`; few
-    others have it."""
+    """Return True if `name` looks like a short name that Windows gives a file in addition, such as `ENV~1` for
+    `.env`.
+
+    Few other names do.
+    """
     return _SHORT.search(name) is not None
 
 
 def windows_uri(path: str) -> str:
-    """The `file:` URI of an absolute path, that of a share included."""
+    """Return the `file:` URI of an absolute path, including that of a share."""
     return PureWindowsPath(path).as_uri()
 
 
 def windows_path(authority: str, path: str) -> str:
-    """The path of a `file:` URI with this authority, which names a machine, or nobody, and this decoded path."""
+    """Return the path of a `file:` URI with this authority, which names a machine, or is empty, and this decoded
+    path."""
     if authority:
         return f"//{authority}{path}"
     letter, mark, rest = path[1:2], path[2:3], path[3:]

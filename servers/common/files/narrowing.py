@@ -1,10 +1,11 @@
 """The operator's directories as far as they are in those that a client works in, its roots.
 
-They narrow and never widen. A root of the client beneath a directory of the operator is that part of it; one that
-holds a directory of the operator is that directory; any other is nothing. Each part keeps the operator's permission.
+They narrow and never widen. A root of the client beneath a directory of the operator gives that part of it; one that
+contains a directory of the operator gives that directory; any other gives nothing. Each part keeps the operator's
+permission.
 
-Nothing is opened for a part and held: each walk goes to it from the operator's directory, through directories and not
-through links (see `posix`). So a part that was moved away is not followed out, and there is nothing to give back.
+No part is opened and kept open: each walk goes to it from the operator's directory, through directories and not
+through links (see `posix`). So a part that was moved away is not followed out, and nothing has to be closed.
 """
 
 import hashlib
@@ -20,36 +21,37 @@ from shared.coded_errors import PathError
 from shared.program.files.entries import Place
 
 MAX_ROOTS = 100
-"""Roots of one client that count; further ones give nothing."""
+"""Roots of one client that count; further ones are ignored."""
 
 Names = list[str]
 
 
 class NarrowedRoots(Roots):
-    """Parts of other roots. There may be none: then everything is outside."""
+    """Parts of other roots. There may be no parts: then everything is outside."""
 
     def __init__(self, outer: Roots, parts: Mapping[Place, Sequence[Names]]) -> None:
-        """`parts` has the place of each, canonical and in the innermost root, and how its client spells it."""
+        """Make roots of `parts`: the place of each, canonical and in the innermost root, and its client's
+        spellings."""
         # Not as other roots are made: no name is looked up again, which could lead elsewhere by now.
         self._parts = list(parts)
         self.paths = tuple(Path(outer.path(part)) for part in parts)
         self.may_change = tuple(outer.may_change[part.root_index] for part in parts)
         prefixes = []
         for index, (part, spelled) in enumerate(parts.items()):
-            known = [[*prefix, *folded(part.parts)] for prefix in outer.spellings(part.root_index)]
-            prefixes += [(prefix, index) for prefix in (*known, *map(folded, spelled))]
+            operator_spellings = [[*prefix, *folded(part.parts)] for prefix in outer.spellings(part.root_index)]
+            prefixes += [(prefix, index) for prefix in (*operator_spellings, *map(folded, spelled))]
         self._prefixes = sorted(prefixes, key=lambda prefix: -len(prefix[0]))
         self.denylist = outer.denylist
         self._ways = [outer.way_into(components(str(path))) for path in self.paths]
         self.mark = hashlib.blake2b(repr(self._prefixes).encode(), digest_size=16).hexdigest() + ":"
 
     def outer(self, place: Place) -> Place:
-        """The place as the operator's roots have it."""
+        """Return the place relative to the operator's roots."""
         part = self._parts[place.root_index]
         return Place(part.root_index, (*part.parts, *place.parts), place.written)
 
     def outside(self, written: str) -> PathError:
-        """The one answer for everything that is not beneath a part."""
+        """Return the same error for everything that is not beneath a part."""
         if self.paths:
             return super().outside(written)
         suggestion = "No root of the client is in a directory of this server, so there is none."
@@ -57,7 +59,7 @@ class NarrowedRoots(Roots):
 
 
 def narrowed(outer: RootedFiles, uris: Iterable[str]) -> RootedFiles:
-    """What is beneath `outer` and in one of the directories that `uris` names. Needs no closing."""
+    """Return the files beneath `outer` and in one of the directories that `uris` names. Needs no closing."""
     parts: dict[Place, list[Names]] = {}
     for uri in islice((uri for uri in uris if uri[:5].lower() == "file:"), MAX_ROOTS):
         try:
@@ -69,18 +71,18 @@ def narrowed(outer: RootedFiles, uris: Iterable[str]) -> RootedFiles:
             parts.setdefault(part, []).append(spelled)
         parts |= {inner: [] for inner in _roots_in(outer.roots, spelled) if inner not in parts}
     for part in list(parts):
-        # Of two nested roots the inner one's permission counts, in a part as well.
+        # The permission of the inner of two nested roots counts, in a part as well.
         directory = components(outer.roots.path(part))
         parts |= {inner: [] for inner in _roots_in(outer.roots, directory) if inner not in parts}
     return outer.narrowed(NarrowedRoots(outer.roots, parts))
 
 
 def _part(outer: RootedFiles, spelled: Names) -> Place | None:
-    """Where a directory beneath the roots stands, links followed; where nothing is, one may come to stand."""
-    found = outer.roots.locate(spelled)
-    if found is None:
+    """Return the place of a directory beneath the roots, links followed; it need not exist yet."""
+    located = outer.roots.locate(spelled)
+    if located is None:
         return None
-    place = Place(*found, "")
+    place = Place(*located, "")
     try:
         with outer.locate(place) as entry:
             if entry.stat is not None and not stat.S_ISDIR(entry.stat.st_mode):
@@ -94,7 +96,7 @@ def _part(outer: RootedFiles, spelled: Names) -> Place | None:
 
 
 def _roots_in(roots: Roots, directory: Names) -> Iterator[Place]:
-    """The roots that are in a directory by one of their spellings."""
+    """Return the roots that are in a directory by one of their spellings."""
     start = folded(directory)
     for index in range(len(roots.paths)):
         if any(prefix[: len(start)] == start for prefix in roots.spellings(index)):

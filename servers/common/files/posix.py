@@ -31,11 +31,11 @@ from shared.program.files.entries import Entry, Place
 from shared.program.files.system import SYSTEM
 
 MAX_LINKS = 40
-"""Links one walk follows; the number Linux itself uses."""
+"""Links that one walk follows; the number that Linux itself uses."""
 MAX_STEPS = 20_000
-"""Components one walk passes, walks repeated for `..` included."""
+"""Components that one walk passes, including walks repeated for `..`."""
 _NOT_THERE = -1
-"""Stands for the descriptor of a root that could not be opened yet."""
+"""In place of the descriptor of a root that could not be opened yet."""
 
 
 class DescriptorWalker:
@@ -46,13 +46,13 @@ class DescriptorWalker:
         self._descriptors = [_NOT_THERE] * len(roots.paths)
         self._opening = threading.Lock()
         for index in range(len(roots.paths)):
-            # What is not there yet is opened when it is.
+            # A root that does not exist yet is opened later.
             with suppress(OSError):
                 self._open(index)
 
     @contextmanager
     def locate(self, place: Place, follow: bool = True) -> Iterator[Entry]:
-        """The entry of `place`, its directory held open; `OSError`s of the block become `PathError`s."""
+        """Yield the entry of `place`, with its directory kept open; `OSError`s of the block become `PathError`s."""
         with os_errors(place.written):
             walk = _Walk(self, self._roots, place)
             try:
@@ -61,10 +61,10 @@ class DescriptorWalker:
                 walk.close()
 
     def verify(self, entry: Entry, descriptor: int, written: str) -> None:
-        """Nothing to do: what was opened is what was found."""
+        """Do nothing, since the opened file is the one that was found."""
 
     def trail(self, place: Place) -> tuple[str, ...]:
-        """Every path looked up on the way to `place`, links included, as far as the way exists."""
+        """Return every path looked up on the way to `place`, links included, as far as the way exists."""
         passed: list[str] = []
         walk = _Walk(self, self._roots, place, passed)
         try:
@@ -83,33 +83,38 @@ class DescriptorWalker:
                 os.close(descriptor)
 
     def narrowed(self, roots: Roots) -> "NarrowedWalker":
-        """The walker for parts of the roots."""
+        """Return the walker for parts of the roots."""
         return NarrowedWalker(self, roots)
 
     def is_there(self, index: int) -> bool:
-        """Whether a root can be reached by its path, and is the directory that is held open. What was made again, or
-        mounted, is opened anew; what stands in the place of one that was moved away is not. Raises OSError."""
-        found = self._roots.paths[index].stat()
+        """Return True if a root can be reached by its path, and is the directory that is open.
+
+        One that was made again, or mounted, is opened again; one in place of a root that was moved away is not.
+        Raises OSError.
+        """
+        status = self._roots.paths[index].stat()
         descriptor = self._descriptors[index]
         if descriptor != _NOT_THERE:
-            held = os.fstat(descriptor)
-            if os.path.samestat(found, held):
+            opened = os.fstat(descriptor)
+            if os.path.samestat(status, opened):
                 return True
-            if held.st_nlink > 0 and held.st_dev == found.st_dev:
+            if opened.st_nlink > 0 and opened.st_dev == status.st_dev:
                 return False
         self._open(index)
         return True
 
     def held(self, index: int) -> int | None:
-        """The descriptor of a root as it is, which may have been deleted meanwhile; None where it was never there."""
+        """Return the descriptor of a root, which may have been deleted meanwhile; None if it was never opened."""
         descriptor = self._descriptors[index]
         return None if descriptor == _NOT_THERE else descriptor
 
     def root(self, index: int) -> tuple[int, bool]:
-        """The descriptor of a root, and whether the caller closes it; a root that was deleted and made again is
-        opened anew. Raises OSError."""
+        """Return the descriptor of a root, and True if the caller closes it.
+
+        A root that was deleted and made again is opened again. Raises OSError.
+        """
         descriptor = self._descriptors[index]
-        # What was removed has no name any more, but stays open.
+        # A removed directory has no name any more, but stays open.
         if descriptor == _NOT_THERE or os.fstat(descriptor).st_nlink == 0:
             descriptor = self._open(index)
         return descriptor, False
@@ -130,31 +135,31 @@ class DescriptorWalker:
 
 
 class NarrowedWalker(DescriptorWalker):
-    """Finds entries beneath parts of the roots of another walker, to which it walks from there each time."""
+    """Finds entries beneath parts of the roots of another walker, from whose roots each walk begins."""
 
     def __init__(self, outer: DescriptorWalker, roots: Roots) -> None:
         self._outer = outer
         self._roots = roots
 
     def trail(self, place: Place) -> tuple[str, ...]:
-        """Every path looked up on the way to `place`, and to the part it is in."""
+        """Return every path looked up on the way to `place`, and to the part it is in."""
         way = self._outer.trail(self._roots.outer(Place(place.root_index, (), "")))
         try:
             return (*way, *super().trail(place))
         except OSError:
-            # The part is not there, but may come.
+            # The part does not exist, but may be made.
             return way
 
     def is_there(self, index: int) -> bool:
-        """Whether a part can be reached by its path. Raises OSError."""
+        """Return True if a part can be reached by its path. Raises OSError."""
         return stat.S_ISDIR(self._roots.paths[index].stat().st_mode)
 
     def held(self, index: int) -> int | None:
-        """The descriptor of a part: none is held."""
+        """Return None: the descriptor of a part is not kept."""
         return None
 
     def root(self, index: int) -> tuple[int, bool]:
-        """The descriptor of a part, and that the caller closes it, unless it is a root as a whole."""
+        """Return the descriptor of a part, and True if the caller closes it, as for all but whole roots."""
         part = self._roots.outer(Place(index, (), ""))
         current, is_ours = self._outer.root(part.root_index)
         for name in part.parts:
@@ -168,7 +173,7 @@ class NarrowedWalker(DescriptorWalker):
         return current, is_ours
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing, since nothing is open."""
 
 
 class _Walk:
@@ -202,7 +207,7 @@ class _Walk:
         return self._entry(".", os.fstat(self._current), ())
 
     def close(self) -> None:
-        """Give the held descriptor back."""
+        """Close the owned descriptor."""
         if self._owned >= 0:
             os.close(self._owned)
             self._owned = -1
@@ -234,7 +239,7 @@ class _Walk:
             reason = "the directory it would be in does not exist"
             raise PathError("not_found", self._written, reason) from None
         except OSError as error:
-            # A link or a file. Of a link Linux says ENOTDIR where O_DIRECTORY is asked for as well, others ELOOP.
+            # A link or a file. For a link with O_DIRECTORY Linux reports ENOTDIR, and others ELOOP.
             if error.errno not in (errno.ENOTDIR, errno.ELOOP):
                 raise
             self._splice(self._target(name))
@@ -248,18 +253,18 @@ class _Walk:
         self._way_on(name)
         self._note(name)
         try:
-            found = SYSTEM.stat(self._current, name)
+            status = SYSTEM.stat(self._current, name)
         except FileNotFoundError:
             return self._entry(name, None, (name,))
-        if follow and stat.S_ISLNK(found.st_mode):
+        if follow and stat.S_ISLNK(status.st_mode):
             self._linked = True
             self._splice(self._target(name))
             return None
-        return self._entry(name, found, (name,))
+        return self._entry(name, status, (name,))
 
-    def _entry(self, name: str, found: os.stat_result | None, last: tuple[str, ...]) -> Entry:
+    def _entry(self, name: str, status: os.stat_result | None, last: tuple[str, ...]) -> Entry:
         place = Place(self._index, (*self._done, *last), self._written)
-        return Entry(self._current, name, found, self._linked, place)
+        return Entry(self._current, name, status, self._linked, place)
 
     def _target(self, name: str) -> str:
         try:
@@ -282,7 +287,7 @@ class _Walk:
     def _up(self) -> None:
         if self._done:
             self._done.pop()
-            # From the root again: the parent of what is open may stand elsewhere by now.
+            # From the root again: the parent of the open directory may have moved by now.
             self._todo.extend(reversed(self._done))
             again = tuple(reversed(self._todo))
             self.close()
@@ -295,8 +300,8 @@ class _Walk:
         self._jump([*above, *reversed(self._todo)])
 
     def _jump(self, absolute: list[str]) -> None:
-        found = self._roots.locate(absolute)
-        if found is None:
+        located = self._roots.locate(absolute)
+        if located is None:
             raise self._roots.outside(self._written)
         self.close()
-        self._start(*found)
+        self._start(*located)

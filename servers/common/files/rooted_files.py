@@ -1,9 +1,8 @@
-"""Opening places beneath the roots: regular files and directories, nothing else.
+"""Opening of places beneath the roots: regular files and directories, nothing else.
 
-A walker finds the entry of a place; this module opens it without following a link at its end
-and without waiting (`O_NONBLOCK`), and then asks the handle, not the name, what it is. Pipes, sockets and
-devices are refused before the open where possible, because opening alone can wake a writer or start a
-device.
+A walker finds the entry of a place; this module opens it without following a link at its end and without waiting
+(`O_NONBLOCK`), and then checks the handle, not the name, for its type. Pipes, sockets and devices are refused before
+the open if possible, because opening alone can wake a writer or start a device.
 """
 
 import os
@@ -18,30 +17,31 @@ from shared.coded_errors import PathError, os_errors
 from shared.program.files.entries import RACE_FREE, Entry, Handle, Place, open_to_read, opened
 
 Walker = DescriptorWalker | PathWalker
-"""How entries are found: by descriptors, or by paths that are resolved twice."""
+"""The ways to find entries: by descriptors, or by paths that are resolved twice."""
 
 
 class RootedFiles:
     """The files beneath the roots. Thread-safe; `close` it when done."""
 
     def __init__(self, roots: Roots, walker: Walker | None = None) -> None:
-        """Without a `walker` it is the one for this system."""
+        """Open the roots; without a `walker` it is the one for this system."""
         self.roots = roots
         self._walker = walker or (DescriptorWalker(roots) if RACE_FREE else PathWalker(roots))
         self.locate = self._walker.locate
-        """`with locate(place, follow=True) as entry`: the directory of the place, held open, and its name."""
+        """`with locate(place, follow=True) as entry`: the directory of the place, kept open, and its name."""
         self.trail = self._walker.trail
-        """`trail(place)`: every path looked up on the way, for those who watch it."""
+        """`trail(place)`: every path looked up on the way, for watches of it."""
         self.held = self._walker.held
-        """`held(index)`: the descriptor of a root, or None where the system has no such thing."""
+        """`held(index)`: the descriptor of a root, or None if the system has no such thing."""
         self.close = self._walker.close
 
     def narrowed(self, roots: Roots) -> "RootedFiles":
-        """The files beneath `roots`, which are parts of these roots. Needs no closing."""
+        """Return the files beneath `roots`, which are parts of these roots. Needs no closing."""
         return RootedFiles(roots, self._walker.narrowed(roots))
 
     def is_there(self, index: int) -> bool:
-        """Whether a root can be entered by its path, and is the directory that is held open, or is so now. Blocks."""
+        """Return True if a root can be entered by its path, and is the directory that is open, or is so now.
+        Blocks."""
         try:
             return os.access(self.roots.paths[index], os.X_OK) and self._walker.is_there(index)
         except OSError:
@@ -49,7 +49,7 @@ class RootedFiles:
 
     @contextmanager
     def open_file(self, place: Place) -> Iterator[Handle]:
-        """The regular file at `place`, open for reading."""
+        """Yield the regular file at `place`, open for reading."""
         with self.locate(place) as entry:
             opened = self.open_entry(entry, place.written)
         try:
@@ -59,7 +59,7 @@ class RootedFiles:
             os.close(opened.descriptor)
 
     def open_entry(self, entry: Entry, written: str) -> Handle:
-        """The regular file of `entry`, open for reading; the caller closes it."""
+        """Open the regular file of `entry` for reading; the caller closes it."""
         require_file(entry, written)
         descriptor = open_to_read(entry)
         with ExitStack() as on_failure:
@@ -72,7 +72,8 @@ class RootedFiles:
 
     @contextmanager
     def open_directory(self, place: Place, follow: bool = True) -> Iterator[int | str]:
-        """What `entries.scanned` takes for the directory at `place`: a descriptor, or a path where there is none."""
+        """Yield the argument of `entries.scanned` for the directory at `place`: a descriptor, or a path without
+        one."""
         with self.locate(place, follow) as entry:
             if entry.stat is None:
                 raise missing(entry, place.written)
@@ -82,7 +83,7 @@ class RootedFiles:
                 yield entry.name if descriptor is None else descriptor
 
     def stat(self, place: Place, follow: bool = True) -> os.stat_result:
-        """What is at `place`; raises `not_found` when nothing is."""
+        """Return the status of the entry at `place`; raises `not_found` if it does not exist."""
         with self.locate(place, follow) as entry:
             if entry.stat is None:
                 raise missing(entry, place.written)
@@ -90,7 +91,7 @@ class RootedFiles:
 
 
 def missing(entry: Entry, written: str) -> PathError:
-    """The error for an entry that is not there."""
+    """Return the error for a missing entry."""
     if entry.linked:
         return PathError("not_found", written, "is a link to something that does not exist")
     suggestion = "List the parent directory to see what is there."
@@ -98,7 +99,7 @@ def missing(entry: Entry, written: str) -> PathError:
 
 
 def require_file(entry: Entry, written: str) -> os.stat_result:
-    """The stat of `entry`; raises unless it is a regular file."""
+    """Return the stat of `entry`; raises unless it is a regular file."""
     if entry.stat is None:
         raise missing(entry, written)
     require_regular(entry.stat.st_mode, written)

@@ -1,17 +1,16 @@
-"""The directories the operator allowed, and the way from a written path to a place beneath one of them.
+"""The directories that the operator allowed, and the way from a written path to a place beneath one of them.
 
-Everything here is lexical. The components of what a caller wrote (see `names`) must begin with those of a root, in
-the operator's spelling or in the canonical one. No file is touched, so a path outside gets the same answer whether or
-not anything exists there. Links are no concern of this module: a walk follows them, component by component.
+Everything here is lexical. The components of a caller's path (see `names`) must begin with those of a root, in the
+operator's spelling or in the canonical one. No file is touched, so a path outside gets the same answer whether or not
+it exists. Links are not followed here, but by a walk, component by component.
 
-There is one exception. On macOS most file systems take no notice of case, and some do: where a path would lead to a
-root if case did not count, identity (device and inode) tells whether it does.
+There is one exception. On macOS most file systems ignore case, and some do not: if a path would lead to a root if
+case did not count, identity (device and inode) shows whether it does.
 
-Relative paths: with one root they start at it; with several, the first component names a root by its last
-name.
+Relative paths: with one root they start at it; with several, the first component names a root by its last name.
 
-Each root has its own permission. Of two nested roots the inner one's counts for what is in it, by whichever way it
-is reached: what counts is the place where the walk ended, links followed.
+Each root has its own permission. That of the inner of two nested roots counts for what is in it, on any way to it:
+the end of the walk counts, links followed.
 """
 
 import os
@@ -28,12 +27,12 @@ from shared.text import quoted
 class Roots:
     """The allowed directories. `paths` holds them canonical; nothing outside them is reachable.
 
-    `writable` says of all of them, or of each in turn, whether files may be changed there; `may_change` holds it.
-    One that does not exist may come to. Raises `ValueError` when there is none, or when one has two permissions.
+    `writable` is True if files may be changed there, for all of them or for each in turn; `may_change` holds it.
+    One that does not exist may be made later. Raises `ValueError` without roots, or if one has two permissions.
     """
 
     mark = ""
-    """Tells these roots from other ones over the same files."""
+    """Distinguishes these roots from other ones over the same files."""
 
     def __init__(
         self, paths: Sequence[Path], writable: bool | Sequence[bool] = False, denylist: Denylist | None = None
@@ -44,7 +43,7 @@ class Roots:
         self.may_change = (writable,) * len(paths) if isinstance(writable, bool) else tuple(writable)
         permissions = list(zip(self.paths, self.may_change, strict=True))
         for path, change in permissions:
-            if any(change != other and _is_same(path, known) for known, other in permissions):
+            if any(change != other and _is_same(path, other_path) for other_path, other in permissions):
                 raise ValueError(f"{path}: is given both as read-only and as writable")
         spelled = [Path(os.path.abspath(os.path.expanduser(path))) for path in paths]  # noqa: PTH100, PTH111 (keep links)
         prefixes = [
@@ -56,17 +55,17 @@ class Roots:
         self._ways = [self.way_into(components(str(path))) for path in self.paths]
 
     def place(self, written: str) -> Place:
-        """The place `written` stands for. Raises `PathError` `bad_path` or `outside_roots`."""
+        """Return the place that `written` means. Raises `PathError` `bad_path` or `outside_roots`."""
         path = path_of(written)
         if not os.path.isabs(path):  # noqa: PTH117 (pathlib would normalise first)
             return self._relative(path, written)
-        found = self.locate(collapse(components(path)))
-        if found is None:
+        located = self.locate(collapse(components(path)))
+        if located is None:
             raise self.outside(written)
-        return Place(*found, written)
+        return Place(*located, written)
 
     def locate(self, parts: Sequence[str]) -> tuple[int, tuple[str, ...]] | None:
-        """The root whose components begin the absolute `parts`, and what follows; None when outside."""
+        """Return the root whose components begin the absolute `parts`, and the rest; None if they are outside."""
         names = folded(parts)
         for prefix, index in self._prefixes:
             start = names[: len(prefix)]
@@ -75,40 +74,40 @@ class Roots:
         return None
 
     def spellings(self, index: int) -> list[list[str]]:
-        """The components that paths into a root may begin with, folded."""
+        """Return the components that paths into a root may begin with, folded."""
         return [prefix for prefix, owner in self._prefixes if owner == index]
 
     def outer(self, place: Place) -> Place:
-        """The place as the operator's roots have it."""
+        """Return the place relative to the operator's roots."""
         return place
 
     def way(self, index: int) -> Way:
-        """Where a walk from a root starts on the denylist."""
+        """Return the way on the denylist from which a walk from a root starts."""
         return self._ways[index]
 
     def denies(self, place: Place) -> bool:
-        """Whether a name on the way to `place` is denied. Where links lead is the matter of the walk."""
+        """Return True if a name on the way to `place` is denied. Links are followed by the walk, not here."""
         return self.denylist.closes(self._ways[place.root_index], place.parts)
 
     def denied(self, written: str) -> PathError:
-        """The one answer for everything that is denied, whether or not it exists."""
+        """Return the same error for everything that is denied, whether or not it exists."""
         reason = "is denied to this server by its name, or by that of a directory it is in"
         return PathError("denied", written, reason, "Only the operator can allow it.")
 
     def require_allowed(self, place: Place) -> None:
-        """Raise `denied` where a name on the way to `place` is denied."""
+        """Raise `denied` if a name on the way to `place` is denied."""
         if self.denies(place):
             raise self.denied(place.written)
 
     def require_writable(self, place: Place) -> None:
         """Raise `read_only` unless files may be changed at `place`."""
-        # Asked of the path, because a walk that started in an outer root may have come into an inner one.
+        # Checked by the path, because a walk that started in an outer root may have entered an inner one.
         owner = self.locate(components(self.path(place)))
         if owner is None or not self.may_change[owner[0]]:
             raise PathError("read_only", place.written, "is in a directory that may only be read")
 
     def require_movable(self, place: Place) -> None:
-        """Raise `bad_path` where `place` is a root or holds one, whose path is what the permission hangs on."""
+        """Raise `bad_path` if `place` is a root or contains one, whose path is what the permission depends on."""
         parts = folded(components(self.path(place)))
         for root in self.paths:
             beneath = folded(components(str(root)))
@@ -119,7 +118,7 @@ class Roots:
                 raise PathError("bad_path", place.written, reason)
 
     def outside(self, written: str) -> PathError:
-        """The one answer for everything that is not beneath a root."""
+        """Return the same error for everything that is not beneath a root."""
         shown = ", ".join(quoted(str(path)) for path in self.paths[:3])
         others = ", and others" if len(self.paths) > 3 else ""
         return PathError(
@@ -127,15 +126,16 @@ class Roots:
         )
 
     def path(self, place: Place) -> str:
-        """The absolute path of `place`, beneath the canonical root."""
+        """Return the absolute path of `place`, beneath the canonical root."""
         return os.path.join(self.paths[place.root_index], *place.parts)  # noqa: PTH118 (keeps surrogates, fast)
 
     def uri(self, place: Place) -> str:
-        """The `file:` URI of `place`."""
+        """Return the `file:` URI of `place`."""
         return uri(self.path(place))
 
     def way_into(self, root: Sequence[str]) -> Way:
-        """Where the absolute components `root`, which are canonical and beneath a root, stand on the denylist."""
+        """Return the way on the denylist to the absolute components `root`, which are canonical and beneath a
+        root."""
         outer = [components(str(path)) for path in self.paths]
         return self.denylist.start([root[len(parts) :] for parts in outer if root[: len(parts)] == parts])
 
@@ -153,19 +153,19 @@ class Roots:
         raise PathError("bad_path", written, reason, f"Use an absolute path; the roots are {names}.")
 
 
-def _is_same(one: Path, other: Path) -> bool:
-    """Whether two canonical paths lead to one directory."""
-    return one == other or (differ_in_case(one.parts, other.parts) and _are_one(one.parts, other.parts))
+def _is_same(first: Path, other: Path) -> bool:
+    """Return True if two canonical paths lead to the same directory."""
+    return first == other or (differ_in_case(first.parts, other.parts) and _are_one(first.parts, other.parts))
 
 
-def _are_one(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether absolute components that differ in case lead to one directory now."""
+def _are_one(first: Sequence[str], other: Sequence[str]) -> bool:
+    """Return True if absolute components that differ in case lead to the same directory now."""
     try:
-        return os.path.samefile(os.path.join(os.sep, *one), os.path.join(os.sep, *other))  # noqa: PTH118, PTH121
+        return os.path.samefile(os.path.join(os.sep, *first), os.path.join(os.sep, *other))  # noqa: PTH118, PTH121
     except OSError:
         return False
 
 
 def _canonical(path: Path) -> Path:
-    """The path with links followed as far as it exists, and as it is written where nobody has such a home."""
+    """Return the path with links followed as far as it exists, unchanged if it names an unknown home."""
     return Path(os.path.realpath(os.path.expanduser(path)))  # noqa: PTH111 (pathlib raises there)

@@ -1,10 +1,9 @@
-"""Small local files, read at once: the one place where the event loop itself touches a file.
+"""Small local files, read at once: the only place where the event loop itself touches a file.
 
-Handing a read to a thread costs more than the read, when the file is small and no other machine has to be asked.
-The way is that of `posix`, in its plainest form: each step opens one name beneath the directory before it and
-follows no link, and the file is asked what it is when it is open. Everything else gives None: a link, a long way,
-a large, special, denied or missing file, another file system. Then the walk in a thread does the work, or finds
-the words.
+Handing a read to a thread costs more than the read, if the file is small and no other machine is involved. The method
+is that of `posix`, in its simplest form: each step opens one name beneath the directory before it and follows no
+link, and the type of the file is checked when it is open. Everything else gives None: a link, a long way, a large,
+special, denied or missing file, another file system. Then the walk in a thread does the work, or reports the error.
 """
 
 import os
@@ -17,9 +16,9 @@ from shared.program.files.entries import Held, Place
 from shared.program.files.system import DIRECTORY, READ
 
 MAX_SIZE = 65_536
-"""Bytes of the largest file that is read at once."""
+"""Maximum size of a file that is read at once, in bytes."""
 MAX_DEPTH = 16
-"""Names of the longest way that is walked at once: passing more directories takes as long as a thread."""
+"""Maximum number of names that are walked at once: passing more directories takes as long as a thread."""
 
 
 class SmallFiles:
@@ -30,7 +29,7 @@ class SmallFiles:
         self._mounts = mounts
 
     def read(self, place: Place) -> Held | None:
-        """All of the file at `place`, or None where that is not for the event loop."""
+        """Return all of the file at `place`, or None if that is not for the event loop."""
         parts = place.parts
         directory, passed = self._beneath.held(place.root_index), -1
         if directory is None or not 0 < len(parts) <= MAX_DEPTH or ".." in parts:
@@ -59,24 +58,24 @@ class NarrowedSmallFiles(SmallFiles):
         self._roots = roots
 
     def read(self, place: Place) -> Held | None:
-        """All of the file at `place`, or None where that is not for the event loop."""
+        """Return all of the file at `place`, or None if that is not for the event loop."""
         return self._small.read(self._roots.outer(place))
 
 
 def _whole(name: str, directory: int) -> Held | None:
-    # Looked at before the open, because opening alone can wake a writer or start a device.
+    # Checked before the open, because opening alone can wake a writer or start a device.
     if not _is_small(os.stat(name, dir_fd=directory, follow_symlinks=False)):
         return None
     descriptor = os.open(name, READ, dir_fd=directory)
     try:
-        found = os.fstat(descriptor)
-        if not _is_small(found):
+        status = os.fstat(descriptor)
+        if not _is_small(status):
             return None
-        data = os.read(descriptor, found.st_size + 1)
-        return Held(data, found) if len(data) == found.st_size else None
+        data = os.read(descriptor, status.st_size + 1)
+        return Held(data, status) if len(data) == status.st_size else None
     finally:
         os.close(descriptor)
 
 
-def _is_small(found: os.stat_result) -> bool:
-    return stat.S_ISREG(found.st_mode) and found.st_size <= MAX_SIZE
+def _is_small(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) and status.st_size <= MAX_SIZE

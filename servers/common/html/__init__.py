@@ -1,1 +1,1 @@
-"""HTML of pages and documents: what a reader sees of it, written as Markdown or as plain text."""
+"""HTML of pages and documents: the visible part, written as Markdown or as plain text."""

@@ -1,4 +1,4 @@
-"""What keeps its form: code and tables."""
+"""Blocks that keep their form: code and tables."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -19,41 +19,45 @@ _GUTTERS = frozenset(
     ("gutter", "linenos", "lineno", "linenodiv", "line-numbers-rows", "line-number", "linenumber", "hljs-ln-numbers")
 )
 _LEVELS = 3
-"""How far around a block its language may be named."""
+"""Levels around a block on which its language may be named."""
 _MOST_COLUMNS = 200
 _LONGEST_CELL = 1_000
 """Characters of a cell beyond which a table without headers may be the layout of a page."""
 _FEWEST_ROWS, _MOSTLY = 3, 0.7
-"""How many rows of a table of data with long cells have several cells, and which share of all."""
+"""For a table of data with long cells: the minimum number of rows with several cells, and their share of all."""
 _LAYOUT = ("table", "form")
-"""What cells of a table without headers hold where it is for layout."""
+"""Elements in the cells of a table without headers that show it to be for layout."""
 
 
 # Code
 
 
 def language(element: HtmlElement) -> str:
-    """The language of a block of code, by its classes or those just around it; empty where none is named."""
-    near = [*element.iter("code"), element]
+    """Return the language of a block of code, by its classes or those just around it; empty if none is named."""
+    around = [*element.iter("code"), element]
     parent = element.getparent()
     while (
         parent is not None
-        and len(near) < _LEVELS + 2
+        and len(around) < _LEVELS + 2
         and parent.tag in ("div", "figure", "td", "tr", "tbody", "table")
     ):
-        near.append(parent)
+        around.append(parent)
         parent = parent.getparent()
-    for one in near[:10]:
-        classes = one.get("class") or ""
+    for candidate in around[:10]:
+        classes = candidate.get("class") or ""
         matches = (pattern.search(classes) for pattern in (_NAMED, _NAMED_AFTER))
-        named = one.get("data-lang") or one.get("data-language") or next((found[1] for found in matches if found), "")
+        named = (
+            candidate.get("data-lang")
+            or candidate.get("data-language")
+            or next((match[1] for match in matches if match), "")
+        )
         if named and re.fullmatch(r"[\w+#.-]{1,30}", named) and named.lower() not in _NO_LANGUAGE:
             return str(named).lower()
     return ""
 
 
 def code_text(element: HtmlElement) -> str:
-    """The text with all its spaces and line breaks, without numbers of lines and the empty lines around it."""
+    """Return the text with all its spaces and line breaks, without line numbers and the empty lines around it."""
     parts: list[str] = []
     _collect(element, parts)
     return "\n".join(line.rstrip() for line in "".join(parts).replace("\r\n", "\n").strip("\n").split("\n"))
@@ -75,11 +79,11 @@ def _collect(element: HtmlElement, parts: list[str]) -> None:
 
 
 def is_data(table: HtmlElement) -> bool:
-    """Whether a table holds data: more than one column and row, and no headings of a page in its cells.
+    """Return True if a table holds data: more than one column and row, and no headings of a page in its cells.
 
     Its cells are short, or it has headers, or most of its rows have several cells. With headers it may hold other
-    tables and forms besides lists and code, which stand in cells of any table. A listing with numbers of lines is
-    no data.
+    tables and forms besides lists and code, which cells of any table may hold. A listing with line numbers is
+    not data.
     """
     if table.get("role") in ("presentation", "none"):
         return False
@@ -100,7 +104,7 @@ def is_data(table: HtmlElement) -> bool:
 
 
 def _is_for_layout(cell: HtmlElement) -> bool:
-    """Whether a cell holds a heading, tables in tables, or the numbers of lines."""
+    """Return True if a cell holds a heading, nested tables, or line numbers."""
     if cell.tag == "td" and next(cell.iterdescendants(*HEADINGS[:3]), None) is not None:
         return True
     inner = next(cell.iterdescendants("table"), None)
@@ -110,13 +114,13 @@ def _is_for_layout(cell: HtmlElement) -> bool:
 
 
 def write_rows(table: HtmlElement, write_cell: Callable[[HtmlElement], str]) -> str:
-    """The rows of a table within a cell, each a line; two columns are names and values."""
+    """Return the rows of a table within a cell, each a line; two columns are names and values."""
     lines = [list(filter(None, line)) for line in _lines(table, write_cell)]
     return "\n".join((": " if len(line) == 2 else ", ").join(line) for line in lines if line)
 
 
 def write_table(table: HtmlElement, write_cell: Callable[[HtmlElement], str], *, plain: bool) -> str:
-    """The rows of a table, each a line. Cells that reach over several rows or columns leave the others empty."""
+    """Return the rows of a table, each a line. Cells that span several rows or columns leave the others empty."""
     lines = list(_lines(table, write_cell))
     while lines and not any(lines[0]):
         del lines[0]
@@ -145,9 +149,9 @@ def _lines(table: HtmlElement, write_cell: Callable[[HtmlElement], str]) -> Iter
     reaching: dict[int, int] = {}
     for row in _rows(table):
         line: list[str] = []
-        taken, reaching = reaching, {column: rows - 1 for column, rows in reaching.items() if rows > 1}
+        covered, reaching = reaching, {column: rows - 1 for column, rows in reaching.items() if rows > 1}
         for cell in islice(_cells(row), _MOST_COLUMNS):
-            while len(line) in taken and len(line) < _MOST_COLUMNS:
+            while len(line) in covered and len(line) < _MOST_COLUMNS:
                 line.append("")
             rows = _span(cell, "rowspan")
             columns = min(_span(cell, "colspan"), max(_MOST_COLUMNS - len(line), 1))

@@ -1,7 +1,7 @@
 """Texts within a line: escaped, emphasised, linked.
 
-What a page says can't become markup of its own: characters that Markdown would read as such are escaped in texts, and
-encoded in `urls`.
+The text of a page can't become markup: characters that Markdown would read as such are escaped in texts, and encoded
+in `urls`.
 """
 
 import re
@@ -28,7 +28,7 @@ _EMPHASIS = {
 }
 _SCRIPTS = {"sup": "^", "sub": "_"}
 _NEAR = 40
-"""Characters before an exponent or an index, and pieces of the line, in which its base is looked for."""
+"""Characters before an exponent or an index, and pieces of the line, in which its base is searched."""
 _CODE = frozenset(("code", "kbd", "samp", "tt"))
 _SILENT = names_in("""
     script style template noscript head title meta link svg object embed iframe canvas map area audio video
@@ -37,17 +37,17 @@ _SILENT = names_in("""
 
 
 def escape(text: str) -> str:
-    """A text in which nothing is markup, wherever it stands but at the beginning of a line. TeX is left as it is."""
+    """Escape a text so that nothing in it is markup, except at the beginning of a line. TeX is left unchanged."""
     return split_tex(text, lambda part: _SPECIAL.sub(r"\\\g<0>", part))
 
 
 def escape_label(text: str) -> str:
-    """A text that may stand in the brackets of a link."""
+    """Escape a text for the brackets of a link."""
     return _SPECIAL_IN_LABELS.sub(r"\\\g<0>", text)
 
 
 def code_span(code: str) -> str:
-    """Code that stands in a line; it is not empty."""
+    """Write code within a line; it is not empty."""
     longest = max((len(run) for run in re.findall("`+", code)), default=0)
     fence = "`" * (longest + 1)
     room = " " if code[0] == "`" or code[-1] == "`" else ""
@@ -55,7 +55,7 @@ def code_span(code: str) -> str:
 
 
 class Inline:
-    """Writes what stands within a line; `plain` without any markup."""
+    """Writes the content of a line; `plain` without any markup."""
 
     def __init__(self, base: str, page: str, *, plain: bool) -> None:
         self.base = base
@@ -64,7 +64,7 @@ class Inline:
         self._linking = False
 
     def text(self, text: str | None) -> str:
-        """A text of the page; white space becomes one space, the ends included."""
+        """Write a text of the page; white space becomes one space, the ends included."""
         if not text:
             return ""
         text = _SPACE.sub(" ", text)
@@ -73,7 +73,7 @@ class Inline:
         return escape_label(text) if self._linking else escape(text)
 
     def element(self, element: HtmlElement) -> str:
-        """An element, without the text after it."""
+        """Write an element, without the text after it."""
         tag = element.tag
         if tag == "br":
             return "\n"
@@ -98,7 +98,7 @@ class Inline:
         return _around(inside, _EMPHASIS[tag]) if tag in _EMPHASIS else inside
 
     def inside(self, element: HtmlElement) -> str:
-        """All that an element holds."""
+        """Write the content of an element."""
         parts = [self.text(element.text)]
         for child in element:
             self.add(child, parts)
@@ -120,7 +120,7 @@ class Inline:
             line += write_script(_SCRIPTS[child.tag], self.inside(child), before, after), tail
 
     def picture(self, image: HtmlElement, caption: str) -> str:
-        """A picture: its caption, where it has one, stands as its title, or in place of a missing description."""
+        """Write a picture: its caption, if it has one, becomes its title, or replaces a missing description."""
         url = "" if self.plain else picture_url(self.base, image)
         if not url:
             return ""
@@ -130,7 +130,7 @@ class Inline:
         return f'![{alt}]({url} "{quoted}")' if described and caption not in ("", described) else f"![{alt}]({url})"
 
     def _image(self, element: HtmlElement) -> str:
-        """A picture, or in its place a link to what is embedded there, or its description where it has no file."""
+        """Write a picture, or instead a link to the embedded object, or its description if it has no file."""
         words = squeeze(element.get("alt"))
         if not words:
             return ""
@@ -160,7 +160,7 @@ class Inline:
 
 
 def _around(inside: str, sign: str) -> str:
-    """Emphasis, which begins and ends at a word, and is no longer than a line."""
+    """Add emphasis that begins and ends at a word, and is no longer than a line."""
     words = inside.strip()
     if not words or "\n" in words or words.startswith(sign[0]) or words.endswith(sign[0]):
         return inside

@@ -1,13 +1,14 @@
-"""Characters that are not seen: of no width, tags, such as turn the direction of text, and such as steer a terminal.
+"""Invisible characters: of no width, tags, those that change the direction of text, and those that control a
+terminal.
 
-What scripts need stays: joiners between letters of scripts that join, and within emoji; the selector that makes an
-emoji coloured; and the soft hyphen's place, without the hyphen.
+Characters that scripts need stay: joiners between letters of scripts that join, and within emoji; the selector that
+makes an emoji coloured; and the soft hyphen's place, without the hyphen.
 """
 
 import re
 
 _JOINING = "\u0590-\u08ff\u0900-\u109f\u1780-\u17ff\u1800-\u18af\u1a20-\u1aaf\ufb1d-\ufdff\ufe70-\ufefc"
-"""Scripts in which a joiner or its opposite changes what is seen: Hebrew to Myanmar, Khmer, Mongolian, Tai Tham."""
+"""Scripts in which a joiner or its opposite changes the look: Hebrew to Myanmar, Khmer, Mongolian, Tai Tham."""
 _EMOJI = "\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 _SUSPECT = re.compile(
     "[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f"
@@ -26,7 +27,7 @@ _SOFT_HYPHEN = "\u00ad"
 
 
 def strip_invisible(text: str) -> tuple[str, int]:
-    """A text without what is not seen in it, and how many such characters there were."""
+    """Return a text without its invisible characters, and their number."""
     if not _SUSPECT.search(text):
         return text, 0
     parts: list[str] = []

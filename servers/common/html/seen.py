@@ -1,4 +1,4 @@
-"""What a reader sees of a tree: its markup mended, what is hidden taken out."""
+"""The visible part of a tree: its markup corrected, hidden elements removed."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from servers.common.html.tree import flatten
 
 
 class Cleared(NamedTuple):
-    """What was taken out of a tree, and whether text was shown that waits for a script."""
+    """The numbers of removed elements and characters, and whether text was shown that waits for a script."""
 
     elements: int
     """Hidden elements that had text."""
@@ -23,7 +23,7 @@ class Cleared(NamedTuple):
 
 
 def leave_what_is_seen(root: HtmlElement) -> Cleared:
-    """Leave only what a reader sees of a tree."""
+    """Reduce a tree to its visible part."""
     is_late = show_unscripted(root)
     show_formulas(root)
     elements, characters = remove_hidden(root)

@@ -1,7 +1,7 @@
-"""The tree of a page, and small questions about it that all parts ask.
+"""The tree of a page, and small functions on it that all parts use.
 
-libxml2 reads any text as HTML, and stops at 2,048 levels. Python's own stack ends sooner, so deep pages
-are flattened.
+libxml2 reads any text as HTML, and stops at 2,048 levels. Python's own stack ends sooner, so deep pages are
+flattened.
 """
 
 import re
@@ -15,11 +15,11 @@ from lxml.etree import SubElement
 from lxml.html import HtmlElement, HTMLParser, document_fromstring, fragment_fromstring
 
 _DEEPEST = 100
-"""Levels of elements that are kept; what is deeper stands flat in the last of them."""
+"""Levels of elements that are kept; deeper ones are flattened into the last of them."""
 _MOST_ELEMENTS = 200_000
 _SPACE = re.compile(r"[\s\u00a0]+")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff\U000f0000-\U0010ffff]")
-"""What libxml2 does not take, and the two private planes."""
+"""Characters that libxml2 does not take, and the two private planes."""
 _REFERENCE = re.compile(r"&#(?:[xX]0*([0-9a-fA-F]{1,8})(?![0-9a-fA-F])|0*([0-9]{1,10})(?![0-9]));?")
 
 _ONE_CLASS = etree.ElementDefaultClassLookup(element=HtmlElement)
@@ -27,7 +27,7 @@ _IN_HEAD = frozenset(("base", "link", "meta", "noscript", "script", "style", "te
 
 
 def names_in(text: str) -> frozenset[str]:
-    """The names that stand between blanks in a text: a set of many is read best so."""
+    """Return the names in a text, which are separated by blanks: the most readable form of a large set."""
     return frozenset(text.split())
 
 
@@ -43,15 +43,16 @@ BLOCKS = names_in("""
 
 
 def parse(text: str) -> tuple[HtmlElement, bool]:
-    """The tree of any text, its root an `html` element with a `body`, and whether it is whole.
+    """Parse any text into a tree, with an `html` element as root and a `body`; return the tree, and True if it is
+    whole.
 
-    Comments and processing instructions are not in it, nor what comes after too many elements or levels.
+    Comments and processing instructions are left out, and so is everything after too many elements or levels.
     """
-    # The encoding is named, so that what a declaration in the text says does not count.
+    # The encoding is named, so that a declaration in the text does not count.
     parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False, huge_tree=True)
     # lxml.html has a class for forms, for inputs and so on, and asks Python for it each time an element is touched.
     parser.set_element_class_lookup(_ONE_CLASS)
-    # What libxml2 does not take goes. By its number it would take it, and lxml would not give it back again.
+    # Characters that libxml2 refuses are removed. It would take their references, but lxml would not return them.
     readable = _REFERENCE.sub(_referred, _NOT_XML.sub("", text.replace("\f", " ")))
     try:
         root = document_fromstring(readable.encode(), parser=parser)
@@ -59,7 +60,7 @@ def parse(text: str) -> tuple[HtmlElement, bool]:
         return document_fromstring("<html><body></body></html>"), True
     whole = not any("depth" in entry.message for entry in parser.error_log.filter_from_fatals())
     if root.find("body") is None:
-        # Of a page that has none: links to its frames.
+        # For a page without a body: links to its frames.
         body = fragment_fromstring("", create_parent="body")
         for frame in root.iter("frame"):
             link = SubElement(SubElement(body, "p"), "a", href=frame.get("src") or "")
@@ -75,7 +76,7 @@ def parse(text: str) -> tuple[HtmlElement, bool]:
 
 
 def _end_head(root: HtmlElement) -> None:
-    """Has the body begin with the first element that can't stand in a head. libxml2 does not know those of HTML 5."""
+    """Begin the body with the first element that can't be in a head. libxml2 does not know those of HTML 5."""
     head, body = root.find("head"), root.find("body")
     children = [] if head is None else list(head)
     first = next((at for at, child in enumerate(children) if child.tag not in _IN_HEAD), len(children))
@@ -83,7 +84,7 @@ def _end_head(root: HtmlElement) -> None:
 
 
 def flatten(root: HtmlElement) -> None:
-    """Let the elements below the hundredth level stand flat in it."""
+    """Flatten the elements below the hundredth level."""
     depth = 0
     deep = False
     for event, element in etree.iterwalk(root, events=("start", "end")):
@@ -96,7 +97,7 @@ def flatten(root: HtmlElement) -> None:
 
 
 def drop(element: HtmlElement) -> None:
-    """Take an element out; the text after it stays, apart from what stands before."""
+    """Remove an element; the text after it stays, separated from the text before."""
     parent, tail = element.getparent(), element.tail
     if parent is None:
         return
@@ -109,7 +110,7 @@ def drop(element: HtmlElement) -> None:
 
 
 def outermost(root: HtmlElement, chosen: Callable[[HtmlElement], bool]) -> list[HtmlElement]:
-    """The elements that are chosen, but for those within another."""
+    """Return the elements that are `chosen`, except for those within another."""
     elements: list[HtmlElement] = []
     walk = etree.iterwalk(root, events=("start",))
     for _, element in walk:
@@ -120,38 +121,38 @@ def outermost(root: HtmlElement, chosen: Callable[[HtmlElement], bool]) -> list[
 
 
 def squeeze(text: str | None) -> str:
-    """A text on one line, with single spaces."""
+    """Return a text on one line, with single spaces."""
     return _SPACE.sub(" ", text or "").strip()
 
 
 def length(element: HtmlElement) -> int:
-    """Characters of text in an element, not counting its white space."""
+    """Count the characters of text in an element, without white space."""
     return sum(len(part) for text in element.itertext() for part in text.split())
 
 
 def has_text(element: HtmlElement) -> bool:
-    """Whether there is text in an element, found without reading all of it."""
+    """Return True if an element has text, without reading all of it."""
     return any(not text.isspace() for text in element.itertext() if text)
 
 
 def is_alone(element: HtmlElement) -> bool:
-    """Whether an element is all that its parent holds."""
+    """Return True if an element is the only content of its parent."""
     parent = element.getparent()
     if parent is None or (parent.text and not parent.text.isspace()) or (element.tail and not element.tail.isspace()):
         return False
     return element.getprevious() is None and element.getnext() is None
 
 
-def _referred(found: re.Match[str]) -> str:
-    """A reference by number, or what a browser makes of one to a character that can't be in a tree."""
-    number = int(found[1], 16) if found[1] else int(found[2])
+def _referred(reference: re.Match[str]) -> str:
+    """Return a reference by number, or what a browser shows for one to a character that can't be in a tree."""
+    number = int(reference[1], 16) if reference[1] else int(reference[2])
     if number <= sys.maxunicode and not _NOT_XML.match(chr(number)):
-        return found[0]
-    return _NOT_XML.sub("", unescape(found[0]))
+        return reference[0]
+    return _NOT_XML.sub("", unescape(reference[0]))
 
 
 def _cut(root: HtmlElement) -> bool:
-    """Take out all that follows the last element that is read; whether there was nothing."""
+    """Remove everything after the last element that is read; return True if there was nothing to remove."""
     last = next(islice(root.iter(), _MOST_ELEMENTS, None), None)
     if last is None:
         return True

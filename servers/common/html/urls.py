@@ -1,6 +1,6 @@
-"""Where the links and pictures of a page lead.
+"""The targets of the links and pictures of a page.
 
-Characters that Markdown would read as markup are encoded. Nothing but http, https, mailto and tel is linked.
+Characters that Markdown would read as markup are encoded. Only http, https, mailto and tel are linked.
 """
 
 import re
@@ -18,28 +18,28 @@ _UNSAFE_IN_URLS = re.compile(r"[()<>\[\]\\`\"|*\s]")
 
 
 def base_url(root: HtmlElement, url: str) -> str:
-    """What the links of the page at `url` are relative to (WHATWG HTML, section 4.2.3)."""
-    declared = next((one.get("href") for one in root.iter("base") if one.get("href")), None)
+    """Return the base URL of the links of the page at `url` (WHATWG HTML, section 4.2.3)."""
+    declared = next((element.get("href") for element in root.iter("base") if element.get("href")), None)
     return absolute_url(url, strip_invisible(declared or "")[0]) or url
 
 
 def absolute_url(base: str, link: str | None) -> str:
-    """A link as a URL that may stand in Markdown; empty where it leads nowhere that could be fetched or written."""
-    wanted = _BREAKS_IN_URLS.sub("", (link or "").strip(_AROUND_URLS))
-    if not wanted:
+    """Return a link as a URL for Markdown; empty if it leads to nothing that could be fetched or written to."""
+    cleaned = _BREAKS_IN_URLS.sub("", (link or "").strip(_AROUND_URLS))
+    if not cleaned:
         return ""
     try:
-        url = urljoin(base, wanted)
+        url = urljoin(base, cleaned)
         scheme = urlsplit(url).scheme
     except ValueError:
         return ""
     if scheme not in _SCHEMES or len(url) > _LONGEST_URL:
         return ""
-    return _UNSAFE_IN_URLS.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), url)
+    return _UNSAFE_IN_URLS.sub(lambda unsafe: "".join(f"%{byte:02X}" for byte in unsafe[0].encode()), url)
 
 
 def picture_url(base: str, image: HtmlElement) -> str:
-    """Where a picture is, also where a script would put it in its place."""
+    """Return the URL of a picture, even of one that a script would load."""
     sources = [image.get(name) for name in ("src", "data-src", "data-original", "data-lazy-src")]
     srcset = image.get("srcset") or image.get("data-srcset")
     sources.append(srcset.split()[0].rstrip(",") if srcset and srcset.strip() else None)

@@ -1,6 +1,6 @@
-"""A tree as Markdown, or as plain text: block after block.
+"""Conversion of a tree to Markdown, or to plain text: block after block.
 
-Blocks are strings of one or more lines; what stands around a block (a quote, an item) puts its sign before each line.
+Blocks are strings of one or more lines; an element around a block (a quote, an item) puts its sign before each line.
 A tree is at most a hundred levels deep, so that functions may call each other.
 """
 
@@ -25,7 +25,7 @@ _SILENT = ("select", "datalist", "optgroup", "option", "video", "audio", "head")
 
 
 def write(element: HtmlElement, base: str, page: str, *, plain: bool = False) -> str:
-    """An element, as Markdown or, `plain`, as text. `base` is what links are relative to."""
+    """Write an element as Markdown or, if `plain`, as text. `base` is the URL that links are relative to."""
     return "\n\n".join(_Writer(element, Inline(base, page, plain=plain)).whole(element))
 
 
@@ -50,32 +50,32 @@ class _Writer:
         }
 
     def whole(self, element: HtmlElement) -> list[str]:
-        """The blocks that an element is."""
+        """Return the blocks of an element."""
         if element.tag in BLOCKS or element in self.around:
             return self._block(element)
-        made: list[str] = []
-        self._end([self.inline.element(element)], made)
-        return made
+        blocks: list[str] = []
+        self._end([self.inline.element(element)], blocks)
+        return blocks
 
     def blocks(self, element: HtmlElement) -> list[str]:
-        """The blocks within an element; texts between them are blocks as well."""
-        made: list[str] = []
+        """Return the blocks within an element; texts between them are blocks as well."""
+        written: list[str] = []
         line = [self.inline.text(element.text)]
         for child in element:
             if child.tag in BLOCKS or child in self.around:
-                self._end(line, made)
-                made += self._block(child)
+                self._end(line, written)
+                written += self._block(child)
                 line = []
                 line.append(self.inline.text(child.tail))
             else:
                 self.inline.add(child, line)
-        self._end(line, made)
-        return made
+        self._end(line, written)
+        return written
 
-    def _end(self, line: list[str], made: list[str]) -> None:
+    def _end(self, line: list[str], blocks: list[str]) -> None:
         text = _SPACES_AT_ENDS.sub("\n", re.sub(" {2,}", " ", "".join(line)).strip())
         paragraphs = filter(None, _LINES.split(text.strip("\n")))
-        made += paragraphs if self.plain else map(_as_text, paragraphs)
+        blocks += paragraphs if self.plain else map(_as_text, paragraphs)
 
     def _block(self, element: HtmlElement) -> list[str]:
         tag = element.tag
@@ -88,10 +88,12 @@ class _Writer:
         if tag in self.writers:
             return self.writers[tag](element)
         if tag == "a":
-            # Where a link goes around blocks, such as a card, let it go around its heading, or the first text in it.
+            # A link around blocks, such as a card, is moved to its heading, or to the first text in it.
             href = element.get("href")
             heading = next(element.iter(*HEADINGS), element) if href else element
-            inner = next((one for one in heading.iter() if squeeze(one.text)), None) if href else None
+            inner = (
+                next((candidate for candidate in heading.iter() if squeeze(candidate.text)), None) if href else None
+            )
             if inner is not None:
                 link = fragment_fromstring("<a></a>")
                 link.set("href", href)
@@ -100,7 +102,7 @@ class _Writer:
         return self.blocks(element)
 
     def _note(self, note: str, blocks: list[str]) -> list[str]:
-        """A footnote, by what marks it in the text."""
+        """Return a footnote, with its mark in the text."""
         return (
             [_before("\n\n".join(blocks), f"[{note}] " if self.plain else f"[^{note}]: ", "    ")] if blocks else []
         )
@@ -119,13 +121,13 @@ class _Writer:
         return [_before("\n\n".join(blocks), ": ", "  ")] if blocks else []
 
     def _figure(self, element: HtmlElement) -> list[str]:
-        """One picture with its caption, or blocks of any other kind."""
+        """Return one picture with its caption, or blocks of any other kind."""
         pictures = [picture for picture in element.iter("img") if not picture.get(EMBEDDED)]
         captions = list(element.iter("figcaption"))
         words = sum(length(caption) for caption in captions)
-        one = len(pictures) == 1 and len(captions) < 2 and length(element) <= words <= LONGEST_CAPTION
+        has_one = len(pictures) == 1 and len(captions) < 2 and length(element) <= words <= LONGEST_CAPTION
         caption = squeeze(captions[0].text_content()) if captions else ""
-        picture = self.inline.picture(pictures[0], caption) if one else ""
+        picture = self.inline.picture(pictures[0], caption) if has_one else ""
         return [picture] if picture else self.blocks(element)
 
     def _heading(self, element: HtmlElement) -> list[str]:
@@ -166,7 +168,7 @@ class _Writer:
         return ["\n".join(items)] if items else []
 
     def _between_items(self, line: list[str], margin: str) -> list[str]:
-        """What stands in a list without an item belongs to the item before."""
+        """Return text between items of a list, which belongs to the item before."""
         texts: list[str] = []
         self._end(line, texts)
         return [_before(text, margin, margin) for text in texts]
@@ -187,7 +189,7 @@ class _Writer:
         return [*blocks, write_table(element, self._cell, plain=self.plain)]
 
     def _cell(self, element: HtmlElement) -> str:
-        """What a cell holds in one line; items, and lines of code, have a break between them."""
+        """Return the content of a cell in one line; items, and lines of code, are separated by breaks."""
         self.in_cell = True
         blocks = [re.sub(r"  \n", " ", block) for block in self.blocks(element)]
         self.in_cell = False
@@ -203,7 +205,7 @@ class _Writer:
 
 
 def _around_blocks(root: HtmlElement) -> set[HtmlElement]:
-    """The elements that stand in lines by their names, and hold blocks all the same."""
+    """Return the inline elements that contain blocks all the same."""
     around: set[HtmlElement] = set()
     for element in root.iter(*BLOCKS):
         holder = element.getparent()
@@ -214,9 +216,9 @@ def _around_blocks(root: HtmlElement) -> set[HtmlElement]:
 
 
 def _as_text(paragraph: str) -> str:
-    """A paragraph whose lines do not begin as a block would."""
+    """Escape the beginnings of lines of a paragraph that would begin a block."""
     return "  \n".join(
-        _AT_BEGINNING.sub(lambda found: f"{found[1]}\\" if found[1] else f"\\{found[0]}", line)
+        _AT_BEGINNING.sub(lambda match: f"{match[1]}\\" if match[1] else f"\\{match[0]}", line)
         for line in paragraph.split("\n")
     )
 
@@ -227,7 +229,7 @@ def _before(text: str, first: str, rest: str) -> str:
 
 
 def _joined(blocks: list[str]) -> str:
-    """The blocks of an item; a list within follows its text at once."""
+    """Join the blocks of an item; a list within it follows its text at once."""
     text = blocks[0]
     for block in blocks[1:]:
         text += ("\n" if re.match(r"- |\d+\. ", block) else "\n\n") + block

@@ -1,1 +1,1 @@
-"""What the servers of SQL databases have in common: all but the engine, which each has of its own."""
+"""The parts that all SQL servers share: everything but the database engines."""

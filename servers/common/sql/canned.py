@@ -1,5 +1,7 @@
-"""Canned queries, as they stand in the files of the operator's directory: front matter in YAML between two lines of
-`---`, then the SQL. They are read when they change, and left as they were while they are wrong.
+"""Canned queries, read from the files of the operator's directory.
+
+A file has front matter in YAML between two lines of `---`, then the SQL. Files are read again when they change; a
+file with a mistake keeps its last valid query.
 """
 
 import logging
@@ -22,14 +24,14 @@ log = logging.getLogger("servers.sql")
 FindParameters = Callable[[str], Sequence[str]]
 """The parameters of a statement, as they are written in it."""
 Signature = tuple[int, int, int]
-"""Another one says that a file was written or replaced."""
+"""Size, modification time and inode of a file: a different one means that the file was written or replaced."""
 
 _MOST_BYTES = 1_000_000
 _FORM = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*\r?\n(.*)", re.DOTALL | re.MULTILINE)
 _TOOL = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _OURS = frozenset({"max_rows", "cursor"})
-"""Parameters that each query that reads has besides its own."""
+"""Parameters that each query that reads has in addition to its own."""
 _KEYS = {"name": str, "description": str, "parameters": dict, "writable": bool, "database": str}
 _OF_PARAMETER = {"type": str, "description": str, "default": object, "optional": bool}
 TYPES: dict[str, type] = {"integer": int, "number": float, "string": str, "boolean": bool, "blob": str}
@@ -45,7 +47,7 @@ class QueryParameter(NamedTuple):
     description: str | None
     optional: bool
     default: Any
-    """None, which is NULL, also where none is set."""
+    """The default value; None, which is NULL, also if no default is set."""
 
 
 class Definition(NamedTuple):
@@ -60,12 +62,14 @@ class Definition(NamedTuple):
 
 
 def parse_definition(text: str, stem: str, find_parameters: FindParameters) -> Definition:
-    """The query in the `text` of a file, called `stem` where it has no name. Raises ValueError, which says what is
-    wrong."""
-    found = _FORM.fullmatch(text.removeprefix("\ufeff"))
-    if found is None:
+    """Parse the `text` of a file into a query, which is called `stem` if the file gives no name.
+
+    Raises ValueError, which says what is wrong.
+    """
+    match = _FORM.fullmatch(text.removeprefix("\ufeff"))
+    if match is None:
         raise ValueError("it does not begin with front matter between two lines of ---")
-    front, sql = _parse_mapping(found[1], "the front matter"), found[2].strip()
+    front, sql = _parse_mapping(match[1], "the front matter"), match[2].strip()
     _require_kinds(front, _KEYS, "the front matter")
     name, description = front.get("name", stem), front.get("description", "").strip()
     if _TOOL.fullmatch(name) is None:
@@ -74,25 +78,25 @@ def parse_definition(text: str, stem: str, find_parameters: FindParameters) -> D
         )
     if not description:
         raise ValueError("it has no description")
-    parameters = tuple(_parse_parameter(*one) for one in front.get("parameters", {}).items())
+    parameters = tuple(_parse_parameter(*item) for item in front.get("parameters", {}).items())
     writable = front.get("writable", False)
-    _require_same_names(find_parameters(sql), {one.name for one in parameters}, frozenset() if writable else _OURS)
+    _require_same_names(find_parameters(sql), {item.name for item in parameters}, frozenset() if writable else _OURS)
     return Definition(name, description, parameters, writable, front.get("database"), sql)
 
 
 def _parse_mapping(front: str, what: str) -> dict[Any, Any]:
     try:
-        # The line of --- stands before it.
-        found = read_yaml(front, what=what, line=2)
+        # The line of --- precedes it.
+        mapping = read_yaml(front, what=what, line=2)
     except YamlError as error:
         raise ValueError(f"{error.reason} (line {error.line})") from None
-    if not isinstance(found, dict):
+    if not isinstance(mapping, dict):
         raise ValueError(f"{what} is not a mapping")
-    return found
+    return mapping
 
 
-def _require_kinds(found: dict[Any, Any], kinds: dict[str, type], where: str) -> None:
-    for key, value in found.items():
+def _require_kinds(mapping: dict[Any, Any], kinds: dict[str, type], where: str) -> None:
+    for key, value in mapping.items():
         if key not in kinds:
             raise ValueError(f"{where} has {key!r}, which means nothing (there are: {', '.join(kinds)})")
         if not isinstance(value, kinds[key]):
@@ -119,14 +123,14 @@ def _parse_parameter(name: Any, written: Any) -> QueryParameter:
 
 
 def _require_same_names(used: Sequence[str], names: set[str], ours: frozenset[str]) -> None:
-    odd = [one for one in used if not one.startswith(":")]
+    odd = [parameter for parameter in used if not parameter.startswith(":")]
     if odd:
         raise ValueError(f"the SQL has the parameter {odd[0]}; they are written :name")
-    missing = {one[1:] for one in used} - names
+    missing = {parameter[1:] for parameter in used} - names
     if missing:
         raise ValueError(f"the SQL has the parameter :{min(missing)}, which the front matter has not")
-    if names - {one[1:] for one in used}:
-        raise ValueError(f"the SQL has no :{min(names - {one[1:] for one in used})}")
+    if names - {parameter[1:] for parameter in used}:
+        raise ValueError(f"the SQL has no :{min(names - {parameter[1:] for parameter in used})}")
     if names & ours:
         raise ValueError(f"a parameter can't be called {min(names & ours)!r}: every query has one of that name")
 
@@ -134,15 +138,15 @@ def _require_same_names(used: Sequence[str], names: set[str], ours: frozenset[st
 class _File(NamedTuple):
     signature: Signature
     good: Definition | None
-    """What it last had that was right."""
+    """The last valid query of the file."""
     wrong: str | None
-    """What is wrong with what it has now."""
+    """The mistake in the current content, None if it is valid."""
 
 
 class QueryFiles:
-    """The canned queries of a directory. Nobody may call `look` while it is under way.
+    """The canned queries of a directory. Calls of `look` must not overlap.
 
-    `check` raises ValueError or SqlError for what can't be served, besides what is no query.
+    `check` raises ValueError or SqlError for queries that can't be served, besides files that are no queries.
     """
 
     def __init__(
@@ -154,34 +158,34 @@ class QueryFiles:
         self._files: dict[str, _File] = {}
 
     async def look(self) -> list[Definition]:
-        """The queries that are right, or were, in the order of their files' names; says in the log what is wrong.
+        """Return the valid queries, or the last valid ones, in the order of their file names; log what is wrong.
 
-        What is wrong is tried again each time: it may be a table that was missing.
+        A file with a mistake is tried again each time: the mistake may have been a missing table.
         """
-        found = await to_thread.run_sync(lambda: dict(_find_signatures(self._directory)))
-        for name in self._files.keys() - found.keys():
+        signatures = await to_thread.run_sync(lambda: dict(_find_signatures(self._directory)))
+        for name in self._files.keys() - signatures.keys():
             del self._files[name]
-        for name, signature in sorted(found.items()):
-            known = self._files.get(name)
-            if known is None or known.signature != signature or known.wrong is not None:
-                self._files[name] = await self._read(name, signature, known)
-        return [one.good for _, one in sorted(self._files.items()) if one.good is not None]
+        for name, signature in sorted(signatures.items()):
+            previous = self._files.get(name)
+            if previous is None or previous.signature != signature or previous.wrong is not None:
+                self._files[name] = await self._read(name, signature, previous)
+        return [file.good for _, file in sorted(self._files.items()) if file.good is not None]
 
-    async def _read(self, name: str, signature: Signature, known: _File | None) -> _File:
-        good = None if known is None else known.good
+    async def _read(self, name: str, signature: Signature, previous: _File | None) -> _File:
+        good = None if previous is None else previous.good
         try:
             text = await to_thread.run_sync(_read_text, self._directory / name)
             definition = parse_definition(text, Path(name).stem, self._find_parameters)
-            others = (one.good for other, one in self._files.items() if other != name and one.good is not None)
+            others = (file.good for other, file in self._files.items() if other != name and file.good is not None)
             if definition.name in {other.name for other in others}:
                 raise ValueError(f"another file has a query called {definition.name!r}")
             await self._check(definition)
         except (ValueError, SqlError, OSError) as error:
-            said = error.line if isinstance(error, SqlError) else str(error)
-            wrong = "it can't be read" if isinstance(error, OSError) else said
-            if known is None or (known.signature, known.wrong) != (signature, wrong):
-                kept = "left out" if good is None else "what it had before stays"
-                log.warning("--queries: %s: %s; %s", name, wrong, kept)
+            reason = error.line if isinstance(error, SqlError) else str(error)
+            wrong = "it can't be read" if isinstance(error, OSError) else reason
+            if previous is None or (previous.signature, previous.wrong) != (signature, wrong):
+                consequence = "left out" if good is None else "what it had before stays"
+                log.warning("--queries: %s: %s; %s", name, wrong, consequence)
             return _File(signature, good, wrong)
         return _File(signature, definition, None)
 

@@ -1,8 +1,7 @@
-"""What an engine has to give: one database as all that is no engine's sees it, and the databases under the names that
-clients use.
+"""The interface of an engine: one database without the details of its engine, and the databases by name.
 
 Each engine brings its own SQL and its own words for kinds and types. Limits, forms and texts of answers, names of
-tools and who has to be asked are the same for all.
+tools and the rules for confirmation are the same for all.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,72 +22,73 @@ from servers.common.sql.write.results import ResponseLimits, Statement, Written
 
 
 class Database(Protocol):
-    """One database. All that waits raises SqlError, and stops the database's work where its caller is cancelled."""
+    """One database. Methods that wait raise SqlError, and stop the database's work if the caller is cancelled."""
 
     @property
     def name(self) -> str:
-        """As clients call it."""
+        """The name that clients use."""
 
     @property
     def system(self) -> str:
-        """What it is a database of, as OpenTelemetry names it in `db.system.name`."""
+        """The kind of database, as OpenTelemetry names it in `db.system.name`."""
 
     @property
     def writable(self) -> bool:
-        """Whether it may be changed."""
+        """True if the database may be changed."""
 
     @property
     def lock_seconds(self) -> float:
-        """How long it is waited for a lock that somebody else holds."""
+        """Seconds to wait for a lock that another process holds."""
 
     def bind(self, parameters: Parameters) -> Parameters:
-        """The parameters of a client, plain JSON or objects as answers have them, as the database takes them. Raises
-        SqlError `bad_parameters`."""
+        """Return the parameters of a client as the database takes them.
+
+        They are plain JSON or objects as answers have them. Raises SqlError `bad_parameters`.
+        """
 
     async def check(self) -> None:
-        """Asks whether the database answers, unless all that could ask are at work: then it does."""
+        """Check that the database answers. If all connections are busy, it does."""
 
     def read_at_once(self, query: Query, limits: AnswerLimits) -> Found | None:
-        """All rows of `query`, where that takes no time in which others would have to wait; else None. Raises
-        nothing."""
+        """Return all rows of `query` if that can be done without making others wait; else None. Raises nothing."""
 
     async def read(
         self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None
     ) -> Found:
-        """The first rows of `query`, or with a `cursor` that an answer to `who` came with those after it."""
+        """Return the first rows of `query`, or the rows after a `cursor` from an earlier answer to `who`."""
 
     async def explain(self, query: Query, most: int) -> Plan:
-        """How a statement that reads would be run, in `most` bytes."""
+        """Return the plan of a statement that reads, in `most` bytes."""
 
     async def explain_change(self, query: Query, most: int) -> Plan:
-        """How a statement that changes the database would be run; for one caller at a time."""
+        """Return the plan of a statement that changes the database; for one caller at a time."""
 
     async def list_tables(self, page: TablePage) -> TableList:
-        """The tables and views by name, without those that the database keeps for itself."""
+        """List the tables and views by name, without the database's internal ones."""
 
-    async def describe_table(self, wanted: TableRequest, limits: AnswerLimits) -> TableDescription:
-        """All about one table or view; `not_found` comes with the nearest names."""
+    async def describe_table(self, request: TableRequest, limits: AnswerLimits) -> TableDescription:
+        """Describe one table or view; the error `not_found` suggests the nearest names."""
 
     async def summarize(self, budget: ByteBudget, *, drawn: bool) -> DatabaseSummary:
-        """All of the schema that there is room for."""
+        """Summarize as much of the schema as fits into the `budget`."""
 
     async def read_schema(self, most: int) -> str:
-        """The statements that make the schema, in `most` bytes."""
+        """Return the statements that make the schema, in `most` bytes."""
 
     async def read_table(self, table: str, limits: AnswerLimits) -> TableRows:
-        """The first rows of a table, by its key where it has one."""
+        """Return the first rows of a table, in the order of its key if it has one."""
 
     async def read_row(self, table: str, key: str, limits: AnswerLimits) -> TableRows:
-        """The row with that key, as `uris.join_key` writes it; `not_found` where there is none."""
+        """Return the row with that key, as `uris.join_key` writes it. Raises SqlError `not_found`."""
 
     async def find_keys(self, table: str, typed: str) -> list[str]:
-        """Keys of rows that begin as was typed."""
+        """Return keys of rows that begin with `typed`."""
 
-    async def export(self, query: Query, wanted: ExportRequest, job: Job | None) -> tuple[int, int]:
-        """Writes all rows of a query to a file; how many rows and bytes those are."""
+    async def export(self, query: Query, request: ExportRequest, job: Job | None) -> tuple[int, int]:
+        """Write all rows of a query to a file, and return the number of rows and bytes."""
 
     async def check_compiles(self, query: Query, *, writes: bool) -> None:
-        """Raises what running the statement would raise before it begins; does not run it."""
+        """Raise what the statement would raise before it begins to run; do not run it."""
 
     async def execute(
         self,
@@ -99,23 +99,25 @@ class Database(Protocol):
         *,
         only_tables: bool,
     ) -> Written | Figures:
-        """Runs the statements in one transaction and commits it; gives figures, and changes nothing, where a user
-        must agree to them first. With `only_tables` they may make tables and nothing else. For one caller at a
-        time."""
+        """Run the statements in one transaction and commit it.
+
+        If a user must agree first, change nothing and return the figures to ask with. With `only_tables` the
+        statements may make tables and nothing else. For one caller at a time.
+        """
 
     async def dry_run(self, statements: Sequence[Statement], limits: ResponseLimits, job: Job | None) -> Written:
-        """Runs the statements in one transaction, sees what changes, and rolls it back. For one caller at a time."""
+        """Run the statements in one transaction, record what changes, and roll it back. For one caller at a time."""
 
-    async def import_csv(self, wanted: Import, consent: Consent, job: Job | None) -> Imported | Figures:
-        """Puts the rows of a CSV into a table, all or none; for one caller at a time."""
+    async def import_csv(self, request: Import, consent: Consent, job: Job | None) -> Imported | Figures:
+        """Insert the rows of a CSV into a table, all or none; for one caller at a time."""
 
 
 class Named(Protocol):
-    """What has a name."""
+    """An object with a name."""
 
     @property
     def name(self) -> str:
-        """As clients call it."""
+        """The name that clients use."""
 
 
 D_co = TypeVar("D_co", bound=Named, covariant=True)
@@ -131,7 +133,7 @@ class Databases(Generic[D_co]):
         return iter(self._by_name.values())
 
     def get(self, name: str | None) -> D_co:
-        """The database called `name`; None is good where there is only one. Raises SqlError."""
+        """Return the database called `name`; None is enough if there is only one. Raises SqlError."""
         if name is None and len(self._by_name) == 1:
             return next(iter(self))
         if name is None:

@@ -1,4 +1,4 @@
-"""What clients are told of one kind of database, as data: its name, its words, and how it writes parameters.
+"""The words of one kind of database for clients, as data: its name, its terms, and the syntax of its parameters.
 
 The tools, resources and the prompt are declared once, in `features`. Where the words of engines differ, a docstring
 has a name in braces, which `words` fills.
@@ -17,24 +17,24 @@ class Dialect(NamedTuple):
     """One kind of database."""
 
     uris: Uris
-    """Of its resources; their scheme is the name of the server, too."""
+    """The URIs of its resources; their scheme is also the name of the server."""
     title: str
-    """As people write it."""
+    """The name as people write it."""
     find_parameters: FindParameters
     split_statements: Callable[[str], Sequence[str]]
-    """The statements of a script, as the database cuts it. Raises SqlError."""
+    """Splits a script into statements, as the database does. Raises SqlError."""
     parameters: str
     """Description of the parameters of a statement."""
     read_only: str
-    """Why nothing can be changed, where no database may be."""
+    """The reason that nothing can be changed, if no database is writable."""
     words: Mapping[str, str]
-    """What docstrings in `features` have in braces."""
+    """The replacements of the names in braces in docstrings of `features`."""
     reads_at_once: bool = False
-    """Whether `Database.read_at_once` may have rows: else it is not asked before a call is scheduled."""
+    """True if `Database.read_at_once` may return rows; otherwise it is not called before a call is scheduled."""
 
     @property
     def name(self) -> str:
-        """The name of its server, and of who speaks in log messages."""
+        """The name of the server, also as the source of log messages."""
         return self.uris.scheme
 
     @property
@@ -53,6 +53,6 @@ class Dialect(NamedTuple):
         return f"ui://{self.name}/schema"
 
     def fill_words(self, function: F) -> F:
-        """Put the words into the docstring of `function`, which is what clients are told of it."""
+        """Put the words into the docstring of `function`, which clients see as its description."""
         function.__doc__ = (function.__doc__ or "").format_map(self.words)
         return function

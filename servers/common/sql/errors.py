@@ -1,8 +1,8 @@
-"""What can go wrong with a database, as one exception with a stable code.
+"""Errors of a database, as one exception with a stable code.
 
-`SqlError` is the only exception that an engine lets out on purpose; each makes it of its library's errors in one
-place. A database's own words, names in it and what a trigger raises are data, whoever wrote them. They stand between
-marks as values do, and each on one line.
+`SqlError` is the only exception that an engine raises on purpose; each converts its library's errors in one place. A
+database's own messages, names in it and what a trigger raises are data, regardless of their author. They are put
+between marks as values are, each on one line.
 """
 
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ class SqlError(CodedError):
 
     @property
     def line(self) -> str:
-        """All of it without marks, where it stands between some already, or in a log."""
+        """The whole error on one line without marks, for a log or for a place that has marks already."""
         return f"{': '.join((self.reason, *self.quoted))}. {self.suggestion}".removesuffix(". ")
 
     def at(self, where: str) -> "SqlError":
-        """The same, which says `where` it happened, unless that is nothing."""
+        """Return the same error with `where` it happened, unless that is empty."""
         return SqlError(self.code, f"{where}: {self.reason}", self.suggestion, self.quoted) if where else self

@@ -1,7 +1,8 @@
-"""Exports: whole results of queries as files in a directory of this process's own, which ends with it.
+"""Exports: whole results of queries as files in a directory of this process, which is removed at its end.
 
-Each belongs to who made it. Of one owner there are `_MOST` at once: the oldest one goes when another is made. In all
-there are `_MOST_IN_ALL`, of which the oldest one of who has most goes.
+Each export belongs to the client that made it. An owner has at most `_MOST` exports: the oldest is removed when
+another one is made. All owners together have at most `_MOST_IN_ALL`: then the oldest export of the owner with the
+most is removed.
 """
 
 from collections import Counter
@@ -37,7 +38,7 @@ class Export(NamedTuple):
 
 
 class Exports:
-    """The exports that there are. Close them at the end, as a context manager does."""
+    """The current exports. Use as a context manager, which removes them."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -55,7 +56,7 @@ class Exports:
     async def make(
         self, database: Database, query: Query, format_: FormatName, who: str | None, job: Job | None = None
     ) -> Export:
-        """Writes all rows of the `query` to a file that belongs to `who`.
+        """Write all rows of the `query` to a file that belongs to `who`.
 
         Raises SqlError: `too_large` where that has more bytes than the operator allows, `no_space`, and what a
         query raises.
@@ -65,10 +66,10 @@ class Exports:
         name = f"{self._names.new()}.{format_}"
         path = self._directory / name
         with ExitStack() as unless_whole:
-            # Where the process that wrote it was killed, nobody else takes it away.
+            # If the worker process was killed, this removes the file.
             unless_whole.callback(path.unlink, missing_ok=True)
-            wanted = ExportRequest(path, format_, self._max_bytes)
-            rows, size = await database.export(query, wanted, job)
+            request = ExportRequest(path, format_, self._max_bytes)
+            rows, size = await database.export(query, request, job)
             unless_whole.pop_all()
         export = self._exports[name] = Export(name, path, who, FORMATS[format_].mime_type, rows, size)
         counts = Counter(export.who for export in self._exports.values())
@@ -80,8 +81,10 @@ class Exports:
         return export
 
     def get(self, name: str, who: str | None) -> Export:
-        """The export of that name, which belongs to `who`. Raises SqlError `not_found`, or `elsewhere` where
-        another process has made it."""
+        """Return the export of that name, which belongs to `who`.
+
+        Raises SqlError `not_found`, or `elsewhere` if another process made it.
+        """
         export = self._exports.get(name)
         if export is None or export.who != who:
             self._names.check_here(name.partition(".")[0], "the file of an export", "Export it again.")
@@ -89,7 +92,7 @@ class Exports:
         return export
 
     async def read(self, export: Export, offset: int, length: int) -> bytes:
-        """Bytes of it, `length` at most. Raises SqlError `not_found` where it has gone."""
+        """Read at most `length` bytes of an export. Raises SqlError `not_found` if it was removed."""
         return await to_thread.run_sync(_read, export, offset, length)
 
 

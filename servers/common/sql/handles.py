@@ -1,7 +1,7 @@
-"""Names of what a process holds for later calls: the rows behind a cursor, the file of an export.
+"""Names of objects that a process keeps for later calls: the rows behind a cursor, the file of an export.
 
-Neither can leave its process. Where a server has several replicas, a later call may come to another one, which has to
-tell what was never there from what is not here: so each name begins with a mark of who has made it.
+Neither can leave its process. If a server has several replicas, a later call may reach another one, which has to tell
+a name that never existed from one of another replica: so each name begins with a mark of the process that made it.
 """
 
 import os
@@ -16,22 +16,22 @@ _NAME = re.compile(r"[\w-]{16}", re.ASCII)
 
 
 class HeldNames:
-    """Makes names, and knows those that others have made."""
+    """Makes names, and recognizes those of other processes."""
 
     def __init__(self) -> None:
         self._mark = _draw(_MARK_BYTES)
 
     def new(self) -> str:
-        """A name that can't be guessed."""
+        """Return a name that can't be guessed."""
         return self._mark + _draw(_SECRET_BYTES)
 
     def check_here(self, name: str, what: str, suggestion: str) -> None:
-        """Raises SqlError `elsewhere`, with a `suggestion`, where `what` is called so is not this process's."""
+        """Raise SqlError `elsewhere`, with a `suggestion`, if the `name` of `what` was made by another process."""
         if _NAME.fullmatch(name) and not name.startswith(self._mark):
             reason = f"{what} can be had only from the process of this server that made it, and this is another one"
             raise SqlError("elsewhere", reason, suggestion)
 
 
 def _draw(size: int) -> str:
-    # What `secrets` would give, which loads OpenSSL.
+    # The same as `secrets` gives, but that loads OpenSSL.
     return urlsafe_b64encode(os.urandom(size)).decode()

@@ -1,6 +1,6 @@
-"""What clients have found out and want to keep for as long as the server runs.
+"""Insights that clients keep while the server runs.
 
-Each principal has a memo of its own; whom nobody authenticated share one.
+Each principal has a memo of its own; unauthenticated clients share one.
 """
 
 from collections import OrderedDict, deque
@@ -10,12 +10,12 @@ from .errors import SqlError
 
 _MOST = 1_000
 _MEMOS = 100
-"""Those that were used last are kept."""
+"""The number of memos; those used last are kept."""
 _BYTES = 200_000
 
 
 class Insights:
-    """Insights in the order in which they came. The oldest go when there are too many."""
+    """Insights in the order in which they were added. The oldest are removed when there are too many."""
 
     def __init__(self) -> None:
         self._kept: deque[str] = deque()
@@ -25,7 +25,7 @@ class Insights:
         return len(self._kept)
 
     def append(self, insight: str) -> int:
-        """Keeps it; how many old ones went. Raises SqlError `too_large`."""
+        """Add an insight, and return how many old ones were removed. Raises SqlError `too_large`."""
         size = _measure(insight)
         if size > _BYTES // 10:
             raise SqlError("too_large", f"the insight has {size} bytes; the limit is {_BYTES // 10}")
@@ -38,10 +38,10 @@ class Insights:
         return gone
 
     def memo(self) -> str:
-        """All of them, as a list in Markdown."""
+        """Return all insights, as a list in Markdown."""
         if not self._kept:
             return "No insights yet. The tool append_insight adds them."
-        return "\n".join("- " + "\n  ".join(one.splitlines()) for one in self._kept)
+        return "\n".join("- " + "\n  ".join(insight.splitlines()) for insight in self._kept)
 
 
 class Memos:
@@ -49,11 +49,11 @@ class Memos:
 
     def __init__(self, has_replicas: Callable[[], bool] = lambda: False) -> None:
         self.has_replicas = has_replicas
-        """Whether there are others, which keep memos of their own."""
+        """Returns True if there are other replicas, which keep memos of their own."""
         self._by_owner: OrderedDict[str, Insights] = OrderedDict()
 
     def of(self, owner: str) -> Insights:
-        """Those of one principal."""
+        """Return the insights of one principal."""
         insights = self._by_owner.setdefault(owner, Insights())
         self._by_owner.move_to_end(owner)
         if len(self._by_owner) > _MEMOS:

@@ -1,31 +1,31 @@
-"""Work that takes a while: how long it may take, and how far it is."""
+"""Work that takes a while: its time limit, and its progress."""
 
 from typing import NamedTuple, Protocol
 
 
 class Reached(NamedTuple):
-    """How far a job is."""
+    """The progress of a job."""
 
     done: int
     total: int | None
-    """Which `done` grows to; None where nobody knows."""
+    """The final value of `done`; None if it is unknown."""
     words: str
 
 
 class Job:
-    """A piece of work that may take longer than a statement. Who does it says how far it is, and others look."""
+    """A piece of work that may take longer than a statement. The worker sets its progress, and others read it."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        """How long it may take."""
+        """Time limit."""
         self.reached: Reached | None = None
 
 
 class Progress(Protocol):
-    """Who is told how far a piece of work is, and when to stop it."""
+    """A receiver of the progress of a piece of work, which also ends it."""
 
     def check(self) -> None:
-        """Raises SqlError where it is time to stop."""
+        """Raise SqlError if it is time to stop."""
 
     def tell(self, done: int, total: int | None, words: str) -> None:
-        """Says how far it is."""
+        """Report the progress."""

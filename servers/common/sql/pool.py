@@ -1,5 +1,6 @@
 """A pool of connections to one database, each lent to one call at a time: its size, and the wait for a connection.
-Each engine opens and checks its own.
+
+Each engine opens and checks its own connections.
 """
 
 from abc import ABC, abstractmethod
@@ -15,23 +16,23 @@ C = TypeVar("C")
 
 
 class Pool(ABC, Generic[C]):
-    """At most `size` connections; a caller waits `seconds` at most for one."""
+    """A pool of at most `size` connections; a caller waits `seconds` at most for one."""
 
     def __init__(self, size: int, seconds: float) -> None:
         self.size = size
         self._seconds = seconds
         self._slots = anyio.Semaphore(size)
         self.on_exhausted: Callable[[], Awaitable[None]] | None = None
-        """Called where all connections are lent, to have one given back that is merely kept."""
+        """Called if all connections are lent, to release one that is only kept for a cursor."""
 
     @property
     def is_free(self) -> bool:
-        """Whether a caller would not have to wait."""
+        """True if a caller would not have to wait."""
         return self._slots.value > 0
 
     @asynccontextmanager
     async def lent(self) -> AsyncIterator[C]:
-        """A connection for the time of the block. Raises SqlError, `busy` where none comes back."""
+        """Lend a connection for the time of the block. Raises SqlError, `busy` if none is returned in time."""
         connection = await self.take()
         try:
             yield connection
@@ -40,14 +41,14 @@ class Pool(ABC, Generic[C]):
 
     @abstractmethod
     async def take(self) -> C:
-        """A connection, once `_wait` has been awaited. Raises SqlError, `busy` where none comes back."""
+        """Take a connection, once `_wait` has been awaited. Raises SqlError, `busy` if none is returned in time."""
 
     @abstractmethod
     def give(self, connection: C) -> None:
-        """Takes a connection back."""
+        """Return a connection to the pool."""
 
     async def _wait(self) -> None:
-        """Waits for the turn to have a connection. Raises SqlError `busy`."""
+        """Wait for a free connection. Raises SqlError `busy`."""
         if self._slots.value == 0 and self.on_exhausted is not None:
             await self.on_exhausted()
         try:

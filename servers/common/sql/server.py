@@ -1,4 +1,4 @@
-"""The server of an SQL database: its declaration, and what it has open while it runs."""
+"""The server of an SQL database: its declaration, and its state while it runs."""
 
 import logging
 from collections.abc import AsyncIterator, Sequence
@@ -29,8 +29,10 @@ _PAGES = Path(__file__).parent / "apps"
 
 
 def make_server(dialect: Dialect, settings: type[SqlSettings], include: Sequence[Features[Opened]]) -> Server[Opened]:
-    """The server of one kind of database, which has yet to be told how it is opened. Clients see its tools in the
-    order of `include`."""
+    """Make the server of one kind of database, without the function that opens it.
+
+    Clients see its tools in the order of `include`.
+    """
     title = dialect.title
     app = Server[Opened](
         Implementation(
@@ -67,8 +69,8 @@ def make_server(dialect: Dialect, settings: type[SqlSettings], include: Sequence
 async def serve(
     opening: Opening, dialect: Dialect, databases: Databases[Database], watch: DatabaseWatch[Any], group: TaskGroup
 ) -> AsyncIterator[Opened]:
-    """Offers the databases for the time of the block, with what is noticed of them by `watch`; then ends all tasks of
-    the `group`."""
+    """Offer the databases for the time of the block, with the changes that `watch` notices; then end all tasks of the
+    `group`."""
     settings: SqlSettings = opening.settings
     if settings.files and not RACE_FREE:
         logging.getLogger(f"servers.{dialect.name}").warning(CHECKED_TWICE)

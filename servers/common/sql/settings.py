@@ -1,7 +1,7 @@
-"""What the operator of any such server may set.
+"""Settings that all SQL servers share.
 
 The help lists the options in the order in which pydantic collects them: of the bases of a model the last one comes
-first. So the options stand in two models, between which a server can have others. One that is declared again, in
+first. So the options are in two models, between which a server can have others. An option that is declared again, in
 other words, keeps its place.
 """
 
@@ -21,12 +21,14 @@ class Narrowing(BaseModel):
     databases: list[str] = Field([], description="names of databases that the server has")
     files: Path | None = Field(None, description="directory in that of the server, to import from")
 
-    def place_files(self, known: Collection[str], files: Path | None) -> Path | None:
-        """The directory that is given of `files`, where of the databases with `known` names some are given and no
-        others. Raises ValueError for what is not here."""
+    def place_files(self, known_names: Collection[str], files: Path | None) -> Path | None:
+        """Return the directory for a principal within `files`, and check the databases against the `known_names`.
+
+        Raises ValueError for a name or directory that the server does not have.
+        """
         for name in self.databases:
-            if name not in known:
-                raise ValueError(f"databases: there is no database {name!r}; there are: {', '.join(known)}")
+            if name not in known_names:
+                raise ValueError(f"databases: there is no database {name!r}; there are: {', '.join(known_names)}")
         if not self.databases:
             raise ValueError("databases: name at least one")
         return None if self.files is None else place_within(self.files, [] if files is None else [files])
@@ -39,19 +41,19 @@ def _is_a_directory(directory: Path | None) -> Path | None:
 
 
 Directory = Annotated[Path | None, AfterValidator(_is_a_directory)]
-"""A directory that is there, or None."""
+"""A directory that exists, or None."""
 
 
 class Source(Protocol):
-    """A database as the operator gave it."""
+    """A database as the operator configured it."""
 
     @property
     def name(self) -> str:
-        """As clients call it."""
+        """The name that clients use."""
 
     @property
     def writable(self) -> bool:
-        """Whether it may be changed."""
+        """True if it may be changed."""
 
 
 class StatementLimits(BaseModel):
@@ -70,9 +72,9 @@ class SqlSettings(StatementLimits):
 
     narrowing: ClassVar[type[BaseModel]] = Narrowing
     give_one: ClassVar[str]
-    """What an operator is told who gave no database."""
+    """The error for an operator who configured no database."""
     name_them: ClassVar[str]
-    """What an operator is told who gave two of the same name."""
+    """The error for an operator who configured two of the same name."""
     _names: frozenset[str] | None = PrivateAttr(None)
 
     confirm: bool = Field(False, description="ask the user before anything is changed")
@@ -89,7 +91,7 @@ class SqlSettings(StatementLimits):
 
     @property
     def sources(self) -> Sequence[Source]:
-        """Each database, and whether it may be changed; with `_names` only those."""
+        """The databases, each with its mode; limited to `_names` if that is set."""
         raise NotImplementedError
 
     @model_validator(mode="after")
@@ -103,24 +105,26 @@ class SqlSettings(StatementLimits):
         return self
 
     def narrowed(self, narrowing: Narrowing) -> Self:
-        """These settings for who has these databases alone, and what of the directory of files it is given. Raises
-        ValueError for what is not here."""
-        known = [source.name for source in self.sources]
-        own = self.model_copy(update={"files": narrowing.place_files(known, self.files)})
+        """Return these settings for a principal that has only these databases, and a part of the directory of files.
+
+        Raises ValueError for a name or directory that the server does not have.
+        """
+        known_names = [source.name for source in self.sources]
+        own = self.model_copy(update={"files": narrowing.place_files(known_names, self.files)})
         own.keep_to(narrowing.databases)
         return own
 
     def keep_to(self, names: Iterable[str]) -> None:
-        """Has the databases of these names be all that there are."""
+        """Limit the databases to those of these names."""
         self._names = frozenset(names)
         self.__dict__.pop("sources", None)  # it is cached
 
     @property
     def unasked_rows(self) -> int | None:
-        """How many rows may change without asking the user; None where nobody needs to be asked."""
+        """Rows that may change without asking the user; None if the user is never asked."""
         return 0 if self.confirm and self.confirm_rows is None else self.confirm_rows
 
     @property
     def writes(self) -> bool:
-        """Whether any database may be changed."""
+        """True if any database may be changed."""
         return any(source.writable for source in self.sources)

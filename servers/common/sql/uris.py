@@ -1,8 +1,8 @@
-"""The URIs of what a server offers as resources: `sqlite:///{db}/schema`, `/{db}/{table}`,
-`/{db}/{table}/{+key}`, and the same in other schemes.
+"""The URIs of the resources: `sqlite:///{db}/schema`, `/{db}/{table}`, `/{db}/{table}/{+key}`, and the same in other
+schemes.
 
 A name may hold any character, so each is percent-encoded as one segment. A table called `schema` is written
-`%73chema`. The values of a key are percent-encoded one by one and stand between commas.
+`%73chema`. The values of a key are percent-encoded one by one and separated by commas.
 """
 
 import re
@@ -15,15 +15,15 @@ LONGEST_KEY = 200
 MOST_KEYS = 100
 """Keys that are offered at once."""
 KEY_SECONDS = 1.0
-"""For finding keys that go on as was typed."""
+"""Time limit for finding keys that complete what was typed."""
 INSIGHTS = "memo://insights"
-"""Where the insights of this process stand."""
+"""The URI of the insights of this process."""
 
 _SCHEMA = "schema"
 
 
 class Target(NamedTuple):
-    """What a URI names."""
+    """The target of a URI."""
 
     database: str
     table: str | None = None
@@ -41,17 +41,17 @@ class Uris:
         self._form = re.compile(rf"{self._prefix}([^/?#]+)/([^/?#]+)(?:/(.+))?", re.DOTALL)
 
     def parse(self, uri: str) -> Target | None:
-        """What `uri` names, whether it is there or not; None where it is no URI of a database."""
-        found = self._form.fullmatch(uri)
-        if found is None:
+        """Return the target of `uri`, whether it exists or not; None if the URI is not one of a database."""
+        match = self._form.fullmatch(uri)
+        if match is None:
             return None
-        database, table, key = found.groups()
+        database, table, key = match.groups()
         if table == _SCHEMA and key is None:
             return Target(unquote(database))
         return Target(unquote(database), unquote(table), None if key is None else join_key(split_key(key)))
 
     def format(self, target: Target) -> str:
-        """The URI that names it, written the one way in which this server writes it."""
+        """Return the URI of a target, in its one canonical form."""
         segments = [quote(target.database, safe=""), _SCHEMA]
         if target.table is not None:
             segments[1] = quote(target.table, safe="") if target.table != _SCHEMA else "%73chema"
@@ -60,16 +60,16 @@ class Uris:
         return self._prefix + "/".join(segments)
 
     def format_database(self, name: str) -> str:
-        """The URI of a database as a whole, which can be watched."""
+        """Return the URI of a database as a whole, which can be watched."""
         return f"{self._prefix}{quote(name, safe='')}"
 
 
 def join_key(parts: Iterable[str]) -> str:
-    """The values of a key, percent-encoded and between commas."""
+    """Percent-encode the values of a key, and join them by commas."""
     return ",".join(quote(part, safe="") for part in parts)
 
 
 def split_key(key: str, columns: int | None = None) -> list[str]:
-    """The values of a key as it stands in a URI, of so many `columns` where that is known."""
-    # A comma parts nothing in the key of one column.
+    """Return the values of a key in a URI, for so many `columns` if that is known."""
+    # A comma separates nothing in the key of one column.
     return [unquote(key)] if columns == 1 else [unquote(part) for part in key.split(",")]

@@ -1,8 +1,8 @@
-"""Telling of changes while somebody wants to know: under which keys, and how soon. How a database is looked at, and
-what says that it has changed, each engine knows.
+"""Watches of databases, which report changes to subscribers.
 
-The first change after a quiet time is told at once. What follows it closely is told once: when nothing more came for
-a moment, and after a second at the latest.
+Here are the keys of subscriptions and the pace of reports; how to look at a database, and what shows a change, is up
+to each engine. The first change after a quiet time is reported at once. Changes that follow closely are reported
+once: when nothing more has changed for a moment, and after a second at the latest.
 """
 
 import time
@@ -22,45 +22,45 @@ from .uris import Target, Uris
 LISTING = "listing"
 """The key under which the list of resources is watched."""
 SWEEP_SECONDS = 1.0
-"""A database is looked at so often, whether there are notices or not."""
+"""Seconds between two looks at a database, with or without notices."""
 _QUIET, _LONGEST = 0.1, 1.0
 _AGAIN_SECONDS = 5.0
-"""How often it is asked whether the directories are still the same ones, and whether there is a watch."""
+"""Seconds between two checks that the directories are still the same ones, and that there is a watch."""
 
 Noticed = Callable[[Collection[str] | None], None]
-"""Takes the paths that something happened to; None when it may have happened to any."""
+"""Takes the paths that were changed; None if any may have been."""
 
 
 def ignore(_: object) -> None:
-    """Nobody wants to know."""
+    """Do nothing."""
 
 
 class Watched:
-    """One database, and under which keys changes of it are told."""
+    """One database, and the keys under which its changes are reported."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self.scope = anyio.CancelScope()
-        """Ends the looking."""
+        """Ends the watch of this database."""
         self.keys: dict[str, str | None] = {}
-        """Each key, with the table that it is about, its name as the engine compares names."""
+        """Each key, with the table that it is about, in the form in which the engine compares names."""
         self._tell = tell
         self._noticed = anyio.Event()
 
     def notice(self) -> None:
-        """Something has happened to the database."""
+        """Record that something has happened to the database."""
         self._noticed.set()
 
     async def _wait(self) -> None:
-        """Waits for the next reason to look."""
+        """Wait for the next reason to look."""
         with anyio.move_on_after(SWEEP_SECONDS):
             await self._noticed.wait()
         self._noticed = anyio.Event()
 
     async def _settle(self) -> None:
-        """Waits until the burst of changes is over."""
+        """Wait until the burst of changes is over."""
         end, again = time.monotonic() + _LONGEST, False
-        while (left := end - time.monotonic()) > 0:
-            with anyio.move_on_after(min(_QUIET, left)) as pause:
+        while (remaining := end - time.monotonic()) > 0:
+            with anyio.move_on_after(min(_QUIET, remaining)) as pause:
                 await self._noticed.wait()
             if pause.cancelled_caught:
                 break
@@ -79,8 +79,10 @@ W = TypeVar("W", bound=Watched)
 
 
 class DatabaseWatch(ABC, Generic[W]):
-    """Calls `changed(key)` when what a key stands for has changed, and `listing()` when there are other tables. The
-    callbacks must not wait."""
+    """Calls `changed(key)` when the target of a key has changed, and `listing()` when the set of tables has.
+
+    The callbacks must not wait.
+    """
 
     def __init__(
         self, uris: Uris, databases: Iterable[Named], changed: Callable[[str], None], listing: Callable[[], None]
@@ -91,20 +93,22 @@ class DatabaseWatch(ABC, Generic[W]):
         self._listing = listing
         self._watched: dict[str, W] = {}
         self.on_polling: Callable[[bool], None] = ignore
-        """Told whether what is watched is asked every second, for want of what would tell of changes, when that may
-        have changed. It must not wait."""
+        """Called with True if databases are polled every second for lack of notices, when that may have changed.
+
+        It must not wait.
+        """
         self.on_wrote: Callable[[str], None] = ignore
-        """Told the key of a database that this server itself has changed. It must not wait."""
+        """Called with the key of a database that this server itself has changed. It must not wait."""
 
     @property
     @abstractmethod
     def health(self) -> Mapping[str, object]:
-        """How much is watched, and by what."""
+        """The number of watched databases, and the means of watching."""
 
     async def begin(self, uri: str) -> str:
-        """Tells changes of what `uri` names from now on; the key under which it does.
+        """Report changes of the target of `uri` from now on, and return the key of these reports.
 
-        That is a database, its schema, or a table, which need not be there yet. A row counts as its table. Raises
+        The target is a database, its schema, or a table, which need not exist yet. A row counts as its table. Raises
         SqlError `not_found` and `bad_database`.
         """
         whole = self._uris.parse(f"{uri}/schema")
@@ -117,12 +121,12 @@ class DatabaseWatch(ABC, Generic[W]):
         return await self._begin(named.database, self._uris.format(Target(named.database, table)), table)
 
     async def begin_listing(self) -> None:
-        """Tells changes of the list of resources from now on."""
+        """Report changes of the list of resources from now on."""
         for name in self._names:
             await self._begin(name, LISTING, None)
 
     def end(self, key: str) -> None:
-        """No longer. With its last key a database is looked at no more."""
+        """Stop reporting a key. A database without keys is no longer watched."""
         for name, watched in [*self._watched.items()]:
             watched.keys.pop(key, None)
             if not watched.keys:
@@ -130,8 +134,11 @@ class DatabaseWatch(ABC, Generic[W]):
                 watched.scope.cancel()
 
     def hear(self, key: str) -> tuple[str, ...]:
-        """Another replica tells of what has this key: its database is looked at here, and whoever watches it hears by
-        that. Of what belongs to no database this gives the keys to tell of."""
+        """Handle a change of `key` that another replica reports.
+
+        If the key belongs to a watched database, this one looks at it, and reports what it sees. Returns the keys to
+        report that belong to no database.
+        """
         named = self._uris.parse(f"{key}/schema") or self._uris.parse(key)
         if named is None:
             return (key,)
@@ -141,12 +148,15 @@ class DatabaseWatch(ABC, Generic[W]):
 
     @abstractmethod
     async def _begin(self, name: str, key: str, table: str | None) -> str:
-        """Tells changes of a table of the database of that name, or of all of it, under `key`, which it gives back.
-        Raises SqlError `bad_database`."""
+        """Report changes of a table, or of the whole database `name`, under `key`, and return the key.
+
+        Raises SqlError `bad_database`.
+        """
 
     @abstractmethod
     async def _find_table(self, database: str, table: str) -> str:
-        """The name of a table as the engine compares names. Raises SqlError `bad_database`."""
+        """Return the name of a table in the form in which the engine compares names. Raises SqlError
+        `bad_database`."""
 
     def _tell(self, key: str) -> None:
         if key == LISTING:
@@ -161,8 +171,10 @@ async def watch_events(
     noticed: Noticed,
     armed: Callable[[Notices], None] = ignore,
 ) -> None:
-    """Calls back until it is cancelled, for the first time when the watch has begun; then closes `notices`, which
-    `armed` is given whenever a watch was asked for."""
+    """Call `noticed` until cancelled, for the first time when the watch has begun; then close `notices`.
+
+    `armed` is called with `notices` whenever a watch was requested.
+    """
     limiter = anyio.CapacityLimiter(1)
     try:
         while True:

@@ -1,1 +1,1 @@
-"""What pages of the servers have in common: modules, styles, and how one page is made of them."""
+"""Shared parts of the servers' web pages: modules, styles, and the assembly of one page from them."""

@@ -1,11 +1,11 @@
-"""The pages of apps, which are put together when a client first reads them: a server that starts needs none."""
+"""Pages of apps, which are assembled when a client first reads them: a server that starts needs none."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 
 def read_later(path: Path) -> Callable[[], str]:
-    """What gives the whole page whose HTML file is at `path`. It raises PageError."""
+    """Return a function that returns the whole page whose HTML file is at `path`. It raises PageError."""
 
     def read() -> str:
         from .pages import assemble

@@ -29,12 +29,12 @@ _BROKEN = {
 
 
 class PageError(ValueError):
-    """A page, or a module of it, breaks a rule; says which, and where."""
+    """A page, or a module of it, that breaks a rule; the message names the rule and the place."""
 
 
 @dataclass(frozen=True)
 class Module:
-    """A module as it is read: where it stands, what it takes from where, what it exports, and the rest of it."""
+    """A module: its path, its imports, its exports, and the rest of its text."""
 
     path: Path
     imports: tuple[tuple[Path, tuple[str, ...]], ...]
@@ -43,7 +43,7 @@ class Module:
 
 
 def read_modules(path: Path) -> list[Module]:
-    """The module at `path` with all that it imports, each after what it imports. Raises PageError."""
+    """Return the module at `path` with all that it imports, each after its imports. Raises PageError."""
     ordered: dict[Path, Module] = {}
     _collect(path.resolve(), ordered, ())
     owners: dict[str, Module] = {}
@@ -52,20 +52,20 @@ def read_modules(path: Path) -> list[Module]:
             other = owners.setdefault(name, module)
             if other is not module:
                 raise PageError(f"{module.path}: {other.path.name} exports a {name}, too")
-        for target, wanted in module.imports:
-            missing = [name for name in wanted if name not in ordered[target].exports]
+        for target, imported in module.imports:
+            missing = [name for name in imported if name not in ordered[target].exports]
             if missing:
                 raise PageError(f"{module.path}: {target.name} exports no {missing[0]}")
     return list(ordered.values())
 
 
 def join_modules(modules: list[Module]) -> str:
-    """The text of one module, made of `modules`."""
+    """Return the text of one module, made from `modules`."""
     return "\n".join(map(_enclosed, modules))
 
 
 def _enclosed(module: Module) -> str:
-    """The text of a module as a function, which gives what others import."""
+    """Return the text of a module as a function, which returns its exports."""
     text = without_comments(module.body)
     if not module.exports:
         return f"(() => {{\n{text}\n}})();"
@@ -74,7 +74,7 @@ def _enclosed(module: Module) -> str:
 
 
 def _collect(path: Path, ordered: dict[Path, Module], above: tuple[Path, ...]) -> None:
-    """Adds the module at `path` to `ordered`, after all that it imports."""
+    """Add the module at `path` to `ordered`, after all that it imports."""
     if path in above:
         raise PageError(f"{above[-1]}: {path.name} imports it already, in a circle")
     if path in ordered:
@@ -86,7 +86,7 @@ def _collect(path: Path, ordered: dict[Path, Module], above: tuple[Path, ...]) -
 
 
 def _read_module(path: Path) -> Module:
-    """The module at `path`. Raises PageError where it breaks a rule."""
+    """Read the module at `path`. Raises PageError if it breaks a rule."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -95,36 +95,38 @@ def _read_module(path: Path) -> Module:
     imports: list[tuple[Path, tuple[str, ...]]] = []
     for number, line in enumerate(lines, 1):
         if re.match(r"import\b(?!\s*[.(])", line):
-            found = _IMPORT.fullmatch(line.rstrip())
-            if not found:
+            match = _IMPORT.fullmatch(line.rstrip())
+            if not match:
                 raise PageError(f'{path}:{number}: an import is one line: import {{ a, b }} from "./other.js";')
-            names = tuple(found[1].split(", ")) if found[1] else ()
-            imports.append(((path.parent / found[2]).resolve(), names))
+            names = tuple(match[1].split(", ")) if match[1] else ()
+            imports.append(((path.parent / match[2]).resolve(), names))
             lines[number - 1] = ""
     body = "\n".join(lines)
     for fault, pattern in _BROKEN.items():
-        found = pattern.search(body)
-        if found:
-            raise PageError(f"{path}:{body.count(chr(10), 0, found.start()) + 1}: {fault}")
+        match = pattern.search(body)
+        if match:
+            raise PageError(f"{path}:{body.count(chr(10), 0, match.start()) + 1}: {fault}")
     declared: list[tuple[str, bool]] = []  # the names at the top, and whether they are exported
     for number, line in enumerate(lines, 1):
-        found = _DECLARED.match(line)
-        if found and (found[2] in "{[" or _SEVERAL.match(line)):
+        match = _DECLARED.match(line)
+        if match and (match[2] in "{[" or _SEVERAL.match(line)):
             raise PageError(f"{path}:{number}: a declaration at the top has one name")
-        if found:
-            declared.append((found[2], bool(found[1])))
+        if match:
+            declared.append((match[2], bool(match[1])))
     joined = re.sub(r"^export ", "", body, flags=re.MULTILINE)
-    taken = {name for _, names in imports for name in names}
-    twice = next((name for name, _ in declared if name in taken), None)
+    imported = {name for _, names in imports for name in names}
+    twice = next((name for name, _ in declared if name in imported), None)
     if twice:
         raise PageError(f"{path}: {twice} is imported and declared")
     return Module(path, tuple(imports), frozenset(name for name, exported in declared if exported), joined)
 
 
 def without_comments(text: str) -> str:
-    """`text` without the comments that have lines of their own, without indentation and empty lines. What stands in
-    a template that goes over several lines stays as it is."""
-    kept = []
+    """Return `text` without comments on lines of their own, indentation and empty lines.
+
+    A template that spans several lines stays unchanged.
+    """
+    lines = []
     in_comment = in_template = False
     for line in text.splitlines():
         bare = line if in_template else line.strip()
@@ -135,7 +137,7 @@ def without_comments(text: str) -> str:
             continue
         if not in_template and (not bare or bare.startswith("//")):
             continue
-        kept.append(bare)
-        # An odd one out that stands in a string only means that some comments stay.
+        lines.append(bare)
+        # A single backtick in a string only means that some comments stay.
         in_template ^= line.count("`") % 2 == 1
-    return "\n".join(kept)
+    return "\n".join(lines)

@@ -1,6 +1,6 @@
-"""Makes one HTML response of a page, its style sheets and its modules, with the digests that a policy names.
+"""Assembly of one HTML response from a page, its style sheets and its modules, with the digests that a policy names.
 
-One response is the fastest page there is, and the safest: it asks for nothing else, so its policy allows nothing
+One response is the fastest page there is, and the safest: it requests nothing else, so its policy allows nothing
 else; and a host that shows an app gives it no origin from which it could load a second file.
 """
 
@@ -28,7 +28,8 @@ _BROKEN = {
 
 @dataclass(frozen=True)
 class Page:
-    """A whole page: its text, and the digests of its scripts and styles as a content security policy writes them."""
+    """A whole page: its text, and the digests of its scripts and styles in the notation of a content security
+    policy."""
 
     html: str
     scripts: tuple[str, ...]
@@ -36,12 +37,14 @@ class Page:
 
     @functools.cached_property
     def size(self) -> int:
-        """How many bytes it has."""
+        """Size of the page in bytes."""
         return len(self.html.encode())
 
     def policy(self, *, connect: str = "'none'", images: str = "data:") -> str:
-        """The strictest content security policy under which it works. It may load from `connect`, and show `images`;
-        both are lists of sources as such a policy has them."""
+        """Return the strictest content security policy under which the page works.
+
+        It may load from `connect`, and show `images`; both are lists of sources in the notation of such a policy.
+        """
         rules = {
             "default-src": "'none'",
             "script-src": " ".join(f"'{digest}'" for digest in self.scripts) or "'none'",
@@ -51,7 +54,7 @@ class Page:
             "base-uri": "'none'",
             "form-action": "'none'",
             "frame-ancestors": "'none'",
-            # Whoever writes HTML from a string, against our own rules, gets an error and not what it says.
+            # HTML written from a string, against our own rules, is an error and has no effect.
             "require-trusted-types-for": "'script'",
             "trusted-types": "'none'",
         }
@@ -60,15 +63,17 @@ class Page:
 
 @functools.cache
 def assemble(path: Path) -> Page:
-    """The page at `path`, an HTML file; it is read once. Raises PageError where it, or what it names, breaks a rule:
-    styles and modules are named by `<link rel="stylesheet" href="x.css">` and one
-    `<script type="module" src="x.js"></script>`, just so, and `modules.py` says what holds for modules. A module's
-    own style sheet has its name, stands beside it, and comes without being named."""
+    """Assemble the page at `path`, an HTML file; it is read once. Raises PageError if a file breaks a rule.
+
+    Styles and modules are named by `<link rel="stylesheet" href="x.css">` and one `<script type="module"
+    src="x.js"></script>`, exactly so, and `modules.py` has the rules for modules. A module's own style sheet has its
+    name, is in the same folder, and is added without being named.
+    """
     html = _read(path)
     for fault, pattern in _BROKEN.items():
-        found = pattern.search(html)
-        if found:
-            raise PageError(f"{path}:{html.count(chr(10), 0, found.start()) + 1}: {fault}")
+        match = pattern.search(html)
+        if match:
+            raise PageError(f"{path}:{html.count(chr(10), 0, match.start()) + 1}: {fault}")
     if len(re.findall(r"<script", html)) != len(_SCRIPT.findall(html)) or len(_SCRIPT.findall(html)) > 1:
         raise PageError(f'{path}: a page has one <script type="module" src="x.js"></script>, or none')
     if html.count("stylesheet") != len(_STYLE.findall(html)):
@@ -76,7 +81,7 @@ def assemble(path: Path) -> Page:
     modules = [module for name in _SCRIPT.findall(html) for module in read_modules(path.parent / name)]
     linked = [(path.parent / name).resolve() for name in _STYLE.findall(html)]
     parts = [sheet for module in modules if (sheet := module.path.with_suffix(".css")).exists()]
-    # The parts stand after the theme, whose variables they use, and before what the page says differently.
+    # The parts follow the theme, whose variables they use, and precede the page's own rules, which override them.
     sheets = list(dict.fromkeys([*linked[:1], *(part for part in parts if part not in linked), *linked[1:]]))
     if sheets and not linked:
         raise PageError(f"{path}: it names no style sheet, and its modules have some")
@@ -84,9 +89,9 @@ def assemble(path: Path) -> Page:
     first = "\n".join(texts[sheet] for sheet in sheets if sheet not in linked[1:])
     styles = [first, *(texts[sheet] for sheet in linked[1:])] if linked else []
     scripts = [join_modules(modules)] if modules else []
-    # By functions, since what is inlined has backslashes and a template would read them.
-    left = iter(styles)
-    html = _STYLE.sub(lambda _: f"<style>{next(left)}</style>", html)
+    # With functions, since the inlined text has backslashes, which a template would interpret.
+    following = iter(styles)
+    html = _STYLE.sub(lambda _: f"<style>{next(following)}</style>", html)
     html = _SCRIPT.sub(lambda _: f'<script type="module">{scripts[0]}</script>', html)
     return Page(html, tuple(map(_digest, scripts)), tuple(map(_digest, styles)))
 
@@ -99,7 +104,7 @@ def _read(path: Path) -> str:
 
 
 def _read_style(path: Path) -> str:
-    """A style sheet without comments, indentation and empty lines."""
+    """Return a style sheet without comments, indentation and empty lines."""
     text = _COMMENT.sub("", _read(path))
     if re.search(r"</style|@import|url\((?![\"']?data:)", text, re.IGNORECASE):
         raise PageError(f"{path}: a style sheet ends itself, or asks for something from elsewhere")

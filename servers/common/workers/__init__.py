@@ -1,1 +1,1 @@
-"""Processes beside a server: what may not be trusted, or can not be interrupted, is done there."""
+"""Worker processes of a server, for work that can't be trusted or interrupted."""

@@ -1,7 +1,7 @@
-"""What goes between a server and a worker: frames of a head in JSON, and a body of bytes.
+"""Messages between a server and a worker: frames of a head in JSON, and a body of bytes.
 
-No pickle, and nothing else that could make one side run code of the other: a file that takes over the worker that
-reads it has still only a pipe to write text into.
+Nothing is pickled, and nothing else could make one side run code of the other: a file that takes over the worker that
+reads it still has only a pipe to write text into.
 """
 
 import json
@@ -16,13 +16,13 @@ MAX_BODY = 100_000_000
 
 
 def pack(head: Head, length: int) -> bytes:
-    """Return the beginning of a frame whose body has `length` bytes: the body is to follow."""
+    """Return the beginning of a frame whose body has `length` bytes and follows it."""
     text = json.dumps(head).encode()
     return LENGTHS.pack(len(text), length) + text
 
 
 def lengths_of(start: bytes) -> tuple[int, int]:
-    """Return the lengths of the head and the body of a frame. Raises ValueError where one is too long."""
+    """Return the lengths of the head and the body of a frame. Raises ValueError if one is too long."""
     head, body = LENGTHS.unpack(start)
     if head > MAX_HEAD or body > MAX_BODY:
         raise ValueError("a frame is too long")

@@ -1,5 +1,5 @@
-"""Workers, seen from the server: each started when it is needed, asked one thing at a time, and killed; so many at
-once, and callers in the order they came.
+"""Worker processes in the server: started on demand, used for one request at a time, and killed; their number is
+limited, and callers are served in their order.
 """
 
 import json
@@ -16,7 +16,7 @@ from servers.common.workers.process import kill_worker, start_worker
 from shared.coded_errors import CodedError
 
 STARTING = 60
-"""Seconds that a worker may take to start and to load what it needs: a slow disk is not the fault of a file."""
+"""Seconds that a worker may take to start and to load its libraries: a slow disk is not the fault of a file."""
 _CHUNK = 262_144
 _BROKEN = (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError, RecursionError, ValueError)
 # OpenSSL is a tenth of the memory: no connection is made here, and Python has hashes of its own.
@@ -30,20 +30,20 @@ import_module(sys.argv[1]).main(float(sys.argv[2]), int(sys.argv[3]), int(sys.ar
 
 
 class Limits(NamedTuple):
-    """What one request may take, and how many of them one process answers."""
+    """The limits of one request, and the number of requests that one process answers."""
 
     seconds: float
     mebibytes: int
     requests: int = 500
-    """Memory that was taken once does not all come back."""
+    """Requests after which a process ends, because not all memory is returned to the system."""
 
 
 class Program(NamedTuple):
-    """What a worker runs: the `main` of a module, which calls `serving.serve`."""
+    """The program of a worker: the `main` of a module, which calls `serving.serve`."""
 
     module: str
     subject: str
-    """The noun for what it reads, such as page."""
+    """The noun for the files it reads, such as page."""
 
 
 class WorkerError(CodedError):
@@ -54,7 +54,7 @@ class WorkerError(CodedError):
 
 
 class Worker:
-    """One process at most. It is started when it is first asked, and again when it has ended since."""
+    """A worker with at most one process, which is started on the first request, and again if it has ended since."""
 
     def __init__(self, program: Program, limits: Limits) -> None:
         self._program = program
@@ -65,18 +65,18 @@ class Worker:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process, while there is one."""
+        """The number of the process, None while none runs."""
         return self._process.pid if self._process else None
 
     async def prepare(self, kind: str) -> None:
-        """Starts the process, where there is none, and has it load what reads files of `kind`."""
+        """Start the process if none runs, and load the reader of files of `kind`."""
         async with self._lock, self._killed_on_failure():
             await self._ready(kind)
 
     async def ask(self, kind: str, head: Head, body: bytes) -> tuple[Head, bytes]:
-        """The answer to a request about a file of `kind`.
+        """Return the answer to a request about a file of `kind`.
 
-        The process is killed where the caller is cancelled, or where it does not answer in time or at all. Raises
+        The process is killed if the caller is cancelled, or if it does not answer in time or at all. Raises
         WorkerError.
         """
         async with self._lock, self._killed_on_failure():
@@ -92,7 +92,7 @@ class Worker:
             return answer, text
 
     async def end(self) -> None:
-        """Kills the process, if there is one, and waits until nothing is left of it."""
+        """Kill the process, if there is one, and wait until it has ended."""
         process, self._process = self._process, None
         self._prepared.clear()
         if process is None:
@@ -101,7 +101,8 @@ class Worker:
 
     @asynccontextmanager
     async def _killed_on_failure(self) -> AsyncIterator[None]:
-        """Has no half of a question or an answer stay in a pipe that is used again."""
+        """End the process on a failure, so that no part of a request or an answer stays in a pipe that is used
+        again."""
         whole = False
         try:
             yield
@@ -145,7 +146,7 @@ class Worker:
 
 
 class Pool:
-    """At most `size` workers, of which only those have a process that were needed at the same time."""
+    """A pool of at most `size` workers, of which only as many have a process as were needed at the same time."""
 
     def __init__(self, program: Program, size: int, limits: Limits) -> None:
         self._slots = anyio.Semaphore(size)
@@ -154,16 +155,16 @@ class Pool:
 
     @property
     def pids(self) -> list[int]:
-        """The numbers of the processes there are."""
+        """The numbers of the running processes."""
         return [worker.pid for worker in self._workers if worker.pid is not None]
 
     async def warm(self, kind: str) -> None:
-        """Starts one process, where there is none, for the first file to come. Raises WorkerError."""
+        """Start one process if none runs, for the first file to come. Raises WorkerError."""
         if not self.pids and self._idle:
             await self._idle[-1].prepare(kind)
 
     async def ask(self, kind: str, head: Head, body: bytes) -> tuple[Head, bytes]:
-        """What a worker answers. Raises WorkerError."""
+        """Return the answer of a worker. Raises WorkerError."""
         async with self._slots:
             # The one that was used last: it is likely to have a process.
             worker = self._idle.pop()
@@ -173,6 +174,6 @@ class Pool:
                 self._idle.append(worker)
 
     async def close(self) -> None:
-        """Ends all processes."""
+        """End all processes."""
         for worker in self._workers:
             await worker.end()

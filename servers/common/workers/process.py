@@ -1,5 +1,6 @@
-"""A process that does a part of a server's work, because it may not be trusted or can't be interrupted: its start and
-its end. What is said to it, and for how long it is kept, is up to the server.
+"""The start and the end of a process that does a part of a server's work, because it can't be trusted or interrupted.
+
+The messages to it, and its lifetime, are up to the server.
 """
 
 import os
@@ -10,18 +11,20 @@ from contextlib import suppress
 import anyio
 from anyio.abc import Process
 
-# What Python needs of the environment; the rest, keys and tokens perhaps, is no business of a worker, least of all of
+# Variables that Python needs; a worker must not get the rest, keys and tokens perhaps, least of all
 # one that reads hostile pages.
 _ENVIRONMENT = {"PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "__PYVENV_LAUNCHER__"}
 
 
 async def start_worker(program: str, *arguments: str) -> Process:
-    """A process of this Python that runs the source `program`, with pipes to its input and from its output. Its
-    command line has the `arguments`, and then where modules are found here. Raises OSError."""
+    """Start a process of this Python that runs the source `program`, with pipes to its input and from its output.
+
+    Its command line has the `arguments`, and then the search path of modules. Raises OSError.
+    """
     # -P and -s: neither the current directory nor packages of the user's come before our own modules.
     command = [sys.executable, "-P", "-s", "-W", "ignore", "-c", program, *arguments, *filter(None, sys.path)]
     environment = {name: value for name, value in os.environ.items() if name.upper() in _ENVIRONMENT}
-    # A process that was started while nobody waits for it any more would be known to nobody.
+    # A process that was started by a cancelled call would be leaked.
     with anyio.CancelScope(shield=True):
         # In a session of its own Ctrl+C does not reach it: the server ends it.
         process: Process = await anyio.open_process(
@@ -31,13 +34,13 @@ async def start_worker(program: str, *arguments: str) -> Process:
 
 
 async def kill_worker(process: Process) -> None:
-    """Kills the process, and waits until nothing is left of it."""
+    """Kill the process, and wait until it has ended."""
     with anyio.CancelScope(shield=True):
         if process.returncode is None:
             with suppress(ProcessLookupError):
                 process.kill()
         assert process.stdout is not None
-        # asyncio calls a process ended when its output is, which it stops reading where nobody takes it.
+        # asyncio regards a process as ended when its output is, which it stops reading if it is not consumed.
         with suppress(anyio.BrokenResourceError):
             async for _ in process.stdout:
                 pass

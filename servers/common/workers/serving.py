@@ -1,7 +1,8 @@
 """The worker itself: it answers one request after another, from standard input to standard output.
 
-It loads what reads a kind of file with the first one of that kind, holds nothing but the file it reads, and ends when
-the server does. Whatever a file does to it, an error, no memory left or a crash, costs that file and no other.
+It loads the reader of a kind of file with the first one of that kind, holds nothing but the file it reads, and ends
+when the server does. If a file causes an error, uses up the memory or crashes the worker, that costs this file and no
+other.
 """
 
 import gc
@@ -25,8 +26,10 @@ _STATM = Path("/proc/self/statm")
 MAX_GROWTH = 48 * MEBIBYTE
 
 Read = Callable[[Head, bytes], tuple[Head, bytes]]
-"""Takes the head of a request and a file, and gives the head and the body of the answer. Raises CodedError, or
-anything where the file is damaged."""
+"""Takes the head of a request and a file, and returns the head and the body of the answer.
+
+Raises CodedError, or anything if the file is damaged.
+"""
 
 
 class _Worker:
@@ -38,17 +41,17 @@ class _Worker:
         self._small = 0
 
     def answer(self, head: Head, body: bytes, seconds: float) -> tuple[Head, bytes]:
-        """Return the head of the answer, which names what is wrong where there is an error, and its body."""
+        """Return the head of the answer, which describes an error if there is one, and its body."""
         try:
             read = self._load(head["kind"])
             if head.keys() == {"kind"}:
-                # What was loaded for a kind of files counts as memory of the worker, not of its files.
+                # Libraries loaded for a kind of files count as memory of the worker, not of its files.
                 gc.collect()
                 gc.freeze()
                 _limit_memory(self._mebibytes)
                 self._small = _resident()
                 return {}, b""
-            # This ends the process, should the server be gone that would end it otherwise.
+            # This ends the process if the server, which would end it otherwise, is gone.
             _set("RLIMIT_CPU", int(time.process_time() + seconds) + 2)
             answer, text = read(head, body)
             return self._ended(answer), text
@@ -70,12 +73,12 @@ class _Worker:
 
 
 def serve(load: Callable[[str], Read], subject: str, seconds: float, mebibytes: int, requests: int) -> None:
-    """Answer `requests`, until there are no more. Each may take `seconds`, and `mebibytes` of memory.
+    """Answer up to `requests` requests. Each may take `seconds`, and `mebibytes` of memory.
 
-    `load` returns what reads files of a kind, its libraries loaded; `subject` is the noun for one of them.
+    `load` returns the reader of files of a kind, its libraries loaded; `subject` is the noun for one of them.
     """
     source, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    # What a library prints, or asks, must not come between the frames.
+    # Output and prompts of a library must not come between the frames.
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1):
         os.dup2(nothing, stream)
@@ -94,7 +97,7 @@ def serve(load: Callable[[str], Read], subject: str, seconds: float, mebibytes: 
         answers.flush()
 
 
-# What the process may take of the machine, where the platform can limit it
+# Limits on the resources of the process, if the platform has them
 
 
 _RESOURCE: ModuleType | None
@@ -105,12 +108,12 @@ except ModuleNotFoundError:  # Windows has none: there the time is limited, and 
 
 
 def _limit_memory(mebibytes: int) -> None:
-    """Let this process take `mebibytes` more than it has now."""
+    """Allow this process `mebibytes` more than it uses now."""
     _set("RLIMIT_AS", _held(0) + mebibytes * MEBIBYTE)
 
 
 def _resident() -> int:
-    """Return the bytes of memory that this process holds; 0 where that is not known."""
+    """Return the bytes of memory that this process uses; 0 if that is unknown."""
     return _held(1)
 
 

@@ -1,1 +1,1 @@
-"""The connections to a database, and what a statement may do there and for how long."""
+"""Connections to a database, and the limits and rights of statements."""

@@ -1,4 +1,7 @@
-"""Values of questions of our own, as Python has them, and back: what clients are told is in `values.py`."""
+"""Conversion between PostgreSQL's texts and Python values, for our own queries.
+
+Values for clients are in `values.py`.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,7 +10,7 @@ from servers.common.sql.errors import SqlError
 from servers.postgres.arrays import format_array, parse_array
 
 Cell = bytes | None
-"""A value as PostgreSQL writes it; None is NULL."""
+"""A value in the form that PostgreSQL writes; None is NULL."""
 
 
 def _decode_text(value: bytes) -> str:
@@ -39,13 +42,14 @@ _BY_OID: dict[int, Callable[[bytes], Any]] = {
     1700: _decode_number,  # numeric
 }
 _ELEMENTS = {1000: 16, 1005: 21, 1007: 23, 1016: 20, 1021: 700, 1022: 701, 1028: 26, 1231: 1700}
-"""Types of arrays, and of what they are arrays."""
+"""Array types, with the types of their elements."""
 _TEXTS = frozenset({1001, 1002, 1003, 1009, 1014, 1015, 2951})
 """Arrays of bytea, "char", name, text, char, varchar and uuid."""
 
 
 def decode(value: Cell, oid: int) -> Any:
-    """The value of a type with this oid: a bool, an int or a float, a list of one dimension, or else a text."""
+    """Decode a value of the type with this oid: a bool, an int or a float, a list of one dimension, or else a
+    text."""
     if value is None:
         return None
     if oid in _ELEMENTS or oid in _TEXTS:
@@ -56,7 +60,7 @@ def decode(value: Cell, oid: int) -> Any:
 
 
 def encode(value: object) -> Cell:
-    """The value of a parameter, whose type PostgreSQL finds. Raises SqlError `bad_parameters`."""
+    """Encode the value of a parameter, whose type PostgreSQL infers. Raises SqlError `bad_parameters`."""
     match value:
         case None | bytes():
             return value
@@ -68,7 +72,7 @@ def encode(value: object) -> Cell:
 
 
 def encode_text(text: str, code: str = "bad_parameters") -> bytes:
-    """A text as it is sent. Raises SqlError with that `code` for what PostgreSQL can't have in one."""
+    """Encode a text to send. Raises SqlError with that `code` for a text that PostgreSQL can't hold."""
     if "\0" in text:
         raise SqlError(code, "a text holds the character U+0000, which PostgreSQL can't have in a text")
     try:
@@ -79,5 +83,5 @@ def encode_text(text: str, code: str = "bad_parameters") -> bytes:
 
 
 def encode_all(values: Sequence[object]) -> list[Cell]:
-    """The values of parameters, each by `encode`."""
+    """Encode the values of parameters, each by `encode`."""
     return [encode(value) for value in values]

@@ -1,4 +1,4 @@
-"""A new connection, made by libpq: with service files, ~/.pgpass and the environment, to the first of several hosts
+"""New connections, made by libpq: with service files, ~/.pgpass and the environment, to the first of several hosts
 that answers.
 
 libpq would look up a host while the event loop waits, so names are looked up before. Those of a service file are the
@@ -18,7 +18,7 @@ from servers.common.sql.errors import SqlError
 from servers.postgres.engine.target import Conninfo, Target
 
 _SECONDS = 10.0
-"""For one host, where the operator gives no connect_timeout."""
+"""Timeout for one host, if the operator sets no connect_timeout."""
 _OURS = {
     "application_name": "mcp-bundle-postgres",
     "client_encoding": "UTF8",
@@ -35,11 +35,11 @@ class OpeningError(SqlError):
     def __init__(self, words: str) -> None:
         super().__init__("unavailable", "the database can't be reached", "Try again.")
         self.words = words
-        """Why, for the operator alone: they name hosts and roles. No password is in them."""
+        """The reason, for the operator only: it names hosts and roles. No password is in it."""
 
 
 async def connect(target: Target) -> PGconn:
-    """A connection, which does not block. Raises OpeningError."""
+    """Open a connection, which does not block. Raises OpeningError."""
     words = "no host has an address"
     for attempt in await _list_attempts(target.conninfo):
         try:
@@ -70,13 +70,16 @@ async def _connect(conninfo: Conninfo) -> PGconn:
 
 def _find_seconds(conninfo: Conninfo) -> float:
     with suppress(ValueError):
-        given = float(conninfo.get("connect_timeout") or os.environ.get("PGCONNECT_TIMEOUT") or _SECONDS)
-        return given if given > 0 else _SECONDS
+        timeout = float(conninfo.get("connect_timeout") or os.environ.get("PGCONNECT_TIMEOUT") or _SECONDS)
+        return timeout if timeout > 0 else _SECONDS
     return _SECONDS
 
 
 async def _list_attempts(conninfo: Conninfo) -> list[Conninfo]:
-    """One for each address of each host, in their order. libpq finds a host by itself where none is given here."""
+    """List the parameters of each attempt, one for each address of each host, in their order.
+
+    libpq finds a host itself if none is given here.
+    """
     named = conninfo.get("host") or ("" if "service" in conninfo else os.environ.get("PGHOST", ""))
     if not named or "hostaddr" in conninfo:
         return [conninfo]
@@ -85,7 +88,7 @@ async def _list_attempts(conninfo: Conninfo) -> list[Conninfo]:
     # One port is that of all hosts (libpq, Specifying Multiple Hosts).
     ports = ports if len(ports) == len(hosts) else ports[:1] * len(hosts)
     places = [await _find_places(host, port) for host, port in zip(hosts, ports, strict=True)]
-    return [conninfo | place for found in places for place in found]
+    return [conninfo | place for host_places in places for place in host_places]
 
 
 async def _find_places(host: str, port: str) -> list[Conninfo]:
@@ -94,7 +97,7 @@ async def _find_places(host: str, port: str) -> list[Conninfo]:
     if host.startswith(("/", "@")) or not port.isdecimal():
         return [place]
     try:
-        found = await anyio.getaddrinfo(host, int(port), type=SOCK_STREAM)
+        addresses = await anyio.getaddrinfo(host, int(port), type=SOCK_STREAM)
     except OSError:
         return []
-    return [place | {"hostaddr": str(address[0])} for *_, address in found]
+    return [place | {"hostaddr": str(address[0])} for *_, address in addresses]

@@ -1,4 +1,4 @@
-"""What a statement may cost, and when it must end."""
+"""Limits of a statement, and its deadline."""
 
 import time
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ class Limits(NamedTuple):
     seconds: float = 30.0
     """Wall time."""
     busy_seconds: float = 5.0
-    """Wait for a lock that another session holds."""
+    """Time to wait for a lock that another session holds."""
     value_bytes: int = 16_000_000
-    """One row on its way from the database, and the rows of one result together."""
+    """Maximum size of one row received from the database, and of all rows of one result together."""
 
 
 class Deadline:
-    """The end of one piece of work, perhaps of several statements: it has the time of a statement, or of its job."""
+    """The end of one piece of work, which may have several statements: the time of a statement, or of its job."""
 
     def __init__(self, seconds: float, job: Job | None = None) -> None:
         self.seconds = seconds if job is None else job.seconds
@@ -29,7 +29,7 @@ class Deadline:
         self._job = job
         self._is_committing = False
         self.where = ""
-        """Which of several statements or rows the work is at, for the words of an error."""
+        """The statement or row that the work has reached, for the text of an error."""
 
     @property
     def left(self) -> float:
@@ -37,17 +37,17 @@ class Deadline:
         return max(self._end - time.monotonic(), 0)
 
     def tell(self, done: int, total: int | None, words: str) -> None:
-        """Says how far the work is, to whoever wants to know."""
+        """Report the progress of the work to its job."""
         if self._job is not None:
             self._job.reached = Reached(done, total, words)
 
     def check(self) -> None:
-        """Raises SqlError `timeout` where the time is over."""
+        """Raise SqlError `timeout` if the time is over."""
         if self.left == 0:
             raise self.reason()
 
     def reason(self, *, is_heard: bool = True) -> SqlError:
-        """What to say where the time is over; unless the database `is_heard`, it answers nothing at all."""
+        """Return the error for the time being over; unless `is_heard`, the database does not answer at all."""
         if self._is_committing:
             reason = "the time was over while the changes were being committed, so they may be there or not"
             return SqlError("timeout", reason, "Look whether they are there.")
@@ -63,7 +63,8 @@ class Deadline:
 
     @contextmanager
     def committing(self) -> Iterator[None]:
-        """Within the block nobody knows whether the changes will be there. Raises like `check` before it."""
+        """Mark the block as one during which it is unknown whether the changes will last. Raises like `check` before
+        it."""
         self.check()
         self._is_committing = True
         try:

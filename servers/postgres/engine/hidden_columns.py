@@ -1,5 +1,8 @@
-"""Tables and columns that nobody may see, held by the rights of the role: PostgreSQL refuses what it may not read.
-The server starts only where that is so of all that the operator names."""
+"""Tables and columns that nobody may see, enforced by the rights of the role: PostgreSQL refuses what it may not
+read.
+
+The server starts only if that holds for all names that the operator lists.
+"""
 
 from collections.abc import Sequence
 
@@ -27,8 +30,10 @@ _QUESTION = """
 
 
 async def check_hidden(ask: Ask, names: Sequence[str], database: str) -> set[str]:
-    """Return those of the names, TABLE or TABLE.COLUMN, that the database does not have. Raises ValueError, with the
-    statements that would help, for one that the role may read."""
+    """Return those of the names, TABLE or TABLE.COLUMN, that the database does not have.
+
+    Raises ValueError, with the statements that would help, for a name that the role may read.
+    """
     unknown = set()
     for name in names:
         table, _, column = name.rpartition(".")
@@ -46,7 +51,7 @@ async def check_hidden(ask: Ask, names: Sequence[str], database: str) -> set[str
 def _require_unreadable(
     database: str, relation: str, column: str | None, is_readable: bool, others: str | None, role: str
 ) -> None:
-    """Raises ValueError where the `role` may read the column, or where that is None, any of the relation."""
+    """Raise ValueError if the `role` may read the column, or any column of the relation if `column` is None."""
     if not is_readable:
         return
     what = relation if column is None else f"{relation}.{column}"

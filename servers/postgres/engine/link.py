@@ -1,9 +1,9 @@
 """One connection, which runs one statement at a time and can be stopped.
 
-Statements go by the extended protocol, which takes one at a time, with values beside it and never in it. Rows are
-read one by one, so that what is too large is noticed while it arrives: a result takes no more memory than it may. One
-row is the exception. libpq reads it whole where it arrives faster than that can be noticed, as by TCP from this same
-machine; then it is refused when it is there, and PostgreSQL's own limit of a gigabyte holds meanwhile.
+Statements use the extended protocol, which takes one at a time, and values separately from it. Rows are read one by
+one, so that a result that is too large is noticed while it arrives: it takes no more memory than allowed. A single
+row is the exception. libpq reads it whole if it arrives faster than its size can be noticed, as by TCP from this same
+machine; then it is refused once it has arrived, and PostgreSQL's own limit of a gigabyte applies meanwhile.
 """
 
 from collections import deque
@@ -32,13 +32,13 @@ from servers.postgres.engine.transactions import (
 from servers.postgres.errors import from_broken, from_result
 
 Ask = Callable[..., Awaitable[list[tuple[Any, ...]]]]
-"""Asks a question of our own: its SQL, and its parameters."""
+"""Runs one of our own queries: its SQL, and its parameters."""
 
 __all__ = ["Ask", "Column", "Link", "Rows", "open_link"]
 
 _OLDEST = 130_000
 _GRACE = 2.0
-"""Seconds in which a statement that was cancelled should have ended."""
+"""Seconds in which a cancelled statement should have ended."""
 _CLEANING = 5.0
 """Seconds that ending a transaction may take."""
 _MOST_NOTIFICATIONS = 10_000
@@ -49,46 +49,48 @@ _COPIES = (pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT, pq.ExecStatus.COPY_BOT
 class Link:
     """One connection, for one caller at a time. Close it at the end.
 
-    Where it `is_shared`, other clients have the same process of PostgreSQL between its transactions.
+    If it `is_shared`, other clients use the same process of PostgreSQL between its transactions.
     """
 
     def __init__(self, pgconn: PGconn, limits: Limits, *, is_shared: bool = False) -> None:
         self.limits = limits
         self.is_shared = is_shared
         self.backend = pgconn.backend_pid
-        """The process of PostgreSQL that serves it; where it is shared, the first one that did."""
+        """The process of PostgreSQL that serves it; if it is shared, the first one that did."""
         self.notifications: deque[pq.PGnotify] = deque(maxlen=_MOST_NOTIFICATIONS)
-        """What LISTEN heard, the newest ones."""
+        """Notifications received by LISTEN; the oldest are dropped."""
         self._pgconn = pgconn
         self._start = TransactionStart(limits, {}, checks_client=False)
         self._writes = False
-        """Whether the transaction, or the last one, may change the database."""
+        """True if the current transaction, or the last one, may change the database."""
         self._at_work = False
         self._arrived = 0
-        """Bytes of the row that is on its way."""
+        """Bytes received of the current row."""
 
     @property
     def is_broken(self) -> bool:
-        """Whether it is of no more use."""
+        """True if the connection can't be used any more."""
         return self._pgconn.status != pq.ConnStatus.OK
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a transaction has begun and not ended, also one that failed."""
+        """True if a transaction has begun and not ended, even one that failed."""
         return self._pgconn.transaction_status != pq.TransactionStatus.IDLE
 
     @property
     def version(self) -> int:
-        """Of PostgreSQL, as 150004 is 15.4."""
+        """The version of PostgreSQL; 150004 is 15.4."""
         return self._pgconn.server_version
 
     @property
     def is_pooled(self) -> bool:
-        """Whether a pooler stands between: a process of PostgreSQL says its own number, and a pooler makes one up."""
+        """True if a pooler is between: PostgreSQL reports the number of its own process, and a pooler makes one
+        up."""
         return self._pgconn.backend_pid != self.backend
 
     async def learn(self, settings: Mapping[str, str]) -> None:
-        """Finds out who serves it; each transaction has these `settings` of the operator. Raises SqlError."""
+        """Find out the process that serves the connection, and set the operator's `settings` for each transaction.
+        Raises SqlError."""
         deadline = Deadline(self.limits.seconds)
         ((self.backend, checks_client),) = await self.ask(SERVED_BY, deadline=deadline)
         self._start = TransactionStart(self.limits, settings, checks_client=checks_client)
@@ -103,7 +105,7 @@ class Link:
         most: int | None = None,
         take: Take | None = None,
     ) -> Rows:
-        """Runs one statement; `before` stands before it, and errors tell positions without it.
+        """Run one statement, sent after the text `before`, which the positions in errors leave out.
 
         Rows are kept up to `most` bytes of memory, and one at least; without it, the statement is stopped where its
         rows take more than one value may. With `take` none are kept: it is given some at a time, while they arrive.
@@ -122,8 +124,10 @@ class Link:
             return await self._read(sql, len(before), room)
 
     async def copy_in(self, sql: str, parts: AsyncIterator[bytes], *, deadline: Deadline) -> None:
-        """Runs COPY … FROM STDIN, of our own, with all `parts`, of whole rows each. Raises SqlError, and what `parts`
-        raises."""
+        """Run COPY … FROM STDIN, of our own, with all `parts`, of whole rows each.
+
+        Raises SqlError, and what `parts` raises.
+        """
         async with self._working(deadline):
             self._pgconn.send_query_params(encode_text(sql, "bad_statement"), None)
             await self._send()
@@ -132,13 +136,15 @@ class Link:
                 await self._put(parts)
             elif result is not None:
                 while await self._next() is not None:
-                    """What comes after an error tells nothing more."""
+                    """The results after an error add nothing."""
                 raise from_result(result, sql)
             await self._read(sql, 0, _NO_ROOM)
 
     async def describe(self, sql: str, *, deadline: Deadline, before: str = "") -> tuple[Column, ...]:
-        """The columns of the rows that a statement would give. Raises SqlError for what it may not do, or where it
-        means nothing."""
+        """Return the columns of the rows of a statement.
+
+        Raises SqlError for a statement that is not allowed or not valid.
+        """
         text = encode_text(before + sql, "bad_statement")
         async with self._working(deadline):
             self._pgconn.send_prepare(b"", text)
@@ -150,17 +156,18 @@ class Link:
             return (await self._read(sql, len(before), _NO_ROOM)).columns
 
     async def ask(self, sql: str, *parameters: object, deadline: Deadline) -> list[tuple[Any, ...]]:
-        """Rows for a question of our own: their values are str, int, float, bool, None, or lists of these.
+        """Return the rows of one of our own queries: their values are str, int, float, bool, None, or lists of these.
 
         Raises SqlError.
         """
-        found = await self.run(sql, encode_all(parameters), deadline=deadline)
-        oids = [column.oid for column in found.columns]
-        return [tuple(map(decode, row, oids)) for row in found.rows]
+        result = await self.run(sql, encode_all(parameters), deadline=deadline)
+        oids = [column.oid for column in result.columns]
+        return [tuple(map(decode, row, oids)) for row in result.rows]
 
     @asynccontextmanager
     async def transaction(self, deadline: Deadline, mode: str = "READ ONLY") -> AsyncIterator[None]:
-        """A transaction that is rolled back at the end of the block, unless it has ended by then. Raises SqlError."""
+        """Begin a transaction that is rolled back at the end of the block, unless it has ended by then. Raises
+        SqlError."""
         try:
             await self.begin(deadline, mode)
             yield
@@ -168,24 +175,29 @@ class Link:
             await self.roll_back()
 
     async def begin(self, deadline: Deadline, mode: str = "READ ONLY", *, patience: float | None = None) -> None:
-        """Begins a transaction in which a statement may take as long as the `deadline` says, and has all that
-        statements need set for it. Raises SqlError, `unavailable` where it has not begun after the seconds of
-        `patience`; then the connection is closed."""
+        """Begin a transaction whose statements may take until the `deadline`, with all settings that they need.
+
+        Raises SqlError, `unavailable` if it has not begun after `patience` seconds; then the connection is closed.
+        """
         self._writes = mode.endswith("WRITE")
         seconds = deadline.left if patience is None else min(patience, deadline.left)
         async with self._working(Deadline(seconds), cancels=False):
             await self._send_own(self._start.format(mode, deadline.seconds))
 
     async def commit(self, deadline: Deadline) -> None:
-        """Makes the changes of the transaction last, and nothing else that they left in the session. Raises
-        SqlError."""
+        """Commit the changes of the transaction, and remove everything else that they left in the session.
+
+        Raises SqlError.
+        """
         await self._run_own(f"{FORGET}; {format_release()}", deadline)
         with deadline.committing():
             await self._run_own("COMMIT", deadline)
 
     async def roll_back(self) -> None:
-        """Ends a transaction, if there is one, and leaves nothing of it in the session; closes the connection where
-        that fails."""
+        """End a transaction, if there is one, and leave nothing of it in the session.
+
+        Closes the connection if that fails.
+        """
         with anyio.CancelScope(shield=True):
             try:
                 deadline = Deadline(_CLEANING)
@@ -199,12 +211,12 @@ class Link:
                 self.close()
 
     def close(self) -> None:
-        """Closes it, whatever it is at."""
+        """Close the connection, even during a statement."""
         self._at_work = False
         self._pgconn.finish()
 
     def notice_end(self) -> None:
-        """Looks whether the other side has closed it, while nothing is under way; then it is broken."""
+        """Check whether the other side has closed the connection, between statements; then it is broken."""
         try:
             self._pgconn.consume_input()
             self._take_notifications()
@@ -212,7 +224,7 @@ class Link:
             self.close()
 
     async def hear(self) -> None:
-        """Waits until there are notifications, while nothing is under way. Raises SqlError where it breaks."""
+        """Wait for notifications, between statements. Raises SqlError if the connection breaks."""
         while not self.notifications and not self.is_broken:
             await anyio.wait_readable(self._pgconn.socket)
             self.notice_end()
@@ -221,8 +233,10 @@ class Link:
 
     @asynccontextmanager
     async def _working(self, deadline: Deadline, *, cancels: bool = True) -> AsyncIterator[None]:
-        """What is sent within the block has ended at its end, or was stopped: it is cancelled, or else the connection
-        is closed. Raises SqlError."""
+        """Guard a statement, which has ended or was stopped at the end of the block.
+
+        It is cancelled, or else the connection is closed. Raises SqlError.
+        """
         try:
             with anyio.fail_after(deadline.left):
                 yield
@@ -240,7 +254,7 @@ class Link:
                 self.close()
 
     async def _run_own(self, text: str, deadline: Deadline) -> None:
-        """Runs statements of our own as one message, which no pooler parts. Raises SqlError."""
+        """Run statements of our own as one message, which no pooler splits. Raises SqlError."""
         async with self._working(deadline):
             await self._send_own(text)
 
@@ -262,23 +276,23 @@ class Link:
         why: bytes | None = b"stopped"
         try:
             async for part in parts:
-                # False where the buffers of libpq are full.
+                # False if the buffers of libpq are full.
                 while not self._pgconn.put_copy_data(part):
                     await anyio.wait_writable(self._pgconn.socket)
                 await self._flush()
                 if count_arrived(self._pgconn.socket):
-                    break  # An error, which comes for good only once the rows have ended.
+                    break  # An error, which is delivered only once the rows have ended.
             why = None
         finally:
             await self._end_copy(why)
 
     async def _end_copy(self, why: bytes | None) -> None:
-        """Ends the rows; nothing else can be asked until then. `why` says why not all came."""
+        """End the rows, before which nothing else can be sent. `why` is the reason that they are not complete."""
         with ExitStack() as unless_ended:
             unless_ended.callback(self.close)
             with anyio.move_on_after(_GRACE, shield=True):
                 if why is not None:
-                    # PostgreSQL may wait for something else than rows, and read none.
+                    # PostgreSQL may be waiting for something other than rows, and not read them.
                     await _cancel(self._pgconn)
                 while not self._pgconn.put_copy_end(why):
                     await anyio.wait_writable(self._pgconn.socket)
@@ -286,13 +300,13 @@ class Link:
                 unless_ended.pop_all()
 
     async def _read(self, sql: str, before: int, room: Room) -> Rows:
-        collector, found, error = Collector(room), Rows((), [], ""), None
+        collector, rows, error = Collector(room), Rows((), [], ""), None
         while (result := await self._next()) is not None:
             match result.status:
                 case pq.ExecStatus.SINGLE_TUPLE:
                     await collector.add(result)
                 case pq.ExecStatus.TUPLES_OK | pq.ExecStatus.COMMAND_OK:
-                    found = await collector.end(result)
+                    rows = await collector.end(result)
                 case pq.ExecStatus.EMPTY_QUERY:
                     error = SqlError("bad_statement", "there is no statement")
                 case status if status in _COPIES:
@@ -302,10 +316,10 @@ class Link:
                     error = from_result(result, sql, before)
         if error is not None:
             raise error
-        return found
+        return rows
 
     async def _next(self) -> PGresult | None:
-        """The next row or other result, None after the last one."""
+        """Return the next row or other result, None after the last one."""
         looked = 0
         while self._pgconn.is_busy():
             await anyio.wait_readable(self._pgconn.socket)
@@ -324,19 +338,21 @@ class Link:
         return result
 
     def _take_notifications(self) -> None:
-        while (heard := self._pgconn.notifies()) is not None:
-            self.notifications.append(heard)
+        while (notification := self._pgconn.notifies()) is not None:
+            self.notifications.append(notification)
 
     async def _stop(self) -> bool:
-        """Has PostgreSQL stop what is under way; closes the connection where that does not end soon. Whether the
-        request to do so was heard."""
+        """Ask PostgreSQL to stop the current statement, and close the connection if it does not end soon.
+
+        Returns True if the request was delivered.
+        """
         is_heard = False
         with anyio.move_on_after(_GRACE, shield=True):
             try:
                 await _cancel(self._pgconn)
                 is_heard = True
                 while await self._next() is not None:
-                    """Nobody wants it any more."""
+                    """The remaining results are discarded."""
             except (Error, SqlError):
                 self.close()
         if self._at_work:
@@ -345,7 +361,7 @@ class Link:
 
 
 async def open_link(target: Target, limits: Limits) -> Link:
-    """A new connection. Raises OpeningError and other SqlErrors."""
+    """Open a new connection. Raises OpeningError and other SqlErrors."""
     link = Link(await connect(target), limits, is_shared=target.is_shared)
     with ExitStack() as unless_ready:
         unless_ready.callback(link.close)
@@ -357,7 +373,7 @@ async def open_link(target: Target, limits: Limits) -> Link:
 
 
 async def _cancel(pgconn: PGconn) -> None:
-    """Sends the request to cancel, by a connection of its own, and waits until it was heard."""
+    """Send the request to cancel over a connection of its own, and wait until it was received."""
     request = pgconn.cancel_conn()
     try:
         request.start()

@@ -1,4 +1,4 @@
-"""The connections to one database: opened when they are first needed, and lent one call each."""
+"""A pool of connections to one database: opened when they are first needed, and lent to one call each."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
@@ -12,17 +12,17 @@ from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Link
 
 _TRIAL = 3.0
-"""Seconds in which an idle connection has to answer; a pooler may have none to the database for longer."""
+"""Seconds in which an idle connection has to answer; a pooler may have no server connection for longer."""
 
 _Prepare = Callable[[Link, float | None], Awaitable[object]]
 """The first message on a connection, with the seconds in which it has to be answered."""
 
 
 class Pool(pool.Pool[Link]):
-    """At most `size` connections; a caller waits `seconds` at most for one. Close it at the end.
+    """A pool of at most `size` connections; a caller waits `seconds` at most for one. Close it at the end.
 
-    An idle connection that broke, because the server was started again for one, is replaced before anybody is given
-    it: what is sent first changes nothing, so it can be sent twice.
+    An idle connection that broke, for example because the server was restarted, is replaced before it is lent: the
+    first message changes nothing, so it can be sent twice.
     """
 
     def __init__(self, make: Callable[[], Awaitable[Link]], size: int, seconds: float) -> None:
@@ -33,7 +33,7 @@ class Pool(pool.Pool[Link]):
         self._closed = False
 
     async def take(self) -> Link:
-        """A connection that answers. Raises SqlError, `busy` where none comes back."""
+        """Take a connection that answers. Raises SqlError, `busy` if none is returned in time."""
 
         async def ask(link: Link, patience: float | None) -> None:
             await link.ask("SELECT 1", deadline=Deadline(self._seconds if patience is None else patience))
@@ -41,7 +41,7 @@ class Pool(pool.Pool[Link]):
         return await self._take(ask, Deadline(self._seconds))
 
     async def begin(self, deadline: Deadline, mode: str = "READ ONLY") -> Link:
-        """A connection in a transaction that has begun. Raises SqlError, `busy` where none comes back."""
+        """Take a connection and begin a transaction on it. Raises SqlError, `busy` if none is returned in time."""
 
         async def begin(link: Link, patience: float | None) -> None:
             await link.begin(deadline, mode, patience=patience)
@@ -50,7 +50,7 @@ class Pool(pool.Pool[Link]):
 
     @asynccontextmanager
     async def transaction(self, deadline: Deadline, mode: str = "READ ONLY") -> AsyncIterator[Link]:
-        """A connection in a transaction, which is rolled back at the end of the block. Raises SqlError."""
+        """Lend a connection in a transaction, which is rolled back at the end of the block. Raises SqlError."""
         link = await self.begin(deadline, mode)
         try:
             yield link
@@ -58,7 +58,7 @@ class Pool(pool.Pool[Link]):
             await self.end(link)
 
     async def end(self, link: Link) -> None:
-        """Takes a connection back, whose transaction is rolled back."""
+        """Roll back the transaction of a connection, and return it to the pool."""
         with anyio.CancelScope(shield=True):
             try:
                 await link.roll_back()
@@ -66,7 +66,7 @@ class Pool(pool.Pool[Link]):
                 self.give(link)
 
     def give(self, link: Link) -> None:
-        """Takes a connection back. One in a transaction is closed, since nobody knows what is in it."""
+        """Return a connection to the pool. One in a transaction is closed, since its state is unknown."""
         if self._closed or link.is_broken or link.in_transaction:
             self._drop(link)
         else:
@@ -74,7 +74,7 @@ class Pool(pool.Pool[Link]):
         self._slots.release()
 
     async def close(self) -> None:
-        """Closes all connections, also those that are lent."""
+        """Close all connections, also those that are lent."""
         self._closed = True
         for link in [*self._all]:
             self._drop(link)
@@ -88,7 +88,7 @@ class Pool(pool.Pool[Link]):
             return link
 
     async def _reuse(self, prepare: _Prepare) -> Link | None:
-        """An idle connection that was prepared; None where there is none, or it broke."""
+        """Return an idle connection that was prepared; None if no connection is idle, or it broke."""
         if not self._idle:
             return None
         link = self._idle.pop()

@@ -1,4 +1,4 @@
-"""What the role may do by which this server logs in: it should have no more rights than those who ask need."""
+"""Rights of the role by which this server logs in: it should have no more rights than its clients need."""
 
 from typing import NamedTuple
 
@@ -13,10 +13,12 @@ _POWERS = {
     "pg_create_subscription": "make connections to elsewhere",
     "pg_maintain": "lock and rewrite every table",
 }
-"""Roles that PostgreSQL brings, and what their members may do that no query of a client should. That a reader is a
-member of `pg_read_all_data` is as it should be."""
+"""Predefined roles, and what their members may do that no query of a client should.
 
-# Who may log in as a role may become each role that it is a member of, so what counts is the one that logged in.
+Membership in `pg_read_all_data` is fine for a reader.
+"""
+
+# A session can become each role that its login role is a member of, so the rights of the login role count.
 _ROLE = """
     SELECT rolname::text, rolsuper, rolbypassrls, rolcreaterole, rolcreatedb, rolreplication
     FROM pg_catalog.pg_roles WHERE rolname = session_user"""
@@ -32,25 +34,25 @@ _WRITES = """
 
 
 class Rights(NamedTuple):
-    """What a role may do."""
+    """The rights of a role."""
 
     role: str
     is_superuser: bool
     powers: tuple[str, ...]
-    """What it may do beyond the database, in words."""
+    """Powers beyond the database, in words."""
     attributes: tuple[str, ...]
-    """Those of the role that a reader does not need, as in CREATE ROLE."""
+    """Attributes of the role, as in CREATE ROLE, that a reader does not need."""
     writes: bool
-    """Whether it may change any table; the connections of this server that read can't even so."""
+    """True if the role may change any table; the read-only connections of this server can't even then."""
 
 
 async def read_rights(ask: Ask) -> Rights:
-    """The rights of the role that logged in. Raises SqlError."""
+    """Read the rights of the role that logged in. Raises SqlError."""
     ((role, superuser, *flags),) = await ask(_ROLE)
-    found = await ask(_MEMBER, [*_POWERS])
+    memberships = await ask(_MEMBER, [*_POWERS])
     powers = [
         f"become the superuser {name}" if is_super else f"{_POWERS[name]} ({name})"
-        for name, is_super in found
+        for name, is_super in memberships
         if not superuser
     ]
     words = ("BYPASSRLS", "CREATEROLE", "CREATEDB", "REPLICATION")
@@ -60,7 +62,7 @@ async def read_rights(ask: Ask) -> Rights:
 
 
 def check_rights(rights: Rights, name: str) -> None:
-    """Raises ValueError, for the operator of the database `name`, where the role may do what no client should."""
+    """Raise ValueError, for the operator of the database `name`, if the role may do what no client should."""
     if not rights.is_superuser and not rights.powers:
         return
     may = "do everything, as a superuser" if rights.is_superuser else ", ".join(rights.powers)

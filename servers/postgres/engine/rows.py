@@ -1,4 +1,4 @@
-"""What a statement gives, while it arrives row by row."""
+"""The rows of a statement, received one by one."""
 
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from servers.common.sql.errors import SqlError
 from servers.postgres.engine.answers import Cell
 
 _CELL = 40
-"""Bytes of memory for a value besides its own."""
+"""Bytes of memory for a value, in addition to its own."""
 _BATCH = 1_000_000
 """Bytes of memory for rows that are handed on together."""
 
@@ -19,24 +19,24 @@ class Column(NamedTuple):
 
     name: str
     oid: int
-    """Of its type."""
+    """The oid of its type."""
     modifier: int
-    """Of its type, as the length of a varchar; -1 where it has none."""
+    """The modifier of its type, such as the length of a varchar; -1 if it has none."""
     table: int
     """The oid of the table that it is a column of; 0 for an expression."""
     number: int
-    """Which column of the table; 0 for an expression."""
+    """The number of the column in the table; 0 for an expression."""
 
 
 class Rows(NamedTuple):
-    """What a statement gave."""
+    """The result of a statement."""
 
     columns: tuple[Column, ...]
     rows: list[tuple[Cell, ...]]
     tag: str
-    """What was done, as "SELECT 3"."""
+    """The command tag, such as "SELECT 3"."""
     cut: bool = False
-    """Whether there were more rows, for which there was no room: they were not kept."""
+    """True if there were more rows, for which there was no room; they were dropped."""
 
 
 Take = Callable[[list[tuple[Cell, ...]]], Awaitable[None]]
@@ -44,19 +44,19 @@ Take = Callable[[list[tuple[Cell, ...]]], Awaitable[None]]
 
 
 class Room(NamedTuple):
-    """Where rows go, and how much memory they may take."""
+    """The destination of rows, and the memory they may take."""
 
     bytes: int
     row_bytes: int
-    """What one row may have."""
+    """Maximum size of one row."""
     is_cut: bool = False
-    """Whether those without room are left out, instead of an error."""
+    """True if rows without room are left out, instead of an error."""
     take: Take | None = None
-    """Who takes them while they arrive, so that none are kept."""
+    """Takes rows while they arrive, so that they are not kept."""
 
 
 class Collector:
-    """The rows that have arrived."""
+    """Collects the rows that have arrived."""
 
     def __init__(self, room: Room) -> None:
         self._room = room
@@ -65,7 +65,7 @@ class Collector:
         self._cut = False
 
     async def add(self, result: PGresult) -> None:
-        """Adds the row of a result. Raises SqlError `too_large` where there is no room."""
+        """Add the row of a result. Raises SqlError `too_large` if it does not fit."""
         row = tuple([result.get_value(0, index) for index in range(result.nfields)])
         size = sum([len(value) for value in row if value])
         if size > self._room.row_bytes:
@@ -84,7 +84,7 @@ class Collector:
             raise SqlError("too_large", reason, "Select fewer columns or rows.")
 
     async def end(self, result: PGresult) -> Rows:
-        """All of it, with the result that came last."""
+        """Return the whole result, given the final `result`."""
         if self._room.take is not None and self._rows:
             await self._hand_on(self._room.take)
         return Rows(find_columns(result), self._rows, (result.command_status or b"").decode(), self._cut)
@@ -95,13 +95,13 @@ class Collector:
 
 
 def row_too_large(most: int) -> SqlError:
-    """The error for a row of more than `most` bytes."""
+    """Return the error for a row of more than `most` bytes."""
     suggestion = "Select fewer columns, or a part of what is long."
     return SqlError("too_large", f"one row has more than {most:,} bytes", suggestion)
 
 
 def find_columns(result: PGresult) -> tuple[Column, ...]:
-    """The columns of a result."""
+    """Return the columns of a result."""
     return tuple(
         Column(
             (result.fname(index) or b"").decode("utf-8", "replace"),

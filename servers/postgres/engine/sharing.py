@@ -1,8 +1,8 @@
-"""Whether a process of PostgreSQL serves other clients between our transactions, as behind a pooler in transaction
-mode.
+"""Detection of a pooler in transaction mode, where a process of PostgreSQL serves other clients between our
+transactions.
 
-All that is done here works either way. What does not is LISTEN, whose notices would reach somebody else, and a
-transaction that waits for the next call, for it takes one of the few connections of the pooler from others.
+Everything here works with such a pooler, with two exceptions: LISTEN, whose notices would reach another client, and a
+transaction that waits for the next call, which would take one of the pooler's few connections from others.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,13 +16,13 @@ from servers.postgres.engine.link import Link
 
 _BACKEND = "SELECT pg_catalog.pg_backend_pid()"
 _ROUNDS = 3
-"""Somebody else may take part in one of them."""
+"""Rounds of the test, since other clients may interfere with one of them."""
 _SECONDS = 3.0
-"""In which a pooler has to give two connections; one that has only one for us may be of either kind."""
+"""Seconds in which a pooler has to give two connections; a pooler with only one for us may be of either kind."""
 
 
 class NoTransactionsError(SqlError):
-    """A pooler lets no transaction begin."""
+    """A pooler that lets no transaction begin."""
 
     def __init__(self) -> None:
         reason = "its pooler carries no transactions, as PgBouncer with pool_mode = statement"
@@ -30,9 +30,9 @@ class NoTransactionsError(SqlError):
 
 
 async def is_shared(connect: Callable[[], Awaitable[Link]]) -> bool:
-    """Looks with two connections whether they come to the same process; unsure is as if they did.
+    """Test with two connections whether they reach the same process; True if that is unclear.
 
-    Raises NoTransactionsError where the pooler lets no transaction begin, and other SqlErrors.
+    Raises NoTransactionsError if the pooler lets no transaction begin, and other SqlErrors.
     """
     with closing(await connect()) as first:
         if not first.is_pooled:
@@ -52,13 +52,13 @@ async def _check_transactions(link: Link, connect: Callable[[], Awaitable[Link]]
     except SqlError:
         if not link.is_broken:
             raise
-        # A database that is away would not let this connection be made.
+        # If the database were unreachable, this connection would fail.
         with closing(await connect()):
             raise NoTransactionsError from None
 
 
 async def _meet(first: Link, second: Link) -> bool:
-    """Whether one is served by a process that serves the other, or by several."""
+    """Return True if both connections are served by the same process, or one by several."""
     deadline = Deadline(_SECONDS)
     seen = set()
     for _ in range(_ROUNDS):
@@ -66,7 +66,7 @@ async def _meet(first: Link, second: Link) -> bool:
         async with second.transaction(deadline):
             if not seen.isdisjoint(await second.ask(_BACKEND, deadline=deadline)):
                 return True
-            # While the second one has a process for itself, the first one has to have another.
+            # While the second one has a process of its own, the first one needs another.
             seen.update(await first.ask(_BACKEND, deadline=deadline))
         if len(seen) > 1:
             return True

@@ -1,4 +1,4 @@
-"""How many bytes wait in a socket, where the system tells."""
+"""Bytes that wait in a socket, on systems that report them."""
 
 import sys
 from functools import cache
@@ -15,10 +15,10 @@ def _load() -> tuple[Any, int] | None:
 
 
 def count_arrived(descriptor: int) -> int:
-    """Bytes that can be read from the socket; 0 where the system does not tell."""
-    known = _load()
-    if known is None:
+    """Return the number of bytes that can be read from the socket; 0 if the system does not report it."""
+    ioctl = _load()
+    if ioctl is None:
         return 0
-    module, request = known
+    module, request = ioctl
     counted: bytes = module.ioctl(descriptor, request, bytes(4))
     return int.from_bytes(counted, sys.byteorder)

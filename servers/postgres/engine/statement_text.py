@@ -1,8 +1,8 @@
 """Statements as text: their words, their parameters, and whether they may be run to read.
 
 PostgreSQL itself keeps a statement that reads from changing anything, by the transaction that it runs in. The text is
-looked at for what acts beside a transaction. It is cut as PostgreSQL cuts it (section 4.1 of the manual), with
-`standard_conforming_strings` on, which each connection has.
+searched for what acts outside of a transaction. It is split into tokens as PostgreSQL does (section 4.1 of the
+manual), with `standard_conforming_strings` on, which each connection has.
 """
 
 import re
@@ -13,7 +13,7 @@ from servers.common.sql.errors import SqlError
 from servers.postgres.engine.denied_functions import find_reason
 
 CURSORED = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
-"""The first words of queries, whose rows a cursor can give."""
+"""The first words of queries, whose rows a cursor can return."""
 
 _READS = CURSORED | {"EXPLAIN", "SHOW"}
 _KINDS = _READS | frozenset(
@@ -23,14 +23,14 @@ _KINDS = _READS | frozenset(
     )
 )
 _WRITES = _KINDS - _READS - {"CLUSTER", "DO", "SET", "VACUUM"}
-"""What some tool that changes the database may run."""
+"""The first words of statements that some tool which changes the database may run."""
 _CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 _MAIN = CURSORED - {"WITH"}
 _EXPLAINED = CURSORED | _CHANGES | {"CREATE", "DECLARE", "EXECUTE", "REFRESH"}
 _MOST = 1_000_000
-"""Characters of a statement."""
+"""Maximum length of a statement, in characters."""
 _ROUTINE = re.compile(r"CREATE (?:OR REPLACE )?(?:FUNCTION|PROCEDURE)\b")
-"""How a statement begins that may have statements in its body (BEGIN ATOMIC)."""
+"""The beginning of statements that may have statements in their body (BEGIN ATOMIC)."""
 _LONGEST = 100
 """Characters of a word that are repeated in an error."""
 # Every repetition is possessive: what was matched once is never tried in another way, so time grows with the text.
@@ -60,7 +60,7 @@ _CONTINUED = re.compile(
 
 
 class WouldChange(SqlError):
-    """Refusal of a statement that changes the database, by what only reads it."""
+    """Refusal of a statement that changes the database, by a tool that only reads."""
 
     def __init__(self, reason: str) -> None:
         super().__init__("refused", f"the statement is not allowed: {reason}")
@@ -76,7 +76,7 @@ class Token(NamedTuple):
 
 
 class Statement:
-    """The text of one statement, cut into tokens. Raises SqlError `bad_statement` where it can't be."""
+    """The text of one statement, split into tokens. Raises SqlError `bad_statement` if it is malformed."""
 
     def __init__(self, sql: str) -> None:
         if len(sql) > _MOST:
@@ -97,19 +97,21 @@ class Statement:
 
     @property
     def first_word(self) -> str:
-        """The first word, in capitals, whatever parentheses stand before it; empty where it is none."""
+        """The first word, in capitals, after any parentheses; empty if the statement does not begin with a word."""
         for token in self.tokens:
             if self.sql[token.start] != "(":
                 return self.text(token).upper() if token.kind == "word" else ""
         return ""
 
     def text(self, token: Token) -> str:
-        """The token as it is written."""
+        """Return the token as it is written."""
         return self.sql[token.start : token.end]
 
     def find_calls(self) -> Iterator[str]:
-        """The names before an opening parenthesis, without their schemas, as PostgreSQL folds them: of functions, and
-        of what only looks like one."""
+        """Yield the names before an opening parenthesis, without their schemas, as PostgreSQL folds them.
+
+        They are those of functions, and others that only look like one.
+        """
         for token, after in zip(self.tokens, self.tokens[1:], strict=False):
             if token.kind in ("word", "quoted") and self.sql[after.start] == "(":
                 text = self.text(token)
@@ -117,15 +119,15 @@ class Statement:
 
     @property
     def explained(self) -> str:
-        """The first word of the statement that EXPLAIN is about, in capitals."""
+        """The first word of the statement that EXPLAIN explains, in capitals."""
         words = (self.text(token).upper() for token in self.tokens if token.kind == "word")
         return next((word for word in words if word in _EXPLAINED), "")
 
     def find_change(self) -> str | None:
-        """The word by which a part of a query changes rows or makes a table; None where it only reads."""
+        """Return the word by which a part of a query changes rows or makes a table; None if it only reads."""
         for before, token, after in zip(self.tokens, self.tokens[1:], self.tokens[2:], strict=False):
             word = self.text(token).upper() if token.kind == "word" else ""
-            # As a name, INTO stands after AS or a dot only, and the others never between a parenthesis and a word.
+            # As a name, INTO only follows AS or a dot, and the others are never between a parenthesis and a word.
             if word == "INTO" and self.text(before).upper() not in ("AS", "."):
                 return word
             if word in _CHANGES and self.sql[before.end - 1] == "(" and after.kind in ("word", "quoted"):
@@ -133,7 +135,7 @@ class Statement:
         return self._find_main_change()
 
     def _find_main_change(self) -> str | None:
-        """The word that the statement itself begins with after WITH, where that changes rows."""
+        """Return the word that the statement itself begins with after WITH, if it changes rows."""
         depth = 0
         for token, after in zip(self.tokens, self.tokens[1:], strict=False):
             text = self.text(token).upper()
@@ -149,7 +151,7 @@ class Statement:
 
 
 def check_reads(sql: str) -> Statement:
-    """The statement, which may be run to read. Raises SqlError: `refused` for what may not, with the reason."""
+    """Return the statement, if it may be run to read. Raises SqlError `refused`, with the reason, if it may not."""
     statement = Statement(sql)
     word = statement.first_word
     if word in _WRITES:
@@ -174,7 +176,7 @@ def _refuse(why: str, suggestion: str) -> SqlError:
 
 
 def kind_of(sql: str) -> str:
-    """The first word of a statement, "OTHER" where it is none that begins one."""
+    """Return the first word of a statement, "OTHER" if no statement begins with it."""
     try:
         first = next((token for token in _cut(sql) if sql[token.start] != "("), None)
     except SqlError:
@@ -184,8 +186,11 @@ def kind_of(sql: str) -> str:
 
 
 def find_name(sql: str, position: int) -> str | None:
-    """The name that begins at that character, without what qualifies it, as PostgreSQL folds it; None where there is
-    none. It is what an error at this place may complain of."""
+    """Return the unqualified name that begins at that character, as PostgreSQL folds it; None if no name begins
+    there.
+
+    It is the name that an error at this place may be about.
+    """
     name, end = None, position
     try:
         for token in _cut(sql):
@@ -203,7 +208,7 @@ def find_name(sql: str, position: int) -> str | None:
 
 
 def split_statements(script: str) -> list[str]:
-    """The statements of a script without the semicolons between them. Raises SqlError `bad_statement`."""
+    """Split a script into statements without the semicolons between them. Raises SqlError `bad_statement`."""
     tokens = [*_cut(script)]
     ends = [*_find_ends(script, tokens), len(tokens)]
     parts = [tokens[start:end] for start, end in zip((0, *(end + 1 for end in ends)), ends, strict=False)]
@@ -211,8 +216,10 @@ def split_statements(script: str) -> list[str]:
 
 
 def _find_ends(sql: str, tokens: Sequence[Token]) -> Iterator[int]:
-    """The positions of the tokens that end a statement: semicolons outside of parentheses and of the body of a
-    function, as psql finds them (psqlscan.l)."""
+    """Yield the positions of the tokens that end a statement.
+
+    These are semicolons outside of parentheses and of the body of a function, as psql finds them (psqlscan.l).
+    """
     depth = nesting = 0
     words: list[str] = []
     for position, token in enumerate(tokens):
@@ -231,15 +238,15 @@ def _find_ends(sql: str, tokens: Sequence[Token]) -> Iterator[int]:
 
 
 def find_parameters(sql: str) -> list[str]:
-    """The parameters of a canned query as they are written in it, `:name` or `$1`, each once."""
-    found = (sql[token.start : token.end] for token in _cut(sql) if token.kind in ("named", "parameter"))
-    return [*dict.fromkeys(found)]
+    """Return the parameters of a canned query as they are written in it, `:name` or `$1`, each once."""
+    parameters = (sql[token.start : token.end] for token in _cut(sql) if token.kind in ("named", "parameter"))
+    return [*dict.fromkeys(parameters)]
 
 
 def bind_named(sql: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
-    """The statement with `$1`, … in the place of each `:name`, and the values for them in that order.
+    """Return the statement with `$1`, … in place of each `:name`, and the values for them in that order.
 
-    Raises SqlError `bad_parameters` where a value is missing, or has no place.
+    Raises SqlError `bad_parameters` if a value is missing or unused.
     """
     numbers: dict[str, int] = {}
     parts: list[str] = []
@@ -251,31 +258,31 @@ def bind_named(sql: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
         number = numbers.setdefault(name, len(numbers) + 1)
         parts += [sql[at : token.start], f"${number}"]
         at = token.end
-    given = {name.removeprefix(":"): value for name, value in values.items()}
-    if missing := sorted(numbers.keys() - given.keys()):
+    named = {name.removeprefix(":"): value for name, value in values.items()}
+    if missing := sorted(numbers.keys() - named.keys()):
         raise SqlError("bad_parameters", f"there is no value for :{missing[0][:_LONGEST]}")
-    if odd := sorted(given.keys() - numbers.keys()):
+    if odd := sorted(named.keys() - numbers.keys()):
         raise SqlError("bad_parameters", f"the statement has no :{odd[0][:_LONGEST]}")
-    return "".join((*parts, sql[at:])), [given[name] for name in numbers]
+    return "".join((*parts, sql[at:])), [named[name] for name in numbers]
 
 
 def _cut(sql: str) -> Iterator[Token]:
-    """The tokens, without white space and comments. Raises SqlError `bad_statement` where one has no end."""
+    """Yield the tokens, without white space and comments. Raises SqlError `bad_statement` if one has no end."""
     at = 0
     while at < len(sql):
-        found = _TOKEN.match(sql, at)
-        if found is None or found.lastgroup is None:
+        match = _TOKEN.match(sql, at)
+        if match is None or match.lastgroup is None:
             return
-        kind, end = found.lastgroup, found.end()
+        kind, end = match.lastgroup, match.end()
         if kind in _LONG:
-            end = _LONG[kind](sql, found)
+            end = _LONG[kind](sql, match)
         if kind not in ("space", "comment"):
             yield Token("string" if kind == "dollar" else kind, at, end)
         at = end
 
 
-def _end_comment(sql: str, found: re.Match[str]) -> int:
-    depth, end = 1, found.end()
+def _end_comment(sql: str, match: re.Match[str]) -> int:
+    depth, end = 1, match.end()
     while depth:
         mark = _COMMENT_MARK.search(sql, end)
         if mark is None:
@@ -285,28 +292,28 @@ def _end_comment(sql: str, found: re.Match[str]) -> int:
     return end
 
 
-def _end_string(sql: str, found: re.Match[str]) -> int:
-    part: re.Match[str] | None = found
-    end = found.end()
+def _end_string(sql: str, match: re.Match[str]) -> int:
+    part: re.Match[str] | None = match
+    end = match.end()
     while part is not None:
         if part["closed"] is None:
             raise _unended("a string")
         end = part.end()
-        part = _CONTINUED.match(sql, end) if found["escapes"] else None
+        part = _CONTINUED.match(sql, end) if match["escapes"] else None
     return end
 
 
-def _end_dollars(sql: str, found: re.Match[str]) -> int:
-    end = sql.find(found[0], found.end())
+def _end_dollars(sql: str, match: re.Match[str]) -> int:
+    end = sql.find(match[0], match.end())
     if end < 0:
         raise _unended("a string")
-    return end + len(found[0])
+    return end + len(match[0])
 
 
-def _end_quoted(_: str, found: re.Match[str]) -> int:
-    if found["ended"] is None:
+def _end_quoted(_: str, match: re.Match[str]) -> int:
+    if match["ended"] is None:
         raise _unended("a name in quotes")
-    return found.end()
+    return match.end()
 
 
 _LONG = {"comment": _end_comment, "string": _end_string, "dollar": _end_dollars, "quoted": _end_quoted}

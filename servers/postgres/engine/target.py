@@ -1,4 +1,7 @@
-"""Where a database is, as the operator gave it. What leads there is secret: it may hold a password."""
+"""The address of a database, in the form that the operator configured.
+
+The address is secret: it may hold a password.
+"""
 
 import re
 from collections.abc import Mapping
@@ -10,13 +13,13 @@ from psycopg import ProgrammingError, pq
 from psycopg.conninfo import conninfo_to_dict
 
 Conninfo = dict[str, str]
-"""What libpq wants to know of a connection, by its own words; what is missing, as a password, it finds by itself."""
+"""Connection parameters of libpq, by its own names; libpq finds missing ones itself, such as a password."""
 
 _MODES = {"ro": False, "rw": True}
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _ASSIGNED = re.compile(rf"({_NAME.pattern})=(.+)", re.DOTALL)
 _URL = re.compile(r"(?:jdbc:)?postgres(?:ql)?(?:\+\w+)?://", re.IGNORECASE)
-"""With the driver that other programs name there, as in postgresql+psycopg2://."""
+"""Optionally with the driver that other programs name there, as in postgresql+psycopg2://."""
 _SERVICE = re.compile(r"service=[^\s='\\]+")
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,30})://|(file|sqlite):", re.IGNORECASE)
 _FILES = ("file", "sqlite", "sqlite3")
@@ -43,7 +46,7 @@ class Target(NamedTuple):
     settings: Mapping[str, str] = {}
     """Settings of each transaction."""
     is_shared: bool = False
-    """Whether a pooler gives connections to others between transactions."""
+    """True if a pooler gives connections to others between transactions."""
     unused: tuple[str, ...] = ()
     """Parameters of the URL that other clients have for pools of their own."""
 
@@ -51,13 +54,15 @@ class Target(NamedTuple):
         return f"Target(name={self.name!r}, writable={self.writable})"
 
 
-def parse_target(given: str, writable: bool) -> Target:
-    """The database of `[NAME=]WHERE[:ro|:rw]`, where WHERE is a URL `postgresql://…` or `service=NAME`; without a
-    name it is called as it is at its place, or as the service. Blanks and quotes around it are left out.
+def parse_target(address: str, writable: bool) -> Target:
+    """Parse the database from `[NAME=]WHERE[:ro|:rw]`, where WHERE is a URL `postgresql://…` or `service=NAME`.
 
-    Raises ValueError, which repeats nothing of what was given but the name, and what a parameter is called.
+    Without a name it is called like the database in the URL, or the service. Blanks and quotes around it are left
+    out.
+
+    Raises ValueError, which repeats nothing of the `address` but the name, and the names of parameters.
     """
-    name, where = None, _strip(given)
+    name, where = None, _strip(address)
     assigned = _ASSIGNED.fullmatch(where)
     if assigned is not None and not _SERVICE.match(where):
         name, where = assigned[1], _strip(assigned[2])
@@ -79,16 +84,16 @@ def parse_target(given: str, writable: bool) -> Target:
     return Target(name, conninfo, writable, settings, own.get("pgbouncer") == "true", unused)
 
 
-def _strip(given: str) -> str:
-    """What was given without blanks and quotes around it, which a shell or a file of settings may leave there."""
-    text = given.strip()
+def _strip(address: str) -> str:
+    """Return the address without blanks and quotes around it, which a shell or a file of settings may leave there."""
+    text = address.strip()
     while len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         text = text[1:-1].strip()
     return text
 
 
 def _explain_other(where: str, label: str) -> str:
-    """Why what was given is no database of PostgreSQL."""
+    """Explain why the address is not that of a PostgreSQL database."""
     scheme = _SCHEME.match(where)
     if scheme is None or _URL.match(where):
         return f"{label} is given neither as postgresql://… nor as service=NAME"
@@ -103,37 +108,39 @@ def _malformed(label: str) -> str:
 
 
 def _is_whole(where: str) -> bool:
-    """Whether it is no more than `postgresql://user`, whose password would be the mode."""
+    """Return True if the address is more than `postgresql://user`, whose password would be read as the mode."""
     if _SERVICE.fullmatch(where):
         return True
     return _URL.match(where) is not None and ("@" in where or "/" in where.partition("://")[2])
 
 
 def _take_parameters(url: str, label: str) -> tuple[str, dict[str, str]]:
-    """The URL with the parameters that libpq knows, and the others by name. Raises ValueError for one that nobody
-    knows."""
+    """Split off the parameters that libpq does not know, and return the rest of the URL and these by name.
+
+    Raises ValueError for a parameter that is unknown here as well.
+    """
     plain, _, query = url.partition("?")
     if not query:
         return plain, {}
     own: dict[str, str] = {}
-    kept: list[str] = []
+    libpq_parts: list[str] = []
     for part in filter(None, query.split("&")):
         key, _, written = part.partition("=")
         if key == "ssl" and written in _SSL:
-            # As asyncpg has it; libpq calls it sslmode.
-            kept.append(f"sslmode={written}")
+            # The name that asyncpg uses; libpq calls it sslmode.
+            libpq_parts.append(f"sslmode={written}")
         elif key in _list_known():
-            kept.append(part)
+            libpq_parts.append(part)
         elif _PARAMETER.fullmatch(key) is None or ("@" in query and "@" not in plain):
             # It may be a part of a password that was not encoded.
             raise ValueError(_malformed(label))
         else:
             own |= _read_parameter(key, unquote(written), label)
-    return f"{plain}?{'&'.join(kept)}", own
+    return f"{plain}?{'&'.join(libpq_parts)}", own
 
 
 def _read_parameter(key: str, value: str, label: str) -> dict[str, str]:
-    """A parameter that is not libpq's, with its value. Raises ValueError, which does not repeat the value."""
+    """Return a parameter that is not libpq's, with its value. Raises ValueError, which does not repeat the value."""
     if key in _UNUSED:
         return {key: ""}
     schemas = [schema.strip() for schema in value.split(",")]
@@ -150,13 +157,15 @@ def _read_parameter(key: str, value: str, label: str) -> dict[str, str]:
 
 @cache
 def _list_known() -> frozenset[str]:
-    """The parameters of libpq; it reads `ssl=true` as JDBC does."""
+    """Return the parameters of libpq, which reads `ssl=true` as JDBC does."""
     return frozenset(option.keyword.decode() for option in pq.Conninfo.get_defaults()) | {"ssl"}
 
 
 def _parse(where: str) -> Conninfo | None:
-    """What libpq makes of it; None where that would take a part of a password for something else, which it would tell
-    the log."""
+    """Parse the address with libpq.
+
+    Returns None if libpq would take a part of a password for something else, which it would then write to the log.
+    """
     plain = where.partition("?")[0]
     if plain.count("@") > 1 or "@" in plain.partition("://")[2].partition("/")[2]:
         return None

@@ -1,1 +1,1 @@
-"""What clients see of PostgreSQL alone."""
+"""Tools and resources that only the PostgreSQL server has."""

@@ -1,8 +1,10 @@
-"""What the archived server `@modelcontextprotocol/server-postgres` of npm offered, for clients that know no more: the
-tool `query` with `sql`, and of each table `postgres://.../TABLE/schema`.
+"""The tool and resources of the archived server `@modelcontextprotocol/server-postgres` of npm.
 
-That server sent the text of `sql` as it was, so `COMMIT; DROP SCHEMA public CASCADE` ended its transaction that only
-read. Here it is one statement, run as `read_query` runs it.
+They are for clients that only know these: the tool `query` with `sql`, and for each table
+`postgres://.../TABLE/schema`.
+
+That server sent the text of `sql` as it was, so `COMMIT; DROP SCHEMA public CASCADE` ended its read-only transaction.
+Here it is one statement, run as `read_query` runs it.
 """
 
 import json
@@ -28,33 +30,33 @@ _JSON = "application/json"
 @features.tool(title="Query", read_only=True)
 async def query(ctx: Ctx, sql: Annotated[str, Field(description="one statement that reads")]) -> list[TextContent]:
     """Run a read-only SQL query. Rows are JSON objects."""
-    found = await _read(ctx, _find_database(ctx, ""), Query(sql, ()))
+    result = await _read(ctx, _find_database(ctx, ""), Query(sql, ()))
     notes = []
-    if found.more:
-        notes.append(f"cut: {len(found.page.rows)} rows shown; go on with LIMIT and OFFSET")
-    if len({*found.names}) < len(found.names):
+    if result.more:
+        notes.append(f"cut: {len(result.page.rows)} rows shown; go on with LIMIT and OFFSET")
+    if len({*result.names}) < len(result.names):
         notes.append("columns of one name are one here; name them apart with AS")
-    return [TextContent(text=text) for text in (_format(found), *notes)]
+    return [TextContent(text=text) for text in (_format(result), *notes)]
 
 
 @features.lists_resources
 async def list_schemas(ctx: Ctx) -> list[Resource]:
     """The tables of the schema `public`, each with the URI of its columns."""
     database = _find_database(ctx, "")
-    found = await _read(ctx, database, Query(_TABLES, ()))
+    result = await _read(ctx, database, Query(_TABLES, ()))
     return [
         Resource(uri=_format_uri(database.name, name), name=f'"{name}" database schema', mime_type=_JSON)
-        for (name,) in found.page.rows
+        for (name,) in result.page.rows
     ]
 
 
 @features.resource("postgres://{+place}/{table}/schema", name="columns", title="Columns of a table", mime_type=_JSON)
 async def read_columns(ctx: Ctx, place: str, table: str) -> str:
     """The columns of a table with their types, as JSON."""
-    found = await _read(ctx, _find_database(ctx, place), Query(_COLUMNS, [table]))
-    if not found.page.rows:
+    result = await _read(ctx, _find_database(ctx, place), Query(_COLUMNS, [table]))
+    if not result.page.rows:
         raise ResourceNotFound(_format_uri(place, table))
-    return _format(found)
+    return _format(result)
 
 
 def _format_uri(place: str, table: str) -> str:
@@ -62,7 +64,7 @@ def _format_uri(place: str, table: str) -> str:
 
 
 def _find_database(ctx: Ctx, place: str) -> Database:
-    """The database of that name; the first for any other place, since the archived server had one."""
+    """Return the database of that name; the first for any other place, since the archived server had only one."""
     databases: list[Database] = [*ctx.state.databases]
     return next((database for database in databases if database.name == place), databases[0])
 
@@ -72,6 +74,6 @@ async def _read(ctx: Ctx, database: Database, query: Query) -> Found:
         return await database.read(query, limit_answer(ctx, None), ctx.owner, None, job_of(ctx))
 
 
-def _format(found: Found) -> str:
-    rows = [dict(zip(found.names, row, strict=True)) for row in found.page.rows]
+def _format(result: Found) -> str:
+    rows = [dict(zip(result.names, row, strict=True)) for row in result.page.rows]
     return json.dumps(rows, indent=2, ensure_ascii=False)

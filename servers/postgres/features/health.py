@@ -1,4 +1,4 @@
-"""The tools that tell how a query would be run, or measure it, and how a database is."""
+"""The tools that explain or measure a query, and report the health of a database."""
 
 from typing import Annotated, Any
 
@@ -35,12 +35,12 @@ async def explain_query(
     """Tell how PostgreSQL would run a statement: the plan as a tree, which tables are read whole, and what an index
     would do."""
     source = ctx.state.databases.get(database)
-    asked = Query(query, source.bind(parameters))
+    bound = Query(query, source.bind(parameters))
     if not analyze:
-        return await explain(ctx, source, asked)
+        return await explain(ctx, source, bound)
     assert isinstance(source, PostgresDatabase)
     async with turn_to_read(ctx, source):
-        return format_plan(await source.analyze(asked, limit_answer(ctx, None).bytes))
+        return format_plan(await source.analyze(bound, limit_answer(ctx, None).bytes))
 
 
 @features.tool(read_only=True)

@@ -1,1 +1,1 @@
-"""How a PostgreSQL server and its databases are doing."""
+"""Health of a PostgreSQL server and its databases."""

@@ -1,4 +1,4 @@
-"""What is looked at to tell how a server and a database are doing: a question each, and the words for its rows."""
+"""The checks of a server and a database: a query each, and the text for its rows."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -11,21 +11,21 @@ from shared.text import join_lines
 Row = tuple[Any, ...]
 
 _QUERY = 120
-"""Characters of a statement of somebody else."""
+"""Characters that are shown of a statement of another session."""
 _ROWS = 5
-"""That are told of each list."""
+"""Rows that are shown of each list."""
 _LAGGING_BYTES = 16 << 20
 
 
 class Check(NamedTuple):
-    """Something that is looked at."""
+    """One check."""
 
     title: str
     question: str
     tell: Callable[[Sequence[Row]], Iterator[str]]
-    """The lines for the rows; none where all is well."""
+    """Yields the lines for the rows; none if all is well."""
     is_of_sessions: bool = False
-    """Whether it is of what other roles do, which not every role is told."""
+    """True if it is about other sessions, which not every role may see."""
 
 
 def _text(words: str | None) -> str:
@@ -51,9 +51,11 @@ def _tell_cache(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _tell_transactions(rows: Sequence[Row]) -> Iterator[str]:
-    for pid, user, state, age, idle, held, query in rows[:_ROWS]:
+    for pid, user, state, age, idle, held_back, query in rows[:_ROWS]:
         waits = f", idle for {format_span(idle)}" if state.startswith("idle") else ""
-        holds = f", holds back the removal of rows that died in the last {held} transactions" if held else ""
+        holds = (
+            f", holds back the removal of rows that died in the last {held_back} transactions" if held_back else ""
+        )
         yield f"pid {pid}, {format_name(user)}: {state}, began {format_span(age)} ago{waits}{holds}: {_text(query)}"
     yield from _count_rest(rows)
 
@@ -114,9 +116,9 @@ def _tell_settings(rows: Sequence[Row]) -> Iterator[str]:
                 yield f"{'note' if name == 'data_checksums' else 'WARNING'}: {name} is off"
 
 
-def _count_rest(rows: Sequence[Row], told: int = _ROWS) -> Iterator[str]:
-    if len(rows) > told:
-        yield f"and {len(rows) - told} more"
+def _count_rest(rows: Sequence[Row], shown: int = _ROWS) -> Iterator[str]:
+    if len(rows) > shown:
+        yield f"and {len(rows) - shown} more"
 
 
 def _sql_name(name: str) -> str:

@@ -1,5 +1,7 @@
-"""Indexes that a statement would profit from: by the columns of its conditions, and where the extension hypopg is
-installed, by what the planner would do with each."""
+"""Indexes that a statement would profit from, by the columns of its conditions.
+
+If the extension hypopg is installed, each is tried with the planner.
+"""
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -19,9 +21,9 @@ Node = Mapping[str, Any]
 _CANDIDATES = 5
 _SAVEPOINT = "mcp_bundle_index"
 _FORGETTING = 5.0
-"""Seconds."""
+"""Seconds for removing hypothetical indexes."""
 _WORTH = 0.9
-"""Of the cost without an index, what an index has to come below to be worth a word."""
+"""The share of the cost without an index that the cost with it must be below, to be mentioned."""
 _CONDITIONS = ("Filter", "Hash Cond", "Merge Cond", "Join Filter", "Recheck Cond", "Index Cond")
 _LITERAL = re.compile(r"'(?:[^']|'')*'")
 _CAST = re.compile(
@@ -56,66 +58,72 @@ class ScannedTable(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """An index that there might be."""
+    """A possible index."""
 
     table: str
     columns: Sequence[str]
 
     @property
     def words(self) -> str:
-        """What it is on."""
+        """The table and columns of the index."""
         return f"{self.table} ({', '.join(self.columns)})"
 
 
 async def suggest_indexes(
     ask: Ask, tables: Sequence[ScannedTable], nodes: Sequence[Node], find_cost: Callable[[], Awaitable[float]]
 ) -> list[str]:
-    """What indexes on the `tables` of the plan with these `nodes` would change; nothing where none comes to mind.
+    """Describe the effect of indexes on the `tables` of the plan with these `nodes`; empty if there is no candidate.
 
-    `find_cost` has the statement planned again. Raises SqlError.
+    `find_cost` plans the statement again. Raises SqlError.
     """
     written = [node[title] for node in nodes for title in _CONDITIONS if title in node]
-    # Without literals and casts, which may look like columns or stand around them.
-    conditions = "\n".join(_WRAPPED.sub(r"\1", _CAST.sub("", _LITERAL.sub("''", one))) for one in written)
-    found: list[_Candidate] = []
+    # Without literals and casts, which may look like columns or surround them.
+    conditions = "\n".join(_WRAPPED.sub(r"\1", _CAST.sub("", _LITERAL.sub("''", candidate))) for candidate in written)
+    candidates: list[_Candidate] = []
     for table in tables:
         columns: dict[str, str] = dict(await ask(_COLUMNS, table.oid))
-        found += [one for one in _list_candidates(table, conditions, columns) if one not in found]
-    if not found:
+        candidates += [
+            candidate for candidate in _list_candidates(table, conditions, columns) if candidate not in candidates
+        ]
+    if not candidates:
         return []
     extension = await ask(_EXTENSION)
     if not extension:
-        names = "; ".join(one.words for one in found[:_CANDIDATES])
+        names = "; ".join(candidate.words for candidate in candidates[:_CANDIDATES])
         return [f"an index might help, which was not tried, as hypopg is not installed: {names}"]
-    return await _try_out(ask, extension[0][0], found[:_CANDIDATES], find_cost)
+    return await _try_out(ask, extension[0][0], candidates[:_CANDIDATES], find_cost)
 
 
 async def _try_out(
     ask: Ask, schema: str, candidates: Sequence[_Candidate], find_cost: Callable[[], Awaitable[float]]
 ) -> list[str]:
-    """The cost with each of the indexes, which exist for the planner of this session alone, and only meanwhile."""
+    """Return the cost with each of the indexes, which exist only for the planner of this session, and only during the
+    test."""
     before = await find_cost()
     notes: list[tuple[float, str]] = []
     await ask(f"SAVEPOINT {_SAVEPOINT}")
     try:
-        for one in candidates:
+        for candidate in candidates:
             await ask(f"SELECT {schema}.hypopg_reset()")
-            await ask(f"SELECT 1 FROM {schema}.hypopg_create_index($1)", f"CREATE INDEX ON {one.words}")  # noqa: S608
+            await ask(f"SELECT 1 FROM {schema}.hypopg_create_index($1)", f"CREATE INDEX ON {candidate.words}")  # noqa: S608
             cost = await find_cost()
             if cost < _WORTH * before:
-                notes.append((cost, f"with an index on {one.words} the cost would be {cost:g} instead of {before:g}"))
+                notes.append(
+                    (cost, f"with an index on {candidate.words} the cost would be {cost:g} instead of {before:g}")
+                )
     finally:
         # They outlive the transaction, on a connection that others may have next.
         deadline = Deadline(_FORGETTING)
         with anyio.CancelScope(shield=True), suppress(SqlError):
             await ask(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}", deadline=deadline)
             await ask(f"SELECT {schema}.hypopg_reset()", deadline=deadline)
-    tried = "; ".join(one.words for one in candidates)
+    tried = "; ".join(candidate.words for candidate in candidates)
     return [note for _, note in sorted(notes)] or [f"of these indexes none would make it much cheaper: {tried}"]
 
 
 def _list_candidates(table: ScannedTable, conditions: str, columns: Mapping[str, str]) -> Iterator[_Candidate]:
-    """One column each, those that are compared by = first, and then pairs, which begin with one of these."""
+    """Yield candidates of one column each, those compared by = first, and then pairs, which begin with one of
+    these."""
     same: dict[str, None] = {}
     others: dict[str, None] = {}
     compared = [(alias, name, sign) for alias, name, sign in _COMPARED.findall(conditions)]
@@ -124,11 +132,11 @@ def _list_candidates(table: ScannedTable, conditions: str, columns: Mapping[str,
         column = columns.get(_unquote(name))
         if _unquote(alias) == table.alias and column is not None:
             (same if sign == "=" else others)[column] = None
-    singles = [*same, *(one for one in others if one not in same)]
+    singles = [*same, *(single for single in others if single not in same)]
     pairs = [(first, second) for first in same for second in singles if first != second]
     # Of two that are both compared by =, one order is enough.
-    kept = [pair for place, pair in enumerate(pairs) if pair[::-1] not in pairs[:place]]
-    for chosen in islice([*((one,) for one in singles), *kept], 2 * _CANDIDATES):
+    distinct_pairs = [pair for place, pair in enumerate(pairs) if pair[::-1] not in pairs[:place]]
+    for chosen in islice([*((single,) for single in singles), *distinct_pairs], 2 * _CANDIDATES):
         yield _Candidate(table.name, chosen)
 
 

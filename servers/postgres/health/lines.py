@@ -1,11 +1,11 @@
-"""Sizes, spans of time and shares as a person reads them."""
+"""Sizes, spans of time and shares in a form for people."""
 
 _SIZES = ("bytes", "kB", "MB", "GB", "TB")
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 
 def format_size(size: float) -> str:
-    """Bytes, as PostgreSQL's own `pg_size_pretty` has them."""
+    """Format bytes, as PostgreSQL's own `pg_size_pretty` does."""
     for unit in _SIZES[:-1]:
         if abs(size) < 10_240:
             return f"{size:.0f} {unit}"
@@ -14,7 +14,7 @@ def format_size(size: float) -> str:
 
 
 def format_span(seconds: float | None) -> str:
-    """A span of time in its two largest units."""
+    """Format a span of time in its two largest units."""
     if seconds is None:
         return "never"
     for unit, size, part, smaller in (
@@ -28,10 +28,10 @@ def format_span(seconds: float | None) -> str:
 
 
 def format_ago(seconds: float | None) -> str:
-    """How long ago it was."""
+    """Format the time since an event."""
     return "never" if seconds is None else f"{format_span(seconds)} ago"
 
 
 def format_share(part: float, whole: float) -> str:
-    """In percent."""
+    """Format a share in percent."""
     return f"{100 * part / whole:.1f} %" if whole else "nothing yet"

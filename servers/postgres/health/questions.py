@@ -1,11 +1,11 @@
-"""The questions that tell how a server and a database are doing."""
+"""The queries of the health checks."""
 
 from servers.postgres.schema.entries import SEEN
 
 _OLD_SECONDS = 60
-"""Of a transaction, from which on it is told."""
+"""Age of a transaction from which on it is listed."""
 _USED_UP = 0.7
-"""Of a sequence."""
+"""The share of the values of a sequence from which on it is listed."""
 
 SEES_ALL = "SELECT pg_catalog.pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')"
 CONNECTIONS = """

@@ -36,12 +36,14 @@ _TOP = """
 
 
 async def list_slow_statements(ask: Ask) -> list[str]:
-    """Those that took the most time together, and those that take the longest each, a line each; or what has to be
-    done so that there are any. Raises SqlError."""
-    found = await ask(_EXTENSION)
-    if not found:
+    """List the statements that took the most time together, and those that take the longest each, a line each.
+
+    If the extension is missing, return the steps that enable it. Raises SqlError.
+    """
+    extension = await ask(_EXTENSION)
+    if not extension:
         return [_MISSING]
-    ((schema, is_new, is_loaded, sees_all),) = found
+    ((schema, is_new, is_loaded, sees_all),) = extension
     if not is_loaded:
         return [_NOT_LOADED]
     columns = ("s.total_exec_time", "s.mean_exec_time") if is_new else ("s.total_time", "s.mean_time")

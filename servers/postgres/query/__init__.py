@@ -1,1 +1,1 @@
-"""Queries of PostgreSQL databases: their rows, and how they would be run."""
+"""Queries of PostgreSQL databases: their rows and their plans."""

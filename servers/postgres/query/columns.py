@@ -25,22 +25,22 @@ class Described(NamedTuple):
 
 
 class ColumnTypes:
-    """The types of one database's columns that were seen so far."""
+    """The types of one database's columns, each read once."""
 
     def __init__(self) -> None:
         self._types = Types()
         self._declared: dict[tuple[int, int, int, int], str] = {}
-        """By table and number of the column, and its type's oid and modifier: another type is another entry."""
+        """By table and number of the column, and its type's oid and modifier: a changed type makes another entry."""
 
     async def describe(self, columns: Sequence[Column], ask: Ask) -> Described:
-        """What is known of the columns; asks for what is not known yet. Raises SqlError."""
+        """Describe the columns, and look up those that are not cached. Raises SqlError."""
         types = await self._types.read([column.oid for column in columns], ask)
         keys = [(column.table, column.number, column.oid, column.modifier) for column in columns]
         missing = [key for key in dict.fromkeys(keys) if key[0] and key not in self._declared]
         if missing:
             if len(self._declared) > _MOST_KNOWN:
                 self._declared.clear()
-            found = await ask(_QUESTION, [key[0] for key in missing], [key[1] for key in missing])
-            self._declared |= {missing[place]: declared for place, declared in found}
+            rows = await ask(_QUESTION, [key[0] for key in missing], [key[1] for key in missing])
+            self._declared |= {missing[place]: declared for place, declared in rows}
         declared = tuple(self._declared.get(key) for key in keys)
         return Described(tuple(column.name for column in columns), tuple(types), declared)

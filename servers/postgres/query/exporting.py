@@ -1,4 +1,4 @@
-"""All rows of a query, written to a file. They are written while they arrive, so no more than a few are in memory."""
+"""Export of all rows of a query to a file. They are written while they arrive, so only a few are in memory."""
 
 from functools import partial
 
@@ -14,15 +14,15 @@ from servers.postgres.values import Codec
 
 
 async def write_export(
-    pool: Pool, query: Query, wanted: ExportRequest, columns: ColumnTypes, deadline: Deadline
+    pool: Pool, query: Query, request: ExportRequest, columns: ColumnTypes, deadline: Deadline
 ) -> tuple[int, int]:
-    """Writes all rows of the `query`; how many those are, and the bytes of the file. Raises SqlError."""
+    """Write all rows of the `query`, and return their number and the bytes of the file. Raises SqlError."""
     sql, values = bind(query)
     statement = await check(sql)
     async with pool.transaction(deadline) as link:
-        found = await link.describe(statement.body, deadline=deadline)
-        described = await columns.describe(found, partial(link.ask, deadline=deadline))
-        file = ExportFile(wanted, Codec(described.types))
+        result_columns = await link.describe(statement.body, deadline=deadline)
+        described = await columns.describe(result_columns, partial(link.ask, deadline=deadline))
+        file = ExportFile(request, Codec(described.types))
 
         async def take(rows: list[Row]) -> None:
             await to_thread.run_sync(file.add, rows)

@@ -1,4 +1,4 @@
-"""How PostgreSQL would run a statement, or has run it, and what an index would change about that."""
+"""Plans of statements, estimated or measured, with hints on indexes."""
 
 import json
 import re
@@ -20,18 +20,18 @@ from servers.postgres.health.indexes import Node, ScannedTable, suggest_indexes
 from shared.text import join_lines
 
 _STEPS = 500
-"""Of a plan."""
+"""Steps of a plan that are shown."""
 _DETAIL = 500
 """Characters of a condition."""
 _FEW_BYTES = 8 * 8192
-"""Of a table that is read whole in no time."""
+"""Bytes of a table that is read whole in no time."""
 _WRONG = 10
-"""How many times too many or too few rows were expected, from which on it is worth a note."""
+"""The factor between expected and actual rows from which on a note is made."""
 _NOTES = 3
-"""Of such rows."""
+"""Notes on wrong estimates."""
 _NAME = "mcp_bundle_plan"
 _FORGETTING = 5.0
-"""Seconds."""
+"""Seconds for removing the prepared statement."""
 
 _PLACEHOLDER = re.compile(r"\$\d")
 _CONDITIONS = ("Index Cond", "Hash Cond", "Merge Cond", "Recheck Cond", "Join Filter", "Filter", "One-Time Filter",
@@ -56,16 +56,16 @@ class _Step(NamedTuple):
 async def explain(
     sql: str, parameters: Sequence[Cell], most: int, session: Session, *, analyze: bool = False
 ) -> Plan:
-    """The plan of one statement, in `most` bytes. Its parameters may be left out: then it is the one that is used for
-    all values. With `analyze` it is run for that, in the transaction there is, which has to be one that only reads.
+    """Return the plan of one statement, in `most` bytes.
 
-    Raises SqlError.
+    Its parameters may be left out: then it is the generic plan for all values. With `analyze` the statement is run as
+    well, in the current transaction, which has to be read-only.
     """
     root = await _explain(session, sql, parameters, analyze=analyze)
     steps = list(_walk(root["Plan"]))
     nodes = [step.node for step in steps]
     tables = await _find_scans(session.ask, nodes)
-    shown: list[PlanStep] = [{"level": one.level, "detail": _format_node(one.node)} for one in steps[:_STEPS]]
+    shown: list[PlanStep] = [{"level": step.level, "detail": _format_node(step.node)} for step in steps[:_STEPS]]
     notes = [f"planning {root['Planning Time']:g} ms, execution {root['Execution Time']:g} ms"] if analyze else []
     notes += _note_wrong_estimates(steps)
     cost = partial(_find_cost, session, sql, parameters)
@@ -81,19 +81,19 @@ async def _find_cost(session: Session, sql: str, parameters: Sequence[Cell]) -> 
 
 async def _explain(session: Session, sql: str, parameters: Sequence[Cell], *, analyze: bool) -> dict[str, Any]:
     options = "ANALYZE, BUFFERS, TIMING" if analyze else "COSTS"
-    # What is verbose says of which schema a table is; the columns that each step gives are left out below.
-    asked = f"EXPLAIN ({options}, VERBOSE, FORMAT JSON) "
+    # VERBOSE adds the schemas of tables; the output columns of each step are left out below.
+    command = f"EXPLAIN ({options}, VERBOSE, FORMAT JSON) "
     if parameters or _PLACEHOLDER.search(sql) is None:
-        result = await session.run(sql, parameters, before=asked)
+        result = await session.run(sql, parameters, before=command)
     else:
-        result = await _explain_for_all(session, sql, asked)
+        result = await _explain_for_all(session, sql, command)
     ((text,),) = result.rows
     (root,) = json.loads(text or b"[{}]")
     return dict(root)
 
 
-async def _explain_for_all(session: Session, sql: str, asked: str) -> Any:
-    """Explains a statement without values for its parameters."""
+async def _explain_for_all(session: Session, sql: str, command: str) -> Any:
+    """Explain a statement without values for its parameters."""
     await session.run(sql, (), before=f"PREPARE {_NAME} AS ")
     try:
         await session.ask(f"SAVEPOINT {_NAME}")
@@ -102,10 +102,10 @@ async def _explain_for_all(session: Session, sql: str, asked: str) -> Any:
             "WHERE p.name = $1",
             _NAME,
         )
-        # EXPLAIN (GENERIC_PLAN) came with PostgreSQL 16, and this serves 13 as well.
+        # EXPLAIN (GENERIC_PLAN) came with PostgreSQL 16, and this server supports 13 as well.
         await session.ask("SELECT pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true)")
         values = f"({', '.join(['NULL'] * count)})" if count else ""
-        return await session.run(f"{asked} EXECUTE {_NAME}{values}", ())
+        return await session.run(f"{command} EXECUTE {_NAME}{values}", ())
     finally:
         # What was prepared outlives the transaction, on a connection that others may have next.
         deadline = Deadline(_FORGETTING)
@@ -115,7 +115,7 @@ async def _explain_for_all(session: Session, sql: str, asked: str) -> Any:
 
 
 def _walk(root: Node) -> Iterator[_Step]:
-    """Each step before its parts."""
+    """Yield each step before its parts."""
     waiting = [_Step(0, root)]
     while waiting:
         step = waiting.pop()
@@ -124,24 +124,24 @@ def _walk(root: Node) -> Iterator[_Step]:
 
 
 async def _find_scans(ask: Ask, nodes: Sequence[Node]) -> list[ScannedTable]:
-    """The tables that are read whole and are not small."""
+    """Return the tables that are read whole and are not small."""
     scans = [node for node in nodes if node["Node Type"] == "Seq Scan" and "Schema" in node]
     if not scans:
         return []
-    wanted = sorted({(node["Schema"], node["Relation Name"]) for node in scans})
-    rows = await ask(_TABLES, [schema for schema, _ in wanted], [name for _, name in wanted])
-    known = {
+    scanned = sorted({(node["Schema"], node["Relation Name"]) for node in scans})
+    rows = await ask(_TABLES, [schema for schema, _ in scanned], [name for _, name in scanned])
+    large_tables = {
         (schema, name): (oid, regclass) for schema, name, oid, regclass, size in rows if (size or 0) > _FEW_BYTES
     }
     return [
-        ScannedTable(*known[node["Schema"], node["Relation Name"]], node["Alias"])
+        ScannedTable(*large_tables[node["Schema"], node["Relation Name"]], node["Alias"])
         for node in scans
-        if (node["Schema"], node["Relation Name"]) in known
+        if (node["Schema"], node["Relation Name"]) in large_tables
     ]
 
 
 def _format_node(node: Node) -> str:
-    """A step on one line: what it is, of what, with which conditions, and what it costs."""
+    """Format a step on one line: its kind, its table, its conditions, and its cost."""
     parts = [_name_node(node)]
     for title in _CONDITIONS:
         if title in node:
@@ -193,10 +193,10 @@ def _note_wrong_estimates(steps: Sequence[_Step]) -> list[str]:
     for _, node in steps:
         if not node.get("Actual Loops"):
             continue
-        expected, came = max(node["Plan Rows"], 1), max(node["Actual Rows"], 1)
-        # Without a condition, few rows came because nobody asked for more.
+        expected, actual = max(node["Plan Rows"], 1), max(node["Actual Rows"], 1)
+        # Without a condition, there may be few rows because no more were requested.
         is_filtered = not is_cut_short and ("Filter" in node or "Index Cond" in node)
-        if came >= _WRONG * expected or (is_filtered and expected >= _WRONG * came):
+        if actual >= _WRONG * expected or (is_filtered and expected >= _WRONG * actual):
             name = _name_node(node)
             notes.append(f"{name}: {node['Plan Rows']} rows were expected, and {node['Actual Rows']:g} came")
     if notes:

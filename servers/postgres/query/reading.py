@@ -1,7 +1,7 @@
-"""One query, run up to the rows that one answer may have.
+"""One query, run up to the rows that fit into one answer.
 
-A query that can have many rows is read by a cursor, in a transaction that sees the database as it was when that
-began. It is left open where there are rows after these, for whoever wants to go on. SHOW and EXPLAIN have no
+A query that can have many rows is read by a cursor, in a transaction that sees the database as it was at its
+beginning. The transaction stays open if there are more rows, for the client to go on. SHOW and EXPLAIN have no
 cursor, and few rows.
 """
 
@@ -24,24 +24,25 @@ from servers.postgres.values import Codec, encode_parameter
 Row = tuple[Cell, ...]
 
 MODE = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
-"""Of a transaction in which all statements see the same state of the database, also those for the next pages."""
+"""The mode of a transaction in which all statements see the same state of the database, also those for the next
+pages."""
 _CURSOR = "mcp_bundle_rows"
 _FIRST = 50
-"""Rows that tell how large the others are."""
+"""Rows by which the size of the others is estimated."""
 _LONG = 20_000
-"""Characters of a statement that is looked at in a thread, because that takes a while."""
+"""Characters from which on a statement is checked in a thread, because that takes a while."""
 _SNAPSHOT = "SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text"
 
 
 class Remainder(NamedTuple):
-    """What is left of a query after an answer."""
+    """The rest of a query after an answer."""
 
     waiting: Sequence[Row]
     """Rows that were fetched and had no room."""
     is_kept: bool
-    """Whether the rest can be had from the transaction; otherwise the query has to be run again."""
+    """True if the transaction can return the rest; otherwise the query has to be run again."""
     is_ended: bool
-    """Whether there are no rows after those that wait."""
+    """True if there are no rows after those that wait."""
 
 
 class Answer(NamedTuple):
@@ -52,12 +53,13 @@ class Answer(NamedTuple):
     rest: Remainder | None
     """None after the last rows."""
     snapshot: str
-    """What the query saw, in PostgreSQL's words; empty where nobody needs it, for it has come to its end."""
+    """The snapshot that the query saw, in PostgreSQL's words; empty if it is not needed, because the query has
+    ended."""
     seconds: float
 
 
 class _Source:
-    """Where rows come from: those that wait, then those of the cursor."""
+    """The source of rows: those that wait, then those of the cursor."""
 
     def __init__(self, link: Link, deadline: Deadline, rest: Remainder) -> None:
         self._link = link
@@ -65,41 +67,43 @@ class _Source:
         self._waiting = list(rest.waiting)
         self._is_kept = rest.is_kept
         self.is_ended = rest.is_ended
-        """Whether no others can be had."""
+        """True if the cursor is at its end."""
         self._is_lost = False
         self.columns: Sequence[Column] = ()
 
     async def fetch(self, most: int) -> list[Row]:
-        """The next rows: as many, unless there are fewer. More than one may take memory for are lost, and come only
-        where the query is run again."""
+        """Return the next rows: `most`, unless there are fewer.
+
+        Rows beyond the memory limit are lost, and come only if the query is run again.
+        """
         if self._waiting:
-            taken, self._waiting = self._waiting[:most], self._waiting[most:]
-            return taken
+            next_rows, self._waiting = self._waiting[:most], self._waiting[most:]
+            return next_rows
         if self.is_ended:
             return []
-        found = await self._link.run(
+        result = await self._link.run(
             f"FETCH FORWARD {most} FROM {_CURSOR}", deadline=self._deadline, most=self._link.limits.value_bytes
         )
-        self.columns = found.columns
-        self._is_lost = found.cut
-        self.is_ended = found.cut or len(found.rows) < most
-        return found.rows
+        self.columns = result.columns
+        self._is_lost = result.cut
+        self.is_ended = result.cut or len(result.rows) < most
+        return result.rows
 
-    def leave(self, left: Sequence[Row]) -> Remainder | None:
-        """What is left where `left` had no room."""
-        waiting = [*left, *self._waiting]
+    def leave(self, rejected: Sequence[Row]) -> Remainder | None:
+        """Return the rest of the query, with the rows that had no room."""
+        waiting = [*rejected, *self._waiting]
         if not waiting and self.is_ended and not self._is_lost:
             return None
         return Remainder(waiting, self._is_kept and not self._is_lost, self.is_ended)
 
 
 async def check(sql: str) -> Statement:
-    """The statement, which may be run to read. Raises SqlError."""
+    """Return the statement, if it may be run to read. Raises SqlError."""
     return check_reads(sql) if len(sql) < _LONG else await to_thread.run_sync(check_reads, sql)
 
 
 def bind(query: Query) -> tuple[str, list[Cell]]:
-    """The statement with `$1`, … and the values for them as they are sent. Raises SqlError `bad_parameters`."""
+    """Return the statement with `$1`, … and the encoded values for them. Raises SqlError `bad_parameters`."""
     if isinstance(query.parameters, Mapping):
         sql, values = bind_named(query.sql, query.parameters)
         return sql, [*map(encode_parameter, values)]
@@ -109,9 +113,9 @@ def bind(query: Query) -> tuple[str, list[Cell]]:
 async def run_query(
     link: Link, query: Query, limits: AnswerLimits, columns: ColumnTypes, deadline: Deadline
 ) -> Answer:
-    """Runs the query up to the rows that it shall give, in a transaction of `MODE`. Raises SqlError.
+    """Run the query up to the rows of its first answer, in a transaction of `MODE`. Raises SqlError.
 
-    The first `query.offset` rows are passed over, which takes as long as to read them.
+    The first `query.offset` rows are skipped, which takes as long as reading them.
     """
     began = time.monotonic()
     sql, values = bind(query)
@@ -125,9 +129,9 @@ async def run_query(
         source = _Source(link, deadline, Remainder((), not link.is_shared, False))
         rows = await source.fetch(min(_FIRST, limits.rows))
     else:
-        found = await link.run(statement.body, values, deadline=deadline)
-        source = _Source(link, deadline, Remainder(found.rows[query.offset :], False, True))
-        source.columns = found.columns
+        result = await link.run(statement.body, values, deadline=deadline)
+        source = _Source(link, deadline, Remainder(result.rows[query.offset :], False, True))
+        source.columns = result.columns
         rows = await source.fetch(limits.rows)
     ask = partial(link.ask, deadline=deadline)
     described = await columns.describe(source.columns, ask)
@@ -139,24 +143,24 @@ async def run_query(
 
 
 async def resume(link: Link, answer: Answer, rest: Remainder, limits: AnswerLimits, deadline: Deadline) -> Answer:
-    """The rows after those of `answer`, from the transaction that was kept for them. Raises SqlError."""
+    """Return the rows after those of `answer`, from the transaction that was kept for them. Raises SqlError."""
     began = time.monotonic()
     source = _Source(link, deadline, rest)
     rows = await source.fetch(min(_FIRST, limits.rows))
-    page, left = await _fill(answer.columns, source, rows, limits)
-    return answer._replace(page=page, rest=left, seconds=time.monotonic() - began)
+    page, remainder = await _fill(answer.columns, source, rows, limits)
+    return answer._replace(page=page, rest=remainder, seconds=time.monotonic() - began)
 
 
 async def _fill(
     columns: Described, source: _Source, rows: Sequence[Row], limits: AnswerLimits
 ) -> tuple[Page, Remainder | None]:
-    """A page of the `rows` and those after them, and what is left."""
+    """Return a page of the `rows` and those after them, and the rest of the query."""
     page = PageBuilder(columns.names, limits, Codec(columns.types).encode)
-    left = page.add(rows)
-    while rows and not left and (wanted := page.wanted):
-        rows = await source.fetch(wanted)
-        left = page.add(rows)
-    if rows and not left:
-        # Only one more tells whether there are rows after these.
-        left = await source.fetch(1)
-    return Page(page.made, [kind.name for kind in columns.types]), source.leave(left)
+    rejected = page.add(rows)
+    while rows and not rejected and (count := page.wanted):
+        rows = await source.fetch(count)
+        rejected = page.add(rows)
+    if rows and not rejected:
+        # Only fetching one more row shows whether there are any.
+        rejected = await source.fetch(1)
+    return Page(page.made, [kind.name for kind in columns.types]), source.leave(rejected)

@@ -1,7 +1,7 @@
-"""The first rows of a table, one row by its key, and the keys that begin as was typed.
+"""The first rows of a table, one row by its key, and the completion of keys.
 
 A key is the primary key, or else a unique index on columns that are never NULL. In a URI its values are texts;
-PostgreSQL reads them as the types of their columns, and a text that is none of the type belongs to no row.
+PostgreSQL reads them as the types of their columns, and a text that is not of the type matches no row.
 """
 
 from typing import NamedTuple
@@ -52,25 +52,26 @@ class _KeyColumn(NamedTuple):
 
 
 async def read_first_rows(table: str, limits: AnswerLimits, session: Session) -> TableRows:
-    """The first rows by their keys, as many as there is room for. Raises SqlError."""
+    """Return the first rows by their keys, as many as there is room for. Raises SqlError."""
     relation = await find_relation(session.ask, table)
     key = await _find_key(session.ask, relation)
-    order = f" ORDER BY {', '.join(one.sql for one in key)}" if key else ""
+    order = f" ORDER BY {', '.join(column.sql for column in key)}" if key else ""
     shown = await _list_readable(session.ask, relation)
     query = f"SELECT {shown} FROM {relation.name}{order} LIMIT"  # noqa: S608
     filled = await fill_page(session, f"{query} {limits.rows + 1}", (), limits)
     following = f"{query} {limits.rows} OFFSET {len(filled.page.rows)}" if filled.more else None
-    return make_table_rows(relation.name, [one.name for one in key], filled.names, filled.page, following)
+    return make_table_rows(relation.name, [column.name for column in key], filled.names, filled.page, following)
 
 
 async def find_row(table: str, key: str, limits: AnswerLimits, session: Session) -> TableRows:
-    """The row with that key, as `uris.join_key` writes it. Raises SqlError, `not_found` where there is none."""
+    """Return the row with that key, as `uris.join_key` writes it. Raises SqlError, `not_found` if there is no such
+    row."""
     relation = await find_relation(session.ask, table)
     columns = await _find_key(session.ask, relation)
     parts = split_key(key, len(columns))
     if not columns or len(parts) != len(columns):
         raise SqlError("not_found", "no row has such a key")
-    conditions = " AND ".join(f"{one.sql} = ${place}" for place, one in enumerate(columns, 1))
+    conditions = " AND ".join(f"{column.sql} = ${place}" for place, column in enumerate(columns, 1))
     shown = await _list_readable(session.ask, relation)
     query = f"SELECT {shown} FROM {relation.name} WHERE {conditions} LIMIT 1"  # noqa: S608
     try:
@@ -81,26 +82,28 @@ async def find_row(table: str, key: str, limits: AnswerLimits, session: Session)
         raise SqlError("not_found", "no row can have that key") from None
     if not filled.page.rows:
         raise SqlError("not_found", "no row has that key")
-    return make_table_rows(relation.name, [one.name for one in columns], filled.names, filled.page)
+    return make_table_rows(relation.name, [column.name for column in columns], filled.names, filled.page)
 
 
 async def find_keys(table: str, typed: str, session: Session) -> list[str]:
-    """Keys of rows that begin as was typed, as many as are found in a second; the transaction may be of no use any
-    more afterwards. Raises SqlError."""
+    """Return keys of rows that begin with `typed`, as many as are found in a second.
+
+    The transaction may be unusable afterwards. Raises SqlError.
+    """
     relation = await find_relation(session.ask, table)
     columns = await _find_key(session.ask, relation)
-    found: list[str] = []
+    keys: list[str] = []
     parts = split_key(typed, len(columns))
     if columns and len(parts) <= len(columns) and "\0" not in typed:
         with anyio.move_on_after(KEY_SECONDS):
-            found += await _list_keys(session.ask, relation, columns, parts)
-    return found
+            keys += await _list_keys(session.ask, relation, columns, parts)
+    return keys
 
 
 async def _list_keys(ask: Ask, relation: Relation, columns: list[_KeyColumn], parts: list[str]) -> list[str]:
-    """Of the first rows, the keys whose first values are the `parts`, the last of them the beginning of one."""
-    names = ", ".join(one.sql for one in columns)
-    texts = ", ".join(f"pg_catalog.format('%s', {one.sql}) AS t{place}" for place, one in enumerate(columns, 1))
+    """Return the keys among the first rows whose first values are the `parts`; the last part is a prefix."""
+    names = ", ".join(column.sql for column in columns)
+    texts = ", ".join(f"pg_catalog.format('%s', {column.sql}) AS t{place}" for place, column in enumerate(columns, 1))
     conditions = [f"t{place} = ${place}::pg_catalog.text" for place in range(1, len(parts))]
     conditions.append(f"pg_catalog.starts_with(t{len(parts)}, ${len(parts)}::pg_catalog.text)")
     rows = await ask(
@@ -118,7 +121,7 @@ async def _list_keys(ask: Ask, relation: Relation, columns: list[_KeyColumn], pa
 
 
 async def _list_readable(ask: Ask, relation: Relation) -> str:
-    """The columns that the role may read, as SELECT has them; all where it may read all or none."""
+    """Return the columns that the role may read, as SELECT has them; all if it may read all or none."""
     ((readable, is_whole),) = await ask(_READABLE, relation.oid)
     return "*" if is_whole or readable is None else str(readable)
 

@@ -1,1 +1,1 @@
-"""What is in a PostgreSQL database: its tables, what they hold, and how they hang together."""
+"""The schema of a PostgreSQL database: its tables, their contents and relations."""

@@ -11,7 +11,7 @@ from servers.postgres.schema.entries import SCOPE
 from shared.text import join_lines
 
 _TYPE, _DEFAULT, _COMMENT, _DEFINITION = 200, 500, 200, 2_000
-"""Characters that are told of each."""
+"""Characters that are shown of each."""
 _KINDS = {
     "": "ordinary",
     "s": "generated stored",
@@ -59,14 +59,16 @@ _TYPES = """
 
 
 async def read_columns(ask: Ask, oid: int | None = None) -> dict[int, list[TableColumn]]:
-    """The columns by the oid of their table or view: of that one alone, or of all. Their names are as statements have
-    them, here and wherever a schema is told."""
+    """Return the columns by the oid of their table or view: of one, or of all.
+
+    Their names have the form that statements use, as everywhere in a description of the schema.
+    """
     rows = await ask(_COLUMNS, oid)
     return {relation: [_make_column(row[1:]) for row in group] for relation, group in groupby(rows, itemgetter(0))}
 
 
 async def read_types(ask: Ask, oid: int) -> list[str]:
-    """The types that were made in this database of which the columns of one table are, each with its definition."""
+    """Return the user-defined types that the columns of one table use, each with its definition."""
     lines = []
     for name, kind, base, definition in await ask(_TYPES, oid):
         form = _FORMS[kind]

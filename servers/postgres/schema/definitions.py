@@ -1,7 +1,7 @@
-"""Questions that give the statements by which the parts of a schema are made, one part each.
+"""Queries that return the statements by which the parts of a schema are made, one part each.
 
-What they make is named with its schema. What it refers to is named as PostgreSQL's own functions do, by the search
-path, which the script sets.
+The objects that they make are named with their schema. The objects that these refer to are named as PostgreSQL's own
+functions do, by the search path, which the script sets.
 """
 
 from servers.postgres.schema.entries import SEEN
@@ -9,7 +9,8 @@ from servers.postgres.schema.entries import SEEN
 _OWN = """NOT EXISTS (SELECT FROM pg_catalog.pg_depend AS e
     WHERE e.classid = '{catalog}'::pg_catalog.regclass AND e.objid = {oid}
         AND (e.deptype = 'e' OR e.deptype = 'i' AND e.refobjid <> e.objid))"""
-"""Whether it belongs to no extension, and is no part of something else, as the sequence of an identity column."""
+"""True for an object that belongs to no extension, and is not part of another object, such as the sequence of an
+identity column."""
 _SCHEMAS = """(SELECT s.oid FROM pg_catalog.pg_namespace AS s
     WHERE s.nspname !~ '^pg_' AND s.nspname <> 'information_schema'
         AND pg_catalog.has_schema_privilege(s.oid, 'USAGE'))"""
@@ -20,7 +21,7 @@ def _own(catalog: str, oid: str) -> str:
 
 
 def _name(relation: str) -> str:
-    """The name of a relation with its schema."""
+    """Return SQL for the name of a relation with its schema."""
     schema = "SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_namespace AS n"
     return (
         f"""({schema} WHERE n.oid = {relation}.relnamespace) || '.' || pg_catalog.quote_ident({relation}.relname)"""
@@ -98,7 +99,7 @@ _FUNCTIONS = f"""
     ORDER BY p.oid"""  # noqa: S608
 EARLY_FUNCTIONS = _FUNCTIONS.format(is_late="NOT")
 LATE_FUNCTIONS = _FUNCTIONS.format(is_late="")
-"""Those that PostgreSQL reads as they are made, which it does since 14, or that take the rows of a table."""
+"""Functions that PostgreSQL parses as they are made, which it does since 14, or that take the rows of a table."""
 
 _COLUMN = """pg_catalog.quote_ident(a.attname) || ' ' || pg_catalog.format_type(a.atttypid, a.atttypmod)
     || coalesce((SELECT ' COLLATE ' || l.oid::pg_catalog.regcollation::pg_catalog.text

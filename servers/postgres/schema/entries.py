@@ -1,7 +1,7 @@
 """The tables and views of a database, as far as the role may see them.
 
-What asks the catalog names all by its schema, so that tables and functions of others under the same names are never
-called.
+Queries of the catalog name everything with its schema, so that tables and functions of other users with the same
+names are never called.
 """
 
 from collections.abc import Iterable
@@ -18,14 +18,14 @@ SEEN = """c.relnamespace = ANY (ARRAY(
     SELECT s.oid FROM pg_catalog.pg_namespace AS s
     WHERE s.nspname !~ '^pg_' AND s.nspname <> 'information_schema'
         AND pg_catalog.has_schema_privilege(s.oid, 'USAGE')))"""
-"""Whether the relation `c` is in a schema that is not the system's, where the role may look things up."""
+"""True if the relation `c` is in a schema that is not the system's, and that the role may use."""
 
 SCOPE = f"""c.relkind = ANY ('{{r,p,v,m,f}}'::pg_catalog."char"[])
     AND ($1::pg_catalog.oid IS NULL AND {SEEN} OR c.oid = $1::pg_catalog.oid)"""
-"""Whether `c` is the relation with the oid $1, or any that is seen where that is NULL."""
+"""True if `c` is the relation with the oid $1, or any that is visible if that is NULL."""
 
 _KNOWS_EMPTY = "pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 140000"
-"""Whether 0 rows are what ANALYZE has found: before PostgreSQL 14 it may not have looked yet."""
+"""True if 0 rows are a result of ANALYZE: before PostgreSQL 14 it may not have run yet."""
 _QUESTION = f"""
     SELECT c.oid, c.oid::pg_catalog.regclass::pg_catalog.text, c.relkind::pg_catalog.text,
         CASE WHEN c.relkind <> 'v' AND c.reltuples >= 0 AND (c.relpages > 0 OR {_KNOWS_EMPTY})
@@ -39,10 +39,10 @@ class Relation(NamedTuple):
 
     oid: int
     name: SqlName
-    """As a statement of this session names it."""
+    """The name in a statement of this session."""
     kind: str
     rows: int | None
-    """By the last ANALYZE; None where there was none."""
+    """Estimated by the last ANALYZE; None if it has not run."""
     comment: str | None
     is_partition: bool
 
@@ -53,14 +53,14 @@ class Relation(NamedTuple):
 
 
 async def read_relations(ask: Ask, oid: int | None = None) -> list[Relation]:
-    """The tables and views by name, those of the system left out; with an `oid` that one."""
-    found = [
+    """Return the tables and views by name, without those of the system; with an `oid` only that one."""
+    relations = [
         Relation(number, SqlName(name), KINDS[kind], rows, comment, is_partition)
         for number, name, kind, rows, comment, is_partition in await ask(_QUESTION, oid)
     ]
-    return sorted(found, key=lambda one: one.name)
+    return sorted(relations, key=lambda relation: relation.name)
 
 
 def list_estimates(relations: Iterable[Relation]) -> dict[str, int]:
-    """How many rows they had when ANALYZE last looked; nothing of others."""
-    return {one.name: one.rows for one in relations if one.rows is not None}
+    """Return the estimated rows of each relation by the last ANALYZE, without those that have no estimate."""
+    return {relation.name: relation.rows for relation in relations if relation.rows is not None}

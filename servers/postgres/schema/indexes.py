@@ -8,7 +8,7 @@ from servers.postgres.engine.link import Ask
 from servers.postgres.schema.entries import SCOPE
 
 _SQL = 500
-"""Characters of a definition that are told."""
+"""Characters that are shown of a definition."""
 _ACTIONS = {"a": "NO ACTION", "r": "RESTRICT", "c": "CASCADE", "n": "SET NULL", "d": "SET DEFAULT"}
 _ORIGINS = {"p": "PRIMARY KEY", "u": "UNIQUE", "x": "EXCLUDE", "": "CREATE INDEX"}
 
@@ -43,18 +43,20 @@ _FOREIGN_KEYS = """
 
 
 async def read_indexes(ask: Ask, oid: int | None = None) -> list[tuple[SqlName, Index]]:
-    """The indexes of one table, or of all, each with the name of its table. Those that a partition has because the
-    whole has them are told of the one partition only."""
+    """Return the indexes of one table, or of all, each with the name of its table.
+
+    Indexes that a partition inherits are listed only for that partition.
+    """
     return [(SqlName(table), _make_index(*facts)) for table, *facts in await ask(_INDEXES, oid)]
 
 
 async def read_foreign_keys(ask: Ask, oid: int | None = None) -> list[ForeignKey]:
-    """Those of one table, or of all, table by table."""
+    """Return the foreign keys of one table, or of all, table by table."""
     return await _read_keys(ask, "conrelid", oid)
 
 
 async def read_references(ask: Ask, oid: int) -> list[ForeignKey]:
-    """The foreign keys of all tables that refer to the one."""
+    """Return the foreign keys of all tables that refer to this one."""
     return await _read_keys(ask, "confrelid", oid)
 
 
@@ -79,7 +81,7 @@ def _make_index(*facts: Any) -> Index:
     note = "" if is_valid else " -- not valid: no query uses it; REINDEX, or drop it"
     return {
         "name": SqlName(name),
-        "columns": [None if one is None else SqlName(one) for one in columns],
+        "columns": [None if column is None else SqlName(column) for column in columns],
         "unique": unique,
         "partial": partial,
         "origin": _ORIGINS[constraint],

@@ -1,4 +1,4 @@
-"""What clients call tables and columns: the one that is meant, or those that are named alike."""
+"""Resolution of the names of tables and columns that clients use, with suggestions of similar names."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -13,11 +13,11 @@ _PART = r'"(?:[^"]|"")+"|[^\W\d][\w$]*'
 _IDENTIFIER = re.compile(_PART)
 _QUALIFIED = re.compile(rf"({_PART})(?:\s*\.\s*({_PART}))?(?:\s*\.\s*({_PART}))?")
 _SHOWN = 5
-"""Names and signatures of functions."""
+"""Names and signatures of functions that are shown."""
 _TABLES = 3
-"""Tables of a column that are named."""
+"""Tables that are named for a column."""
 _LONGEST = 200
-"""Characters of what a client calls a table."""
+"""Maximum length of the name of a table that a client uses, in characters."""
 
 _CANDIDATES = """
     SELECT c.oid::pg_catalog.regclass::pg_catalog.text, c.oid, n.nspname::pg_catalog.text,
@@ -57,47 +57,57 @@ class _Candidate(NamedTuple):
 
 
 _MATCHES: Sequence[Callable[[_Candidate, str, Sequence[str]], bool]] = (
-    lambda one, wanted, _: one.name == wanted,
-    lambda one, wanted, _: one.bare == wanted and one.is_visible,
-    lambda one, _, parts: len(parts) == 1 and one.bare == parts[0] and one.is_visible,
-    lambda one, _, parts: len(parts) == 2 and [one.schema, one.bare] == parts,
-    lambda one, wanted, _: one.bare == wanted,
-    lambda one, _, parts: len(parts) == 1 and one.is_visible,
-    lambda _one, _, parts: len(parts) == 1,
-    lambda one, _, parts: len(parts) == 2 and one.schema.lower() == parts[0].lower(),
-    lambda one, wanted, _: one.bare.lower() == wanted.lower(),
+    lambda candidate, name, _: candidate.name == name,
+    lambda candidate, name, _: candidate.bare == name and candidate.is_visible,
+    lambda candidate, _, parts: len(parts) == 1 and candidate.bare == parts[0] and candidate.is_visible,
+    lambda candidate, _, parts: len(parts) == 2 and [candidate.schema, candidate.bare] == parts,
+    lambda candidate, name, _: candidate.bare == name,
+    lambda candidate, _, parts: len(parts) == 1 and candidate.is_visible,
+    lambda _candidate, _, parts: len(parts) == 1,
+    lambda candidate, _, parts: len(parts) == 2 and candidate.schema.lower() == parts[0].lower(),
+    lambda candidate, name, _: candidate.bare.lower() == name.lower(),
 )
-"""What is most likely meant, first: of all with that name in lower case, by it and by its parts without quotes."""
+"""The rules to choose a candidate, the most likely first.
+
+All candidates have that name in lower case; a rule gets a candidate, the name, and its parts without quotes.
+"""
 
 
-async def find_relation(ask: Ask, wanted: str) -> Relation:
-    """The table or view that a client calls so: as a statement would, or without quotes, or in another case where
-    only one is named like that. Raises SqlError `not_found`, with the nearest names."""
-    wanted = wanted.strip()
-    parts = _split(wanted)
+async def find_relation(ask: Ask, table_name: str) -> Relation:
+    """Return the table or view of that name: as a statement writes it, without quotes, or in another case if that is
+    unambiguous.
+
+    Raises SqlError `not_found`, with the nearest names.
+    """
+    table_name = table_name.strip()
+    parts = _split(table_name)
     last = parts[-1:]
-    rows = await ask(_CANDIDATES, [wanted, *last]) if "\0" not in wanted and len(wanted) <= _LONGEST else []
+    rows = (
+        await ask(_CANDIDATES, [table_name, *last]) if "\0" not in table_name and len(table_name) <= _LONGEST else []
+    )
     candidates = sorted(_Candidate(*row) for row in rows)
     for matches in _MATCHES:
-        found = [one for one in candidates if matches(one, wanted, parts)]
-        if len(found) > 1:
-            names = fence([format_name(SqlName(one.name)) for one in found[:_SHOWN]])
+        matching = [candidate for candidate in candidates if matches(candidate, table_name, parts)]
+        if len(matching) > 1:
+            names = fence([format_name(SqlName(candidate.name)) for candidate in matching[:_SHOWN]])
             raise SqlError("ambiguous", "several tables or views are called so", f"Name one of them:\n{names}")
-        if found:
-            relations = await read_relations(ask, found[0].oid)
+        if matching:
+            relations = await read_relations(ask, matching[0].oid)
             if not relations:
                 raise SqlError("not_found", "the table or view was removed just now")
             return relations[0]
-    suggestion = _format_suggestion(await _find_tables(ask, wanted, wanted))
+    suggestion = _format_suggestion(await _find_tables(ask, table_name, table_name))
     suggestion = suggestion or "list_tables names those that there are."
     raise SqlError("not_found", "there is no table or view of that name", suggestion)
 
 
 async def suggest_names(ask: Ask, state: str, sql: str, position: int) -> str:
-    """What to try instead of the name at `position` in a statement, in characters, by the SQLSTATE that PostgreSQL
-    gave for it; nothing where nothing is alike."""
-    found = _QUALIFIED.match(sql, max(position, 0))
-    parts = [_unquote(part) for part in found.groups() if part is not None] if found is not None else []
+    """Suggest names for the one at `position` in a statement, in characters, by the SQLSTATE of its error.
+
+    Returns an empty text if no name is similar.
+    """
+    match = _QUALIFIED.match(sql, max(position, 0))
+    parts = [_unquote(part) for part in match.groups() if part is not None] if match is not None else []
     if not parts:
         return ""
     match state:
@@ -106,46 +116,49 @@ async def suggest_names(ask: Ask, state: str, sql: str, position: int) -> str:
         case "42703":
             return _format_suggestion(await _find_columns(ask, parts[-1], sql))
         case "42883":
-            wanted = parts[-1]
-            signatures = [one for (one,) in await ask(_SIGNATURES, wanted.lower())]
+            function = parts[-1]
+            signatures = [similar for (similar,) in await ask(_SIGNATURES, function.lower())]
             if signatures:
                 return f"There is, for other arguments:\n{fence(signatures[:_SHOWN])}"
             names = [name for (name,) in await ask(_FUNCTIONS)]
-            return _format_suggestion([format_name(one) for one in find_nearest(wanted, names)])
+            return _format_suggestion([format_name(similar) for similar in find_nearest(function, names)])
     return ""
 
 
-def _split(wanted: str) -> list[str]:
-    """A name, or a schema and a name, without their quotes; nothing where it is neither."""
-    found = _QUALIFIED.fullmatch(wanted)
-    return [_unquote(part) for part in found.groups() if part is not None] if found is not None else []
+def _split(name: str) -> list[str]:
+    """Return a name, or a schema and a name, without their quotes; empty if it is neither."""
+    match = _QUALIFIED.fullmatch(name)
+    return [_unquote(part) for part in match.groups() if part is not None] if match is not None else []
 
 
 def _unquote(part: str) -> str:
     return part[1:-1].replace('""', '"') if part.startswith('"') else part
 
 
-async def _find_tables(ask: Ask, *wanted: str) -> Sequence[str]:
+async def _find_tables(ask: Ask, *candidates: str) -> Sequence[str]:
     names = [SqlName(name) for (name,) in await ask(_TABLE_NAMES)]
-    for one in wanted:
-        close = find_nearest(one, names)
+    for candidate in candidates:
+        close = find_nearest(candidate, names)
         if close:
             return [format_name(name) for name in close]
     bare = {_split(name)[-1] if _split(name) else name: name for name in reversed(names)}
-    return [format_name(bare[name]) for name in find_nearest(wanted[-1], bare)]
+    return [format_name(bare[name]) for name in find_nearest(candidates[-1], bare)]
 
 
-async def _find_columns(ask: Ask, wanted: str, sql: str) -> Sequence[str]:
-    """Those of the tables that the statement names, or else of all."""
+async def _find_columns(ask: Ask, name: str, sql: str) -> Sequence[str]:
+    """Return the columns of the tables that the statement names, or else of all."""
     words = {_unquote(word) for word in _IDENTIFIER.findall(sql.replace("\0", ""))}
     # PostgreSQL folds names without quotes to lower case.
     for tables in (sorted(words | {word.lower() for word in words}), None):
         having: dict[str, list[SqlName]] = {}
         for column, table in await ask(_COLUMN_NAMES, tables):
             having.setdefault(SqlName(column), []).append(SqlName(table))
-        close = find_nearest(wanted, having)
+        close = find_nearest(name, having)
         if close:
-            return [f"{format_name(one)} (in {', '.join(map(format_name, having[one][:_TABLES]))})" for one in close]
+            return [
+                f"{format_name(similar)} (in {', '.join(map(format_name, having[similar][:_TABLES]))})"
+                for similar in close
+            ]
     return ()
 
 

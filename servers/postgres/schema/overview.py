@@ -1,5 +1,7 @@
-"""What is in a database: its tables and views by name, and all of its schema for an overview, with one question for
-each kind of thing."""
+"""Lists and summaries of a database: its tables and views by name, and all of its schema for an overview.
+
+Each kind of object takes one query.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -14,11 +16,15 @@ from servers.postgres.schema.indexes import read_foreign_keys, read_indexes
 
 
 async def list_tables(page: TablePage, ask: Ask) -> TableList:
-    """The tables and views that the page wants. Raises SqlError, `bad_cursor` among others."""
-    found = await read_relations(ask)
+    """List the tables and views that the page requests. Raises SqlError, `bad_cursor` among others."""
+    relations = await read_relations(ask)
     columns = await read_columns(ask) if page.words else {}
-    wanted = [one.entry for one in found if page.wants(one.name, one.comment, *_list_texts(columns.get(one.oid, ())))]
-    return overview.list_page(wanted, list_estimates(found), page)
+    entries = [
+        relation.entry
+        for relation in relations
+        if page.wants(relation.name, relation.comment, *_list_texts(columns.get(relation.oid, ())))
+    ]
+    return overview.list_page(entries, list_estimates(relations), page)
 
 
 def _list_texts(columns: Sequence[TableColumn]) -> Iterator[str]:
@@ -36,21 +42,21 @@ class _Columns:
         self._columns = columns
 
     def read(self, name: str) -> Sequence[TableColumn]:
-        """Those of that table or view."""
+        """Return the columns of that table or view."""
         return self._columns.get(name, ())
 
     read_in_time = read
 
 
 async def summarize(name: str, writable: bool, budget: ByteBudget, ask: Ask, *, drawn: bool) -> DatabaseSummary:
-    """The summary of the database called `name`, with a diagram where it is to be `drawn`. Raises SqlError."""
-    found = await read_relations(ask)
+    """Summarize the database called `name`, with a diagram if it is to be `drawn`. Raises SqlError."""
+    relations = await read_relations(ask)
     columns = await read_columns(ask)
     facts = SchemaFacts(
-        [one.entry for one in found],
+        [relation.entry for relation in relations],
         await read_foreign_keys(ask),
         await read_indexes(ask),
-        list_estimates(found),
-        _Columns({one.name: columns.get(one.oid, ()) for one in found}),
+        list_estimates(relations),
+        _Columns({relation.name: columns.get(relation.oid, ()) for relation in relations}),
     )
     return overview.summarize(name, writable, facts, budget, drawn=drawn)

@@ -1,8 +1,8 @@
-"""The schema as statements that make it again in an empty database: PostgreSQL keeps none, so they are made of its
-catalog, in an order in which each has what it needs.
+"""The schema as statements that make it again in an empty database.
 
-Owners, rights, and what belongs to an extension are left out, and so are servers of foreign data, whose options may
-hold secrets.
+PostgreSQL does not keep these statements, so they are made from its catalog, in an order in which each has what it
+needs. Owners, rights, and what belongs to an extension are left out, and so are servers of foreign data, whose
+options may hold secrets.
 """
 
 from collections.abc import Sequence
@@ -35,19 +35,19 @@ _LATER: Sequence[str] = (
 
 
 async def read_schema(most: int, ask: Ask) -> str:
-    """The statements, in `most` bytes; what is left out is counted. Raises SqlError."""
-    made: list[str] = []
+    """Return the statements, in `most` bytes; what is left out is counted. Raises SqlError."""
+    statements: list[str] = []
     for question in _PARTS:
-        made += [statement for (statement,) in await ask(question)]
-    made += await _read_views(ask)
+        statements += [statement for (statement,) in await ask(question)]
+    statements += await _read_views(ask)
     for question in _LATER:
-        made += [statement for (statement,) in await ask(question)]
+        statements += [statement for (statement,) in await ask(question)]
     ((path,),) = await ask("SELECT coalesce(nullif(pg_catalog.current_setting('search_path'), ''), '''')")
-    return join_statements([f"SET search_path = {path};", _HEAD, *made] if made else [], most)
+    return join_statements([f"SET search_path = {path};", _HEAD, *statements] if statements else [], most)
 
 
 async def _read_views(ask: Ask) -> list[str]:
-    """Each after those that it reads."""
+    """Return each view after those that it reads."""
     views: dict[int, str] = dict(await ask(definitions.VIEWS))
     sorter: TopologicalSorter[int] = TopologicalSorter(dict.fromkeys(views, ()))
     for view, needed in await ask(definitions.VIEW_NEEDS):
@@ -56,5 +56,5 @@ async def _read_views(ask: Ask) -> list[str]:
     try:
         return [views[oid] for oid in sorter.static_order()]
     except CycleError:
-        # Only by CREATE OR REPLACE can two views read each other, and then neither can be run.
+        # Two views can read each other only by CREATE OR REPLACE, and then neither can be run.
         return [views[oid] for oid in sorted(views)]

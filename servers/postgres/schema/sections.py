@@ -1,4 +1,4 @@
-"""What else there is to say of one table or view besides its columns, keys and indexes."""
+"""Further details of one table or view: constraints, partitions, policies, triggers and others."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -10,9 +10,9 @@ from servers.postgres.schema.entries import Relation
 from shared.text import join_lines
 
 _LINE = 1_000
-"""Characters of a constraint, a policy or a trigger that are told."""
+"""Characters that are shown of a constraint, a policy or a trigger."""
 _CHILDREN = 1_000
-"""Partitions, and tables that inherit."""
+"""Partitions and inheriting tables that are listed."""
 _COMMENT = 2_000
 
 _WHOLE = """
@@ -65,10 +65,10 @@ _ORDER = (
 
 
 class Details(NamedTuple):
-    """What one table or view has besides its columns, keys and indexes."""
+    """The details of one table or view, besides its columns, keys and indexes."""
 
     words: Sequence[str]
-    """Of it as a whole, none of them from the database."""
+    """Facts about it as a whole, in our own words."""
     sql: str
     """The statement that makes a view; empty for others."""
     triggers: Sequence[str]
@@ -76,7 +76,7 @@ class Details(NamedTuple):
 
 
 async def read_details(ask: Ask, relation: Relation) -> Details:
-    """All of that. Raises SqlError."""
+    """Read the details of a relation. Raises SqlError."""
     ((is_unlogged, is_populated, is_secured, has_security, is_readable, view, key, options),) = await ask(
         _WHOLE, relation.oid
     )
@@ -87,17 +87,17 @@ async def read_details(ask: Ask, relation: Relation) -> Details:
         "row level security, but not for this role": has_security and not is_secured,
         "the role of this server may not read it": not is_readable,
     }
-    found: dict[str, list[str]] = {}
+    sections: dict[str, list[str]] = {}
     for title, _, line in sorted(await ask(_LINES, relation.oid, _CHILDREN)):
-        found.setdefault(title, []).append(shorten(join_lines(line), _LINE))
-    triggers = found.pop("triggers", [])
-    found["types"] = await read_types(ask, relation.oid)
-    found["comment"] = [shorten(join_lines(relation.comment), _COMMENT)] if relation.comment else []
-    found["partitioned by"] = [key] if key else []
-    found["options"] = [options] if options else []
+        sections.setdefault(title, []).append(shorten(join_lines(line), _LINE))
+    triggers = sections.pop("triggers", [])
+    sections["types"] = await read_types(ask, relation.oid)
+    sections["comment"] = [shorten(join_lines(relation.comment), _COMMENT)] if relation.comment else []
+    sections["partitioned by"] = [key] if key else []
+    sections["options"] = [options] if options else []
     return Details(
         [word for word, is_so in words.items() if is_so],
         f"CREATE {relation.kind.upper()} {relation.name} AS\n{view}" if view else "",
         triggers,
-        {title: found[title] for title in _ORDER if found.get(title)},
+        {title: sections[title] for title in _ORDER if sections.get(title)},
     )

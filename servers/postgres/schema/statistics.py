@@ -1,5 +1,7 @@
-"""What the columns of a table hold: the least and the greatest value, how many differ and how many are NULL, of the
-first rows; or where there is no time for that, what ANALYZE has found."""
+"""Statistics of the columns of a table: least and greatest value, distinct values and NULLs, of the first rows.
+
+If there is no time for that, they are those of the last ANALYZE.
+"""
 
 import time
 from collections.abc import Sequence
@@ -16,15 +18,15 @@ from servers.postgres.schema.entries import Relation
 from servers.postgres.values import Type, encode_column
 
 _ROWS = 100_000
-"""The first so many rows are looked at."""
+"""Rows that are examined, the first ones."""
 _SIZE = 16_000_000
-"""Bytes of all values of a column, up to which those that differ are counted, and sorted for it."""
+"""Maximum size of all values of a column for which distinct values are counted, which sorts them."""
 _VALUE = 100
-"""Bytes of a value that are told."""
+"""Bytes that are shown of a value."""
 _COLUMNS = 1_000
-"""Columns of one table."""
+"""Columns of one table that are examined."""
 
-# Whether there is an order, without which min() is an error: types as json, xml and point have no operator class for
+# Types are comparable if they have an order, without which min() is an error: json, xml and point have no class for
 # B-trees, and a domain or an array has that of what it is made of.
 _COMPARABLE = """
     WITH RECURSIVE based(number, oid) AS (
@@ -59,7 +61,7 @@ class ReadableColumn(NamedTuple):
 
     name: str
     sql: SqlName
-    """The same as a statement has it."""
+    """The name as a statement has it."""
     kind: Type
     is_comparable: bool
 
@@ -67,54 +69,56 @@ class ReadableColumn(NamedTuple):
 async def compute_statistics(
     session: Session, relation: Relation, columns: Sequence[ReadableColumn], seconds: float
 ) -> Statistics:
-    """Statistics of those of the columns that can be done in so many seconds. A question of it may be cancelled then,
-    so it is the last that the transaction is for. Raises SqlError."""
+    """Compute statistics of as many columns as `seconds` allow.
+
+    A query may be cancelled then, so this is the last use of the transaction. Raises SqlError.
+    """
     ends = time.monotonic() + seconds
     analyzed = await _read_analyzed(session.ask, relation, columns)
-    found: Statistics = {"rows_examined": 0, "partial": True, "columns": []}
+    statistics: Statistics = {"rows_examined": 0, "partial": True, "columns": []}
     with anyio.move_on_after(seconds):
-        await _examine(session.ask, relation, columns, found, ends)
-    done = {one["column"] for one in found["columns"]}
-    found["columns"] += [one for one in analyzed if one["column"] not in done]
-    return found
+        await _examine(session.ask, relation, columns, statistics, ends)
+    done = {column["column"] for column in statistics["columns"]}
+    statistics["columns"] += [column for column in analyzed if column["column"] not in done]
+    return statistics
 
 
 async def _examine(
-    ask: Ask, relation: Relation, columns: Sequence[ReadableColumn], found: Statistics, ends: float
+    ask: Ask, relation: Relation, columns: Sequence[ReadableColumn], statistics: Statistics, ends: float
 ) -> None:
     counts = "".join(
-        f", pg_catalog.count({one.sql}), "
-        f"coalesce(pg_catalog.sum(pg_catalog.pg_column_size({one.sql})), 0)::pg_catalog.int8"
-        for one in columns
+        f", pg_catalog.count({column.sql}), "
+        f"coalesce(pg_catalog.sum(pg_catalog.pg_column_size({column.sql})), 0)::pg_catalog.int8"
+        for column in columns
     )
-    first = _select_first(relation, [one.sql for one in columns], _ROWS + 1)
+    first = _select_first(relation, [column.sql for column in columns], _ROWS + 1)
     ((rows, *facts),) = await ask(f"SELECT pg_catalog.count(*){counts} FROM ({first}) AS s")  # noqa: S608
-    found["rows_examined"] = min(rows, _ROWS)
+    statistics["rows_examined"] = min(rows, _ROWS)
     is_whole = rows <= _ROWS
-    for one, present, size in zip(columns, facts[::2], facts[1::2], strict=True):
+    for column, present, size in zip(columns, facts[::2], facts[1::2], strict=True):
         if time.monotonic() > ends:
             return
-        nulls = max(found["rows_examined"] - present, 0)
-        if one.is_comparable and size <= _SIZE:
-            distinct, least, greatest = await _compare(ask, relation, one)
+        nulls = max(statistics["rows_examined"] - present, 0)
+        if column.is_comparable and size <= _SIZE:
+            distinct, least, greatest = await _compare(ask, relation, column)
         else:
             distinct, least, greatest, is_whole = None, None, None, False
-        made: ColumnStatistics = {
-            "column": one.sql, "nulls": nulls, "distinct": distinct, "min": least, "max": greatest,
+        result: ColumnStatistics = {
+            "column": column.sql, "nulls": nulls, "distinct": distinct, "min": least, "max": greatest,
         }  # fmt: skip
-        found["columns"].append(made)
-    found["partial"] = not is_whole
+        statistics["columns"].append(result)
+    statistics["partial"] = not is_whole
 
 
-async def _compare(ask: Ask, relation: Relation, one: ReadableColumn) -> tuple[int, Any, Any]:
-    """How many values differ, the least and the greatest."""
-    first = _select_first(relation, [one.sql], _ROWS)
+async def _compare(ask: Ask, relation: Relation, column: ReadableColumn) -> tuple[int, Any, Any]:
+    """Return the number of distinct values, the least and the greatest."""
+    first = _select_first(relation, [column.sql], _ROWS)
     ((distinct, least, greatest),) = await ask(f"""
         WITH s(x) AS MATERIALIZED ({first})
         SELECT (SELECT pg_catalog.count(DISTINCT x) FROM s),
             (SELECT pg_catalog.format('%s', x) FROM s WHERE NOT x IS NULL ORDER BY x LIMIT 1),
             (SELECT pg_catalog.format('%s', x) FROM s WHERE NOT x IS NULL ORDER BY x DESC LIMIT 1)""")  # noqa: S608
-    return distinct, _encode(one.kind, least), _encode(one.kind, greatest)
+    return distinct, _encode(column.kind, least), _encode(column.kind, greatest)
 
 
 def _select_first(relation: Relation, columns: Sequence[str], most: int) -> str:
@@ -122,7 +126,7 @@ def _select_first(relation: Relation, columns: Sequence[str], most: int) -> str:
 
 
 async def read_readable(session: Session, relation: Relation) -> list[ReadableColumn]:
-    """The columns whose values the role may read."""
+    """Return the columns whose values the role may read."""
     rows = [row for row in await session.ask(_COMPARABLE, relation.oid, _COLUMNS) if row[-1]]
     kinds = await session.types.read([oid for _, _, oid, _, _ in rows], session.ask)
     return [
@@ -132,28 +136,28 @@ async def read_readable(session: Session, relation: Relation) -> list[ReadableCo
 
 
 async def _read_analyzed(ask: Ask, relation: Relation, columns: Sequence[ReadableColumn]) -> list[ColumnStatistics]:
-    """What ANALYZE has found, for as many rows as it has seen."""
+    """Return the statistics of the last ANALYZE, for as many rows as it has seen."""
     rows = relation.rows
     if rows is None:
         return []
-    by_name = {one.name: one for one in columns}
-    made: list[ColumnStatistics] = []
+    by_name = {column.name: column for column in columns}
+    results: list[ColumnStatistics] = []
     for name, nulls, distinct, bounds in await ask(_ANALYZED, relation.oid):
         if name not in by_name:
             continue
-        one = by_name[name]
+        column = by_name[name]
         ends = parse_array(bounds) if bounds else [None]
         # Below zero, n_distinct is a share of the rows, negated (manual, pg_stats).
-        made.append(
+        results.append(
             {
-                "column": one.sql,
+                "column": column.sql,
                 "nulls": round(nulls * rows),
                 "distinct": round(distinct if distinct >= 0 else -distinct * rows),
-                "min": _encode(one.kind, ends[0]),
-                "max": _encode(one.kind, ends[-1]),
+                "min": _encode(column.kind, ends[0]),
+                "max": _encode(column.kind, ends[-1]),
             }
         )
-    return made
+    return results
 
 
 def _encode(kind: Type, text: str | None) -> Any:

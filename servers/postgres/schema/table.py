@@ -1,4 +1,4 @@
-"""All there is to know of one table or view."""
+"""The full description of one table or view."""
 
 from collections.abc import Sequence
 
@@ -27,43 +27,46 @@ from servers.postgres.schema.sections import read_details
 from servers.postgres.schema.statistics import ReadableColumn, compute_statistics, read_readable
 
 _STATISTICS_SHARE = 0.5
-"""Of the seconds of the call."""
+"""The share of the seconds of a call that is for statistics."""
 
 
-async def describe(wanted: TableRequest, limits: AnswerLimits, session: Session, seconds: float) -> TableDescription:
-    """The table or view, within the limits; the call has so many `seconds`. Its rows are looked at last, and the
-    transaction may be of no use any more afterwards. Raises SqlError, `not_found` with the nearest names."""
-    relation = await find_relation(session.ask, wanted.table)
+async def describe(request: TableRequest, limits: AnswerLimits, session: Session, seconds: float) -> TableDescription:
+    """Describe the table or view within the limits; the call has `seconds` in all.
+
+    Its rows are read last, and the transaction may be unusable afterwards. Raises SqlError, `not_found` with the
+    nearest names.
+    """
+    relation = await find_relation(session.ask, request.table)
     facts = await _read_facts(relation, session)
     budget = ByteBudget(limits.bytes - FRAME)
-    extras = budget.share(2) if wanted.sample or wanted.statistics else ByteBudget(0)
-    for_sample = extras.share(2) if wanted.statistics else extras
-    made = table.describe(facts, budget)
+    extras = budget.share(2) if request.sample or request.statistics else ByteBudget(0)
+    for_sample = extras.share(2) if request.statistics else extras
+    description = table.describe(facts, budget)
     try:
-        columns = await read_readable(session, relation) if wanted.sample or wanted.statistics else []
-        if wanted.sample:
-            # Only the text of rows is told, of which the limits count two forms.
-            sizes = AnswerLimits(wanted.sample, 2 * for_sample.left, min(limits.cell_bytes, SAMPLE_CELL))
+        columns = await read_readable(session, relation) if request.sample or request.statistics else []
+        if request.sample:
+            # Rows are shown only as text, while the limits count two forms of them.
+            sizes = AnswerLimits(request.sample, 2 * for_sample.left, min(limits.cell_bytes, SAMPLE_CELL))
             with anyio.move_on_after(seconds * SAMPLE_SHARE):
-                made["sample"] = await _take_sample(relation, columns, sizes, session)
-            if made["sample"] is None:
-                made["left_out"]["sample"] = wanted.sample
-        if wanted.statistics and "sample" not in made["left_out"]:
-            found = await compute_statistics(session, relation, columns, seconds * _STATISTICS_SHARE)
-            made["statistics"] = table.fit_statistics(found, extras)
+                description["sample"] = await _take_sample(relation, columns, sizes, session)
+            if description["sample"] is None:
+                description["left_out"]["sample"] = request.sample
+        if request.statistics and "sample" not in description["left_out"]:
+            statistics = await compute_statistics(session, relation, columns, seconds * _STATISTICS_SHARE)
+            description["statistics"] = table.fit_statistics(statistics, extras)
     except SqlError as error:
-        # As of a view of what the role may not read, or that divides by zero.
-        made["problem"] = error.line
-    return made
+        # For example a view of a table that the role may not read, or one that divides by zero.
+        description["problem"] = error.line
+    return description
 
 
 async def _take_sample(
     relation: Relation, columns: Sequence[ReadableColumn], limits: AnswerLimits, session: Session
 ) -> Sample | None:
-    """The first rows; None where not even one has room, or nothing may be read."""
+    """Return the first rows; None if not even one has room, or nothing may be read."""
     if not columns:
         return None
-    query = f"SELECT {', '.join(one.sql for one in columns)} FROM {relation.name} LIMIT {limits.rows}"  # noqa: S608
+    query = f"SELECT {', '.join(column.sql for column in columns)} FROM {relation.name} LIMIT {limits.rows}"  # noqa: S608
     try:
         filled = await fill_page(session, query, (), limits)
     except SqlError as error:

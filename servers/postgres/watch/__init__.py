@@ -1,1 +1,1 @@
-"""Telling of changes while somebody wants to know."""
+"""Watches of PostgreSQL databases, which report changes to subscribers."""

@@ -1,7 +1,9 @@
-"""Hearing of changes from triggers, where the operator allows them: one on each table that is watched, which notifies
-whoever listens of each statement that changes rows, once it is committed.
+"""Notices of changes by triggers, if the operator allows them.
 
-All of them belong to the schema `mcp_watch` and stay when nobody watches: other servers may need them, and to remove
+There is one on each watched table, which notifies listeners of each statement that changes rows, once it is
+committed.
+
+All of them belong to the schema `mcp_watch` and stay when nobody watches: other servers may need them, and removing
 one locks its table. `DROP SCHEMA mcp_watch CASCADE` removes every trace.
 """
 
@@ -15,7 +17,7 @@ from servers.postgres.engine.link import Ask, Link
 from servers.postgres.watch.polling import OWN_SCHEMA
 
 _PATIENCE = 1
-"""Seconds that a trigger waits for who is writing to its table; meanwhile others wait behind it."""
+"""Seconds to wait for a lock on a table to make a trigger; meanwhile others wait behind it."""
 _MADE = f"""
     SELECT pg_catalog.to_regprocedure('{OWN_SCHEMA}.tell()') IS NOT NULL, EXISTS (
         SELECT FROM pg_catalog.pg_trigger WHERE tgname = '{OWN_SCHEMA}' AND tgrelid = $1::pg_catalog.oid)"""  # noqa: S608
@@ -36,7 +38,7 @@ _TRIGGER = """
     CREATE TRIGGER {own} AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON {table}
     FOR EACH STATEMENT EXECUTE FUNCTION {own}.tell()"""
 _TRIES = 2
-"""Because another server may make the same at the same time."""
+"""Attempts, because another server may make the same at the same time."""
 
 
 class Notice(NamedTuple):
@@ -56,10 +58,10 @@ class Trigger(NamedTuple):
 
 
 async def make_trigger(link: Link, table: int, deadline: Deadline) -> Trigger:
-    """Sees to it that changes of the table with this oid are told of.
+    """Make a trigger on the table with this oid, if it has none.
 
-    There is no trigger where the role may not make one, or somebody writes to the table for longer. Raises SqlError
-    where the connection broke.
+    No trigger is made if the role may not make one, or the table stays locked for longer. Raises SqlError
+    if the connection broke.
     """
     for _ in range(_TRIES):
         ((has_function, has_trigger),) = await link.ask(_MADE, table, deadline=deadline)
@@ -80,7 +82,7 @@ async def make_trigger(link: Link, table: int, deadline: Deadline) -> Trigger:
 async def _make(link: Link, table: int, deadline: Deadline, *, with_function: bool) -> None:
     ask = partial(link.ask, deadline=deadline)
     async with link.transaction(deadline, "READ WRITE"):
-        # CREATE TRIGGER takes a lock that no writer goes by (SHARE ROW EXCLUSIVE).
+        # CREATE TRIGGER takes a lock that blocks all writers (SHARE ROW EXCLUSIVE).
         await ask(f"SET LOCAL lock_timeout = '{_PATIENCE}s'")
         for statement in _FUNCTION if with_function else ():
             await ask(statement)
@@ -90,14 +92,14 @@ async def _make(link: Link, table: int, deadline: Deadline, *, with_function: bo
 
 
 async def listen(ask: Ask) -> None:
-    """Has the connection hear from now on."""
+    """Subscribe the connection to notices."""
     await ask(f"LISTEN {OWN_SCHEMA}")
 
 
 async def hear(link: Link) -> AsyncIterator[Notice]:
-    """Notices until the connection ends, which raises SqlError `unavailable`."""
+    """Yield notices until the connection ends, which raises SqlError `unavailable`."""
     while True:
         await link.hear()
         while link.notifications:
-            heard = link.notifications.popleft()
-            yield Notice(heard.be_pid, int(heard.extra))
+            notification = link.notifications.popleft()
+            yield Notice(notification.be_pid, int(notification.extra))

@@ -1,8 +1,8 @@
-"""What there is to see of changes, without anything being made in the database: what PostgreSQL counts of each table,
-and of the schema the versions of its rows in the catalog.
+"""Changes that can be seen without changing the database: PostgreSQL's counts for each table, and the versions of
+catalog rows for the schema.
 
-A connection tells its counts when its transactions have ended, but not more often than once a second; from version 15
-on those of a last short transaction some ten seconds later. Rows of foreign tables are counted by nobody here.
+A connection reports its counts when its transactions have ended, but at most once a second; from version 15 on those
+of a last short transaction some ten seconds later. Changes of foreign tables are not counted.
 """
 
 from collections import defaultdict
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from servers.postgres.engine.link import Ask
 
 OWN_SCHEMA = "mcp_watch"
-"""Where our triggers are, which are no change of the schema."""
+"""The schema of our triggers, which do not count as a change of the schema."""
 
 _STATE = """
     concat_ws(' ', pg_catalog.pg_stat_get_tuples_inserted({0}), pg_catalog.pg_stat_get_tuples_updated({0}),
@@ -20,7 +20,7 @@ _STATE = """
 _SHAPE = """
     (SELECT sum(pg_catalog.hashtextextended(concat_ws(' ', a.attnum, a.xmin), 0))::pg_catalog.text
         FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = part.oid AND a.attnum > 0)"""
-# Of a view the tables that it reads, of a partitioned or inherited one those that have its rows.
+# For a view the tables that it reads, for a partitioned or inherited table those that hold its rows.
 _PARTS = f"""
     WITH RECURSIVE part(name, oid, kind) AS (
         SELECT oid::pg_catalog.regclass::pg_catalog.text, oid, relkind FROM pg_catalog.pg_class
@@ -41,7 +41,7 @@ _PARTS = f"""
 _EVERYTHING = f"""
     SELECT sum(pg_catalog.hashtextextended({_STATE.format("oid")}, oid::pg_catalog.int8))::pg_catalog.text
     FROM pg_catalog.pg_class WHERE relkind IN ('r', 'm') AND oid >= 16384"""  # noqa: S608
-# Of relations not the versions: TRUNCATE makes a new one, and is no change of the schema.
+# The versions of relations are left out: TRUNCATE makes a new one, and does not change the schema.
 _SCHEMA = f"""
     WITH own(oid) AS (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = '{OWN_SCHEMA}'),
     fact(line) AS (
@@ -65,29 +65,29 @@ _SCHEMA = f"""
 
 
 class Part(NamedTuple):
-    """A table that has rows of one that is watched: itself, a partition of it, or what a view reads."""
+    """A table that holds rows of a watched one: itself, a partition of it, or a table that a view reads."""
 
     name: str
     kind: str
-    """As `pg_class.relkind` has it."""
+    """The kind in `pg_class.relkind`."""
     shape: str | None
-    """Another text says that columns changed."""
+    """A different text means that columns changed."""
     state: str
-    """Another text says that rows changed."""
+    """A different text means that rows changed."""
 
 
 class Seen(NamedTuple):
     """A state of a database."""
 
     tables: Mapping[str, Mapping[int, Part]]
-    """By name the parts of each table that was asked for, by oid; those that are not there are missing."""
+    """By name the parts of each requested table, by oid; tables that do not exist are missing."""
     everything: str | None
-    """Another text says that rows of some table changed; None where nobody asked."""
+    """A different text means that rows of some table changed; None if it was not requested."""
     schema: str | None
-    """Another text says that the schema changed; None where nobody asked."""
+    """A different text means that the schema changed; None if it was not requested."""
 
     def beside(self, earlier: "Seen") -> "Seen":
-        """Both together; of what both have, what was seen `earlier`."""
+        """Merge both states; where both have an entry, that of `earlier` is taken."""
         return Seen(
             {**self.tables, **earlier.tables},
             self.everything if earlier.everything is None else earlier.everything,
@@ -95,13 +95,13 @@ class Seen(NamedTuple):
         )
 
     def list_parts(self) -> Iterator[tuple[int, Part]]:
-        """All parts of all tables, with their oids."""
+        """Yield all parts of all tables, with their oids."""
         for parts in self.tables.values():
             yield from parts.items()
 
 
 async def look(ask: Ask, tables: Collection[str], *, everything: bool, schema: bool) -> Seen:
-    """What there is to see now. Raises SqlError."""
+    """Read the current state. Raises SqlError."""
     parts: dict[str, dict[int, Part]] = defaultdict(dict)
     for name, oid, *facts in await ask(_PARTS, sorted(tables)) if tables else ():
         parts[name][oid] = Part(*facts)

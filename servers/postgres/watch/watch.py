@@ -1,4 +1,4 @@
-"""Telling of changes while somebody wants to know: a task for each database that is watched."""
+"""The watch of the databases of a server: a task for each one that has subscribers."""
 
 from collections.abc import Callable, Collection
 from functools import partial
@@ -14,8 +14,10 @@ from servers.postgres.watch.watched_database import Source, Watched
 
 
 class Watch(DatabaseWatch[Watched]):
-    """The watch of a server's databases. Its tasks are among `tasks`. With `triggers` it makes those in the databases
-    that may be changed."""
+    """The watch of a server's databases, which runs in `tasks`.
+
+    It makes triggers in the databases named in `triggers`.
+    """
 
     def __init__(
         self,
@@ -35,12 +37,15 @@ class Watch(DatabaseWatch[Watched]):
 
     @property
     def health(self) -> dict[str, int | bool | str]:
-        """How much is watched; whether `rows` of all tables are told of by "triggers", or of some only by "polling";
-        and whether a database that is watched can't be asked."""
+        """The number of watched keys; "triggers" if these report `rows` of all tables, "polling" if not; and any
+        failure.
+
+        It is `degraded` if a watched database can't be queried.
+        """
         return {
-            "watched": sum(len(one.keys) for one in self._watched.values()),
+            "watched": sum(len(watched.keys) for watched in self._watched.values()),
             "rows": "triggers" if self._watched and not self._lacks_triggers(self._watched) else "polling",
-            "degraded": any(one.away for one in self._watched.values()),
+            "degraded": any(watched.away for watched in self._watched.values()),
         }
 
     def _committed(self, database: str, commit: Commit) -> None:
@@ -67,5 +72,5 @@ class Watch(DatabaseWatch[Watched]):
         return watched
 
     def _lacks_triggers(self, names: Collection[str]) -> bool:
-        """Whether rows of what is watched in these databases are not all told of by triggers."""
+        """Return True if not all watched tables of these databases have triggers that report their rows."""
         return not all(self._watched[name].by_triggers for name in names if name in self._watched)

@@ -1,9 +1,9 @@
-"""One database of which changes are told: what was seen of it, when to look at it again, and whom to tell of what.
+"""One watched database: its last state, the times to look at it again, and the keys whose changes are reported.
 
-It is looked at every second, with one connection that is open while somebody watches, and right after notices of
-triggers, where there are some. A table that has them is told of by these alone: what PostgreSQL counts comes later,
-and would tell of the same change again. What we write is told by who wrote it (`wrote`), and by nobody again. After a
-time in which the database could not be asked, all is told once.
+It is looked at every second, over one connection that is open while it has subscribers, and right after notices of
+triggers, if there are any. Changes of a table with triggers are reported by these alone: PostgreSQL's counts come
+later, and would report the same change again. Our own changes are reported by the writer (`wrote`), and only once.
+After a time in which the database could not be queried, all keys are reported once.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -22,13 +22,13 @@ from servers.postgres.watch.notifications import Notice, hear, listen, make_trig
 from servers.postgres.watch.polling import Part, Seen, look
 
 _PATIENCE = 1.0
-"""Seconds. What is known already must not wait long to be told."""
+"""Seconds for a look, when there are our own changes to report, which must not wait long."""
 _LISTENING = 3 * watch.SWEEP_SECONDS
-"""Seconds in which whoever listens should have noticed that the database is back."""
+"""Seconds in which the listener should have noticed that the database is back."""
 _LONG = 30.0
-"""Seconds. A look takes some milliseconds, or more where there are thousands of tables."""
+"""Seconds for a look, which takes some milliseconds, or more if there are thousands of tables."""
 _TRIGGERED = ("r", "p")
-"""Kinds of tables that can tell of all that changes them."""
+"""Kinds of tables whose triggers see all changes."""
 _HOLLOW = ("v",)
 """Kinds that have no rows of their own."""
 _NOTHING = Seen({}, None, None)
@@ -41,17 +41,18 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """As clients call it."""
+        """The name that clients use."""
 
     async def connect(self) -> Link:
-        """A connection for us alone, to be closed by us. Raises SqlError."""
+        """Open a connection for this watch alone, which closes it. Raises SqlError."""
 
     async def find_name(self, table: str) -> str:
-        """How PostgreSQL writes the name of what a client calls so, or the same where there is no such table."""
+        """Return the name of a table in the form in which PostgreSQL writes it, or `table` if there is no such
+        table."""
 
 
 class Watched(watch.Watched):
-    """A database, and under which keys changes of it are told. `run` it in a task."""
+    """A database, and the keys under which its changes are reported. `run` it in a task."""
 
     def __init__(
         self, source: Source, of_schema: Collection[str], tell: Callable[[str], None], triggers: bool
@@ -59,26 +60,26 @@ class Watched(watch.Watched):
         super().__init__(tell)
         self.source = source
         self.away = False
-        """Whether the database can't be asked."""
+        """True if the database can't be queried."""
         self.on_ways: Callable[[], None] = lambda: None
-        """Told that `by_triggers` or `away` may have changed; must not wait."""
+        """Called when `by_triggers` or `away` may have changed; must not wait."""
         self._of_schema = of_schema
         self._triggers = triggers
         self._listening = anyio.Event()
         self._missed = False
-        """Whether notices may have come while nobody listened."""
+        """True if notices may have been missed while the connection was closed."""
         self._lock = anyio.Lock()
         self._link: Link | None = None
         self._seen = _NOTHING
         self._triggered: dict[int, bool] = {}
-        """By oid whether a table has a trigger of ours; those that were not tried yet are missing."""
+        """By oid, True if a table has a trigger of ours; tables that were not tried yet are missing."""
         self._wrote: set[str] = set()
         self._heard: list[Notice] = []
         self._backend = 0
 
     @property
     def by_triggers(self) -> bool:
-        """Whether rows of all tables that are watched are told of by triggers."""
+        """True if triggers report the rows of all watched tables."""
         return self._listening.is_set() and all(
             (parts := self._seen.tables.get(table, {}))
             and all(part.kind in _HOLLOW or self._triggered.get(oid) for oid, part in parts.items())
@@ -87,13 +88,13 @@ class Watched(watch.Watched):
         )
 
     def wrote(self, commit: Commit) -> None:
-        """We have changed the database."""
+        """Record our own changes of the database."""
         self._backend = commit.backend
         self._wrote |= {key for key, table in self.keys.items() if self._is_of(key, table, commit)}
         self.notice()
 
     async def begin(self, key: str, table: str | None) -> None:
-        """Tells of what `table` is about under `key` from now on."""
+        """Report changes of `table` under `key` from now on."""
         if key in self.keys:
             return
         with anyio.move_on_after(_LONG):
@@ -101,7 +102,7 @@ class Watched(watch.Watched):
         self.keys[key] = table
 
     async def run(self) -> None:
-        """Looks and tells until it is cancelled."""
+        """Look and report until cancelled."""
         with self.scope:
             try:
                 await self._watch()
@@ -118,15 +119,15 @@ class Watched(watch.Watched):
         while True:
             await self._wait()
             wrote, self._wrote = self._wrote, set()
-            found: set[str] = set()
+            changed: set[str] = set()
             with anyio.move_on_after(_PATIENCE if wrote else _LONG):
-                found = await self._find_changes()
-            self._tell_all(wrote | found)
+                changed = await self._find_changes()
+            self._tell_all(wrote | changed)
             if await self._make_triggers():
-                # What came before them was counted, but will not be compared any more.
-                self._wrote |= found
+                # Changes before that were counted, but will not be compared any more.
+                self._wrote |= changed
                 self.notice()
-            if wrote or found:
+            if wrote or changed:
                 await self._settle()
 
     async def _listen(self) -> None:
@@ -145,8 +146,10 @@ class Watched(watch.Watched):
             await anyio.sleep(watch.SWEEP_SECONDS)
 
     async def _learn(self, key: str, table: str | None) -> None:
-        """Sees how it is now, once triggers tell of what comes. Where that can't be seen, it counts as changed when
-        it can."""
+        """Read the current state of a key, once triggers report what follows.
+
+        If it can't be read, the key counts as changed when it can.
+        """
         await self._wait_for_notices(_PATIENCE)
         self._missed = self._missed or (self._triggers and not self._listening.is_set())
         for _ in range(2):
@@ -166,7 +169,7 @@ class Watched(watch.Watched):
                 await self._listening.wait()
 
     async def _find_changes(self) -> set[str]:
-        """The keys of what others have changed since the last look."""
+        """Return the keys that others have changed since the last look."""
         async with self._lock:
             keys = dict(self.keys)
             seen = await self._look(keys)
@@ -174,18 +177,18 @@ class Watched(watch.Watched):
                 return set()
             before, self._seen = self._seen, seen
         if self.away:
-            # What comes until then is told of with the rest.
+            # Changes until then are reported with the rest.
             await self._wait_for_notices(_LISTENING)
-        heard, self._heard = self._heard, []
+        notices, self._heard = self._heard, []
         if self.away or (self._missed and self._listening.is_set()):
             self.away = self._missed = False
             self.on_ways()
             return set(keys)
-        told = {notice.table for notice in heard if notice.backend != self._backend}
-        return {key for key, table in keys.items() if self._differs(key, table, before, told)}
+        touched = {notice.table for notice in notices if notice.backend != self._backend}
+        return {key for key, table in keys.items() if self._differs(key, table, before, touched)}
 
     async def _look(self, keys: Mapping[str, str | None]) -> Seen | None:
-        """What there is to see of the keys; None where that can't be seen now."""
+        """Read the state of the keys; None if that is impossible now."""
         try:
             if self._link is None:
                 self._link = await self.source.connect()
@@ -209,10 +212,10 @@ class Watched(watch.Watched):
         self._link = None
 
     async def _make_triggers(self) -> bool:
-        """Makes those that are missing on what was seen; whether some were made."""
-        made = False
-        wanted = [oid for oid, part in self._seen.list_parts() if part.kind in _TRIGGERED] if self._triggers else []
-        for oid in wanted:
+        """Make the missing triggers on the tables in the last state; return True if some were made."""
+        made_some = False
+        oids = [oid for oid, part in self._seen.list_parts() if part.kind in _TRIGGERED] if self._triggers else []
+        for oid in oids:
             async with self._lock:
                 if self._link is None or oid in self._triggered:
                     continue
@@ -222,21 +225,21 @@ class Watched(watch.Watched):
                     self._close()
                     continue
                 self._triggered[oid] = trigger.is_there
-                made = trigger.is_new or made
-        return made
+                made_some = trigger.is_new or made_some
+        return made_some
 
-    def _differs(self, key: str, table: str | None, before: Seen, told: Collection[int]) -> bool:
-        """Whether what the key is about is another now; `told` are the tables that notices came of."""
+    def _differs(self, key: str, table: str | None, before: Seen, touched: Collection[int]) -> bool:
+        """Return True if the target of the key has changed; `touched` are the tables that notices came from."""
         seen = self._seen
         if key in self._of_schema:
             return seen.schema != before.schema
         if table is None:
-            return bool(told) or (seen.everything, seen.schema) != (before.everything, before.schema)
+            return bool(touched) or (seen.everything, seen.schema) != (before.everything, before.schema)
         now, then = seen.tables.get(table, {}), before.tables.get(table, {})
-        return not now.keys().isdisjoint(told) or self._list_facts(now) != self._list_facts(then)
+        return not now.keys().isdisjoint(touched) or self._list_facts(now) != self._list_facts(then)
 
     def _list_facts(self, parts: Mapping[int, Part]) -> dict[int, tuple[str | None, str]]:
-        """What tells that a table changed."""
+        """Return the facts that differ after a change of a table."""
         hears = self._listening.is_set()
         return {
             oid: (part.shape, "" if hears and self._triggered.get(oid) else part.state) for oid, part in parts.items()

@@ -1,1 +1,1 @@
-"""What changes a database: statements, imports, and the questions that come before."""
+"""Changes of a database: statements, imports, and the confirmation before them."""

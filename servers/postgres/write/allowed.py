@@ -1,8 +1,9 @@
-"""Which statements a client may change a database with.
+"""Statements by which a client may change a database.
 
-PostgreSQL keeps to the rights of the role. Here stands what no call may do with them: end the transaction that all of
-its statements are in, leave something behind in the session, reach files and programs of the server, or change what
-is the operator's, as rights and roles. What is allowed is named; whatever is new in PostgreSQL is refused until then.
+PostgreSQL enforces the rights of the role. Here is what no call may do with them: end the transaction that all of its
+statements are in, leave something behind in the session, reach files and programs of the server, or change what is up
+to the operator, such as rights and roles. What is allowed is listed; anything new in PostgreSQL is refused until it
+is added.
 """
 
 import re
@@ -32,7 +33,7 @@ _MODIFIERS = {
     "RECURSIVE",
     "CONSTRAINT",
 }
-"""What stands between CREATE and the kind."""
+"""Words between CREATE and the kind."""
 _KINDS = {
     *("TABLE", "INDEX", "VIEW", "MATERIALIZED", "SEQUENCE", "SCHEMA", "TYPE", "DOMAIN", "STATISTICS"),
     *("TRIGGER", "RULE", "FUNCTION", "PROCEDURE", "ROUTINE", "AGGREGATE"),
@@ -41,13 +42,13 @@ _COMMENTED = _KINDS | {"COLUMN", "CONSTRAINT"}
 _ROUTINES = {"FUNCTION", "PROCEDURE", "ROUTINE"}
 _LANGUAGES = {"SQL", "PLPGSQL"}
 _SEQUENCES = {"nextval", "setval"}
-"""What no query may call, and a change may."""
+"""Functions that no query may call, and a change may."""
 _CALL = re.compile(r"(\w+)\"?\s*\(")
 """A function that is called in the text of another one, or what looks like that."""
 
 _TEMPORARY = {"TEMP", "TEMPORARY"}
 _INTO = {"INTO", "LOCAL", "GLOBAL"}
-"""What stands before TEMP where a query makes a table."""
+"""Words before TEMP in a query that makes a table."""
 
 _PSQL = "The operator can run it with psql."
 _TRANSACTION = "the statements of one call are one transaction, which the server commits at its end", "Leave it out."
@@ -62,7 +63,7 @@ _UPKEEP = "upkeep of the whole database is the operator's, and no part of a tran
 _RIGHTS = "who has which rights is the operator's to say"
 _POLICIES = "who may see which rows is the operator's to say"
 _GRANTED_ELSEWHERE = frozenset({"DATABASE", "FOREIGN", "LANGUAGE", "LARGE", "PARAMETER", "TABLESPACE"})
-"""Kinds of what rights are given on that are more than the tables of one database, or act beside them."""
+"""Kinds of objects beyond the tables of one database, on which rights can be granted."""
 _REASONS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE"), _TRANSACTION),
     **dict.fromkeys(("SET", "RESET", "DISCARD"), _SETTINGS),
@@ -81,12 +82,12 @@ _REASONS: Mapping[str, tuple[str, str]] = {
 
 
 class AllowedDdl(NamedTuple):
-    """What the operator lets clients define besides what belongs to tables."""
+    """Kinds of objects that the operator lets clients define, besides those that belong to tables."""
 
     policies: bool = False
     """Policies, and row-level security itself."""
     grants: bool = False
-    """Rights on what is in the database."""
+    """Rights on objects in the database."""
     extensions: frozenset[str] = frozenset()
     """The names of extensions."""
 
@@ -94,24 +95,28 @@ class AllowedDdl(NamedTuple):
 NOTHING_MORE = AllowedDdl()
 
 
-def parse_allowed(given: Sequence[str]) -> AllowedDdl:
-    """What an operator allows with `--allow-ddl`. Raises ValueError."""
-    extensions = {one.partition("=")[2] for one in given if one.startswith("extension=")}
-    if odd := [one for one in given if one not in ("policies", "grants") and not one.startswith("extension=")]:
+def parse_allowed(values: Sequence[str]) -> AllowedDdl:
+    """Parse the values of `--allow-ddl`. Raises ValueError."""
+    extensions = {value.partition("=")[2] for value in values if value.startswith("extension=")}
+    if odd := [
+        value for value in values if value not in ("policies", "grants") and not value.startswith("extension=")
+    ]:
         raise ValueError(f"{odd[0]!r} is not one of policies, grants and extension=NAME")
     if "" in extensions:
         raise ValueError("extension= has no name after it")
-    return AllowedDdl("policies" in given, "grants" in given, frozenset(extensions))
+    return AllowedDdl("policies" in values, "grants" in values, frozenset(extensions))
 
 
 def check_change(sql: str, allowed: AllowedDdl = NOTHING_MORE) -> Words:
-    """The words of a statement that a client may run: without comments and leading parentheses, what is not quoted in
-    capitals, other tokens as they stand. Raises SqlError, `refused` for one that may not be run.
+    """Check that a client may run the statement, and return its words.
+
+    They have no comments and leading parentheses; unquoted words are in capitals, other tokens as written. Raises
+    SqlError `refused`.
     """
     statement = Statement(sql)
     texts = ((token, statement.text(token)) for token in statement.tokens)
     all_words = [text.upper() if token.kind == "word" else text for token, text in texts]
-    # A query may stand in parentheses, as in (SELECT 1) UNION (SELECT 2).
+    # A query may be in parentheses, as in (SELECT 1) UNION (SELECT 2).
     words: Words = [*dropwhile(lambda word: word[0] == "(", all_words)] or all_words
     if words[0] in _SCHEMA:
         _check_definition(words, allowed)
@@ -120,11 +125,11 @@ def check_change(sql: str, allowed: AllowedDdl = NOTHING_MORE) -> Words:
     elif words[0] not in _DATA | _OTHERS:
         raise _refuse(*_REASONS.get(words[0], ("it is not one of those that this tool runs", "")))
     _check_lasts(words)
-    # The letters of such a name may be escapes, so that nobody sees what it names.
+    # The letters of such a name may be escapes, so the name is not readable.
     if any(token.kind == "unicode" for token in statement.tokens):
         raise _refuse('it has a name of the form U&"…"', 'Write the name between plain quotes: "…".')
     _check_calls(statement.find_calls())
-    # The body of a function is a string: what it calls stands in that.
+    # The body of a function is a string: its calls are in that text.
     if not _ROUTINES.isdisjoint(words):
         bodies = (word for word in words if word[0] in "'$eE")
         _check_calls(name.lower() for body in bodies for name in _CALL.findall(body))
@@ -138,14 +143,14 @@ def _check_calls(names: Iterable[str]) -> None:
 
 
 def check_table(words: Words) -> None:
-    """Raises SqlError `refused` unless the statement makes a table that stays, and nothing else."""
+    """Raise SqlError `refused` unless the statement makes a permanent table, and nothing else."""
     kind = [word for word in words[1:3] if word != "UNLOGGED"]
     if words[0] != "CREATE" or kind[:1] != ["TABLE"]:
         raise SqlError("refused", "the statement is not a CREATE TABLE", "Use read_query or write_query.")
 
 
 def defines(words: Words) -> bool:
-    """Whether the statement says of itself that it changes the schema, or who may do what."""
+    """Return True if the first word of the statement means that it changes the schema, or rights."""
     return words[0] in _SCHEMA or words[0] in ("GRANT", "REVOKE")
 
 
@@ -170,7 +175,7 @@ def _check_definition(words: Words, allowed: AllowedDdl) -> None:
 
 
 def _check_lasts(words: Words) -> None:
-    """Raises SqlError for what would be said to be committed, and be gone at the end of the call."""
+    """Raise SqlError for objects that would be reported as committed, and be gone at the end of the call."""
     for place, word in enumerate(words):
         if word == "UPDATE":
             names = [name.strip('"').upper() for name in words[place + 1 : place + 5] if name not in (".", "ONLY")]
@@ -200,7 +205,7 @@ def _check_rights(kind: str, words: Words, allowed: AllowedDdl) -> None:
 
 
 def _check_grant(words: Words, allowed: AllowedDdl) -> None:
-    """Raises SqlError unless it gives or takes rights on what is in the database."""
+    """Raise SqlError unless the statement grants or revokes rights on objects in the database."""
     if "ON" not in words:
         raise _refuse("who is a member of which role is the operator's to say", _PSQL)
     kind = words[words.index("ON") + 1 :][:1]
@@ -210,7 +215,7 @@ def _check_grant(words: Words, allowed: AllowedDdl) -> None:
 
 
 def _check_extension(act: str, words: Words, allowed: AllowedDdl) -> None:
-    """Raises SqlError unless all extensions that it names are allowed; `words` are those after EXTENSION."""
+    """Raise SqlError unless all extensions that it names are allowed; `words` are those after EXTENSION."""
     names = [word for word in words if word not in ("IF", "NOT", "EXISTS")]
     if act == "DROP":
         names = [word for word in names if word not in (",", "CASCADE", "RESTRICT")]
@@ -228,9 +233,9 @@ def _require(is_allowed: bool, reason: str, what: str) -> None:
         raise _refuse(reason, f"The operator can allow it with --allow-ddl {what}.")
 
 
-def _has(words: Words, *wanted: str) -> bool:
-    size = len(wanted)
-    return any(tuple(words[at : at + size]) == wanted for at in range(len(words) - size + 1))
+def _has(words: Words, *terms: str) -> bool:
+    size = len(terms)
+    return any(tuple(words[at : at + size]) == terms for at in range(len(words) - size + 1))
 
 
 def _refuse(reason: str, suggestion: str = "") -> SqlError:

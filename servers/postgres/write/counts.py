@@ -1,8 +1,8 @@
-"""How many rows of which tables a transaction has changed so far, whoever changed them: a statement, a trigger, a
-foreign key or a function.
+"""The numbers of rows that a transaction has changed so far, by table, through statements, triggers, foreign keys or
+functions.
 
-PostgreSQL counts this for itself. The counts also have what was tried and taken back within a function, and nothing
-of foreign tables, or where the operator has set `track_counts` to off.
+PostgreSQL keeps these counts itself. They include what was tried and rolled back within a function, and leave out
+foreign tables, and everything if the operator has set `track_counts` to off.
 """
 
 from collections.abc import Mapping
@@ -12,8 +12,10 @@ from servers.common.sql.texts import SqlName
 from servers.postgres.engine.link import Ask
 
 _XIDS = 1 << 24
-"""Transactions that began after this one began and while it lasts, its own parts among them: more than there can be.
-A number is older than this one where it is not among so many that follow it."""
+"""An upper bound for transactions that began after this one, its own parts among them.
+
+A number is older than this one if it is not among so many that follow it.
+"""
 # From 16384 on (FirstNormalObjectId) oids are of what users made. An xmin has the last 32 bits of the number of a
 # transaction.
 _COUNTS = f"""
@@ -37,28 +39,30 @@ class TableCounts(NamedTuple):
     """Rows of one table that were changed."""
 
     table: SqlName
-    """As PostgreSQL writes its name."""
+    """The name that PostgreSQL writes."""
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """All changed rows."""
         return self.inserted + self.updated + self.deleted
 
     def plus(self, other: "TableCounts", sign: int = 1) -> "TableCounts":
-        """Both together, or what is more than in the `other`. TRUNCATE has PostgreSQL forget what it counted before,
-        so nothing is less than zero."""
+        """Add the `other` counts, or with `sign` -1 subtract them.
+
+        TRUNCATE resets the counts of PostgreSQL, so no result is below zero.
+        """
         pairs = zip(self[1:], other[1:], strict=True)
         return TableCounts(self.table, *(max(mine + sign * theirs, 0) for mine, theirs in pairs))
 
 
 class Changes(NamedTuple):
-    """What a transaction has changed so far, or what a part of it did."""
+    """The changes of a transaction so far, or of a part of it."""
 
     tables: Mapping[int, TableCounts]
-    """By oid; those of which no row changed are missing."""
+    """By oid; tables without a changed row are missing."""
     defined: int
     """Relations that it has made or altered."""
 
@@ -68,7 +72,7 @@ class Changes(NamedTuple):
         return sum(counts.total for counts in self.tables.values())
 
     def since(self, before: "Changes") -> "Changes":
-        """What came after `before`."""
+        """Return the changes after `before`."""
         later = {
             oid: counts.plus(before.tables[oid], -1) if oid in before.tables else counts
             for oid, counts in self.tables.items()
@@ -76,7 +80,7 @@ class Changes(NamedTuple):
         return Changes({oid: counts for oid, counts in later.items() if counts.total}, self.defined - before.defined)
 
     def plus(self, other: "Changes") -> "Changes":
-        """Both together."""
+        """Add the `other` changes."""
         tables = dict(self.tables)
         for oid, counts in other.tables.items():
             tables[oid] = counts.plus(tables[oid]) if oid in tables else counts
@@ -87,8 +91,10 @@ NONE = Changes({}, 0)
 
 
 async def read_changes(ask: Ask) -> Changes:
-    """What the transaction of this connection has changed so far, and maybe others on it before: only `since` tells
-    what came between."""
+    """Read the changes of the current transaction, and maybe earlier ones on the connection.
+
+    Only `since` gives those in between.
+    """
     rows = await ask(_COUNTS)
     tables = {oid: TableCounts(SqlName(name), *counts) for oid, name, *counts in rows if oid}
     return Changes(tables, sum(row[2] for row in rows if not row[0]))

@@ -1,4 +1,4 @@
-"""Statements run for good, or run to see what they would do."""
+"""Statements that are run and committed, or run to preview their changes."""
 
 import time
 from collections.abc import Sequence
@@ -17,30 +17,32 @@ _KNOWN = "SELECT oid FROM pg_catalog.pg_class WHERE relkind IN ('r', 'm')"
 async def execute(
     statements: Sequence[Statement], limits: ResponseLimits, consent: Consent, session: Session, *, only_tables: bool
 ) -> Written | Figures:
-    """Runs the statements in one transaction and commits it; gives figures, and changes nothing, where a user must
-    agree to them first.
+    """Run the statements in one transaction and commit it.
 
-    With `only_tables` they may define tables and nothing else.
+    If a user must agree first, change nothing and return the figures to ask with. With `only_tables` the statements
+    may define tables and nothing else.
     """
     began = time.monotonic()
     async with session.transaction():
         for statement in statements if only_tables else ():
             check_table(check_change(statement.sql, session.allowed))
-        known = {oid for (oid,) in await session.ask(_KNOWN)} if only_tables else set()
+        existing = {oid for (oid,) in await session.ask(_KNOWN)} if only_tables else set()
         done = await run_all(session, statements, limits.rows)
-        if known.intersection(done.changes.tables):
+        if existing.intersection(done.changes.tables):
             raise SqlError("refused", "the statement changes rows of other tables", "Use write_query.")
         figures = sum_figures(done.effects)
         if not consent.covers(figures):
             return figures
-        made = make_result(done.effects, None, time.monotonic() - began, limits.max_bytes)
+        result = make_result(done.effects, None, time.monotonic() - began, limits.max_bytes)
         await session.commit(figures)
-    return made
+    return result
 
 
 async def dry_run(statements: Sequence[Statement], limits: ResponseLimits, session: Session) -> Written:
-    """Runs the statements in one transaction, sees what changes, and rolls it back. What sequences gave out, they do
-    not take back."""
+    """Run the statements in one transaction, record what changes, and roll it back.
+
+    Sequences do not take back the values that they returned.
+    """
     began = time.monotonic()
     async with session.transaction():
         done = await run_all(session, statements, limits.rows)

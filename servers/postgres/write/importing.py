@@ -1,4 +1,4 @@
-"""Rows of a file put into a table by COPY, which is made where there is none.
+"""Import of the rows of a file into a table by COPY; a missing table is made.
 
 The file is read in a thread, some rows at a time, for it may be slow. Each part is sent as soon as it is read.
 """
@@ -34,7 +34,7 @@ _TYPES: Mapping[Kind, str] = {
     "boolean": "boolean",
     "text": "text",
 }
-"""Of new columns. A number with a fraction is kept as it is written, and sums are exact."""
+"""The types of new columns. A number with a fraction is kept as it is written, and sums are exact."""
 _READS_VALUES = re.compile("bigint|integer|smallint|numeric|real|double|date|timestamp|boolean")
 """Types of columns that take numbers, dates and booleans; others take the fields as they are written."""
 _IS_DAY = re.compile("date|timestamp")
@@ -46,33 +46,34 @@ _COLUMNS = """
     WHERE attrelid = $1::pg_catalog.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum"""
 _NEW = "SELECT pg_catalog.to_regclass($1)::pg_catalog.text"
 _NAME_BYTES = 63
-"""What PostgreSQL keeps of a name; the rest it cuts off without an error."""
+"""Bytes of a name that PostgreSQL keeps; it cuts off the rest without an error."""
 _MAX_COLUMNS = 1_600
-"""Of a table (https://www.postgresql.org/docs/current/limits.html)."""
+"""Maximum number of columns of a table (https://www.postgresql.org/docs/current/limits.html)."""
 
 Columns = Sequence[tuple[str, str]]
 
 
-async def import_csv(wanted: Import, consent: Consent, session: Session) -> Imported | Figures:
-    """Put all rows into the table, in one transaction, or none.
+async def import_csv(request: Import, consent: Consent, session: Session) -> Imported | Figures:
+    """Insert all rows into the table, in one transaction, or none.
 
-    Gives figures, and changes nothing, where a user must agree to them first. Raises SqlError, which names the row.
+    If a user must agree first, changes nothing and returns the figures to ask with. Raises SqlError, which names the
+    row.
     """
     began = time.monotonic()
-    relation, expected = await _find_table(session, wanted.table)
-    # To look through the whole file takes a while, in which others may write.
-    plan = await _survey(wanted, expected, session)
-    if wanted.preview:
+    relation, expected = await _find_table(session, request.table)
+    # The survey of the whole file takes a while, in which others may write.
+    plan = await _survey(request, expected, session)
+    if request.preview:
         columns = _match(plan, expected) if relation else _define(plan)
-        name, seconds = relation.name if relation else wanted.table, time.monotonic() - began
+        name, seconds = relation.name if relation else request.table, time.monotonic() - began
         return Imported(name, relation is None, plan.rows, columns, seconds, plan.words, plan.first)
     async with session.transaction():
-        (relation, there), before = await _find_table(session, wanted.table), await read_changes(session.ask)
+        (relation, there), before = await _find_table(session, request.table), await read_changes(session.ask)
         if there != expected:
-            plan = await _survey(wanted, there, session)
+            plan = await _survey(request, there, session)
         columns = _match(plan, there) if relation else _define(plan)
-        table = relation.name if relation else await _create(session, wanted.table, columns)
-        await _copy(session, table, wanted, plan, columns)
+        table = relation.name if relation else await _create(session, request.table, columns)
+        await _copy(session, table, request, plan, columns)
         changes = (await read_changes(session.ask)).since(before)
         tables = {table, *(counts.table for counts in changes.tables.values())}
         figures = Figures(max(changes.total, plan.rows), (plan.rows,), tuple(sorted(tables)), relation is None)
@@ -83,7 +84,7 @@ async def import_csv(wanted: Import, consent: Consent, session: Session) -> Impo
 
 
 async def _find_table(session: Session, name: str) -> tuple[Relation | None, Columns]:
-    """The table, and its columns that take values, with their types."""
+    """Return the table, and its columns that take values, with their types."""
     try:
         relation = await find_relation(session.ask, name)
     except SqlError as error:
@@ -93,17 +94,17 @@ async def _find_table(session: Session, name: str) -> tuple[Relation | None, Col
     return relation, [*await session.ask(_COLUMNS, relation.oid)]
 
 
-async def _survey(wanted: Import, there: Columns, session: Session) -> Plan:
+async def _survey(request: Import, there: Columns, session: Session) -> Plan:
     expected = Expected(there, _keeps_text, _NAME_BYTES, _MAX_COLUMNS)
-    steps = survey(wanted.opener, wanted.written, expected, session.deadline)
-    # It can be called off between two steps.
+    steps = survey(request.opener, request.written, expected, session.deadline)
+    # The survey can be cancelled between two steps.
     while (plan := await to_thread.run_sync(_step, steps)) is None:
-        """There are more rows."""
+        """The file has more rows."""
     return plan
 
 
 def _keeps_text(declared: str, _kind: Kind) -> bool:
-    """Whether a column of a table that is there takes fields as they are written."""
+    """Return True if a column of an existing table takes fields as they are written."""
     return _READS_VALUES.match(declared) is None
 
 
@@ -121,7 +122,7 @@ def _define(plan: Plan) -> Columns:
 
 
 def _match(plan: Plan, there: Columns) -> Columns:
-    """The columns of the table that the fields are for. Raises SqlError for dates that DateStyle would decide."""
+    """Return the columns of the table that the fields are for. Raises SqlError for dates that depend on DateStyle."""
     columns = match_columns(plan, there)
     for column, (name, kind) in zip(plan.columns, columns, strict=True):
         if column.note == DAY_OR_MONTH and _IS_DAY.match(kind):
@@ -130,26 +131,26 @@ def _match(plan: Plan, there: Columns) -> Columns:
     return columns
 
 
-async def _create(session: Session, wanted: str, columns: Columns) -> SqlName:
-    """Makes the table; how PostgreSQL writes its name."""
-    if len(wanted.encode(errors="replace")) > _NAME_BYTES:
-        raise SqlError("bad_csv", f"the name of the table takes more than {_NAME_BYTES} bytes", quoted=[wanted])
+async def _create(session: Session, table: str, columns: Columns) -> SqlName:
+    """Make the table, and return its name in the form in which PostgreSQL writes it."""
+    if len(table.encode(errors="replace")) > _NAME_BYTES:
+        raise SqlError("bad_csv", f"the name of the table takes more than {_NAME_BYTES} bytes", quoted=[table])
     defined = ", ".join(f"{quote(name)} {kind}" for name, kind in columns)
-    await session.ask(f"CREATE TABLE {quote(wanted)} ({defined})")
-    ((name,),) = await session.ask(_NEW, quote(wanted))
+    await session.ask(f"CREATE TABLE {quote(table)} ({defined})")
+    ((name,),) = await session.ask(_NEW, quote(table))
     return SqlName(name)
 
 
-async def _copy(session: Session, table: str, wanted: Import, plan: Plan, columns: Columns) -> None:
-    """Sends all rows. Raises SqlError, which names the row."""
+async def _copy(session: Session, table: str, request: Import, plan: Plan, columns: Columns) -> None:
+    """Send all rows. Raises SqlError, which names the row."""
     names = ", ".join(quote(name) for name, _ in columns)
     try:
-        async with _open_rows(wanted, plan, session) as records:
+        async with _open_rows(request, plan, session) as records:
             rows = _format_rows(records, plan.columns)
             await session.link.copy_in(f"COPY {table} ({names}) FROM STDIN", rows, deadline=session.deadline)
         await session.ask("SET CONSTRAINTS ALL IMMEDIATE")
     except PostgresError as error:
-        # The words are in any language, but the name of the table stands before the number of the row in all of them.
+        # The words may be in any language, but the name of the table precedes the number of the row in all of them.
         row = re.search(r"\d+", error.context.partition(table)[2])
         raise error.at(f"row {int(row[0]):,}" if row else "") from None
 
@@ -161,7 +162,7 @@ async def _format_rows(records: Records, columns: Sequence[Column]) -> AsyncIter
 
 
 def _format_batch(batches: Iterator[Sequence[Sequence[str]]], columns: Sequence[Column]) -> bytes:
-    """The next rows as COPY takes them; nothing after the last."""
+    """Return the next rows in the form that COPY takes; empty after the last."""
     batch = next(batches, None)
     if batch is None:
         return b""
@@ -179,6 +180,6 @@ def _format_column(column: Column, fields: Sequence[str]) -> Sequence[str]:
 
 
 @asynccontextmanager
-async def _open_rows(wanted: Import, plan: Plan, session: Session) -> AsyncIterator[Records]:
+async def _open_rows(request: Import, plan: Plan, session: Session) -> AsyncIterator[Records]:
     with ExitStack() as stack:
-        yield await to_thread.run_sync(stack.enter_context, open_rows(wanted, plan, session.deadline))
+        yield await to_thread.run_sync(stack.enter_context, open_rows(request, plan, session.deadline))

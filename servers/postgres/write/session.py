@@ -1,7 +1,7 @@
-"""One call's time with the connection that changes a database, in one transaction.
+"""The transaction of one call on the connection that changes a database.
 
 The transaction ends with the call: what is not committed by `Session.commit` is rolled back, whether the work failed,
-was stopped, or nobody waits for it any more. Meanwhile rows are locked, so no human is waited for in here.
+was stopped, or was cancelled. Rows are locked meanwhile, so no code in here waits for a human.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -21,7 +21,7 @@ from servers.postgres.errors import PostgresError
 from servers.postgres.write.allowed import NOTHING_MORE, AllowedDdl
 
 _FLUSHES = 150_000
-"""The version of PostgreSQL that can be told to count changes at once, for who looks at its counts."""
+"""The version of PostgreSQL from which on changes can be counted at once, for watchers of its counts."""
 
 _STATE = """
     SELECT (
@@ -29,23 +29,23 @@ _STATE = """
         FROM pg_catalog.pg_settings WHERE source = 'session'
     ), session_user, current_user, (SELECT count(*) FROM pg_catalog.pg_prepared_statements),
     (SELECT count(*) FROM pg_catalog.pg_cursors WHERE is_holdable)"""
-"""What a transaction would leave behind in its session: a function may change all of it."""
+"""The state that a transaction could leave behind in its session: a function may change all of it."""
 
 
 class Places(NamedTuple):
-    """Where a session is at work."""
+    """The connections and rules of a session."""
 
     link: Link
-    """The one that writes."""
+    """The connection that writes."""
     onlooker: Callable[[], AbstractAsyncContextManager[Link]]
-    """Lends another one, which sees what is committed, for a block."""
+    """Lends another connection, which sees what is committed, for a block."""
     committed: Committed
     allowed: AllowedDdl = NOTHING_MORE
-    """What else the operator lets a client define."""
+    """Further kinds of objects that the operator lets a client define."""
 
 
 class Session:
-    """A connection for a client's statements, and for questions of our own beside them."""
+    """A connection for a client's statements, and for our own queries during them."""
 
     def __init__(self, places: Places, deadline: Deadline) -> None:
         self.link = places.link
@@ -53,26 +53,27 @@ class Session:
         self.allowed = places.allowed
         self.deadline = deadline
         self.types = Types()
-        """Also those that the transaction makes, which others must not take for known."""
+        """Includes the types that the transaction makes, which must not be cached for others."""
         self.ask: Ask = partial(self.link.ask, deadline=deadline)
         self._committed = places.committed
         self._before: list[tuple[Any, ...]] = []
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
-        """What is not committed within the block is rolled back at its end."""
+        """Open a transaction, of which everything that is not committed within the block is rolled back at its
+        end."""
         async with self.link.transaction(self.deadline, "READ WRITE"):
             self._before = await self.ask(_STATE) if self.link.is_shared else []
             yield
 
     async def commit(self, figures: Figures) -> None:
-        """Makes the changes last, and has them told. Nothing may fail after it."""
+        """Commit the changes, and report them to watchers. Nothing may fail after it."""
         if self.link.version >= _FLUSHES:
             await self.ask("SELECT pg_catalog.pg_stat_force_next_flush()")
         if self.link.is_shared and await self.ask(_STATE) != self._before:
             reason = "it would leave a setting, a role, a cursor or a prepared statement to others behind a pooler"
             raise SqlError("refused", reason, "A function can set for itself alone: CREATE FUNCTION ... SET.")
-        # Whoever is called off here has come too late.
+        # A cancellation at this point is too late.
         with anyio.CancelScope(shield=True):
             try:
                 await self.link.commit(self.deadline)

@@ -1,4 +1,4 @@
-"""Statements that change a database: run one after the other in one transaction, and what each of them did."""
+"""Statements that change a database: run one after the other in one transaction, with the effect of each."""
 
 import re
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ from servers.postgres.write.counts import NONE, Changes, TableCounts, read_chang
 from servers.postgres.write.session import Session
 
 _LONG = 20_000
-"""Characters of a statement that is looked at in a thread."""
+"""Characters from which on a statement is checked in a thread."""
 _COUNTED = re.compile(r"(?:INSERT \d+|UPDATE|DELETE|MERGE) (\d+)")
-"""The tags that say how many rows a statement changed by its own words."""
+"""The tags that hold the number of rows that a statement changed directly."""
 _FILES = """
     SELECT oid::pg_catalog.int8, oid::pg_catalog.regclass::pg_catalog.text,
         pg_catalog.pg_relation_filenode(oid)::pg_catalog.int8
@@ -32,11 +32,11 @@ _FILES = """
 
 
 class Done(NamedTuple):
-    """What the statements of a call did."""
+    """The effects of the statements of a call."""
 
     effects: list[Effect]
     changes: Changes
-    """Of all of them."""
+    """The changes of all statements."""
 
 
 class _Batch:
@@ -46,7 +46,7 @@ class _Batch:
         self._session = session
         self._limits = limits
         self._counted = NONE
-        """What was changed before the next statement."""
+        """The changes before the next statement."""
         self._done = Done([], NONE)
 
     async def run(self, statements: Sequence[Statement]) -> Done:
@@ -68,12 +68,12 @@ class _Batch:
         session, look = self._session, partial(check_change, statement.sql, self._session.allowed)
         words = await to_thread.run_sync(look) if is_long else look()
         sql, values = bind(Query(*statement))
-        # Of what a TRUNCATE deletes PostgreSQL counts nothing.
+        # PostgreSQL does not count the rows that a TRUNCATE deletes.
         emptied = await self._find_emptied(sql) if words[0] == "TRUNCATE" else NONE
         most = session.link.limits.value_bytes
         rows = await session.link.run(sql, values, deadline=session.deadline, most=most)
         if is_last:
-            # What is wrong is said now, and not while nobody knows whether all is committed.
+            # Deferred errors are raised now, and not while it is unknown whether the changes are committed.
             await session.ask("SET CONSTRAINTS ALL IMMEDIATE")
         counted = await read_changes(session.ask)
         changes = counted.since(self._counted).plus(emptied)
@@ -84,7 +84,7 @@ class _Batch:
         self._done = self._done._replace(changes=self._done.changes.plus(changes))
 
     async def _find_emptied(self, sql: str) -> Changes:
-        """How many rows a TRUNCATE deletes, which nobody can see but who takes it back."""
+        """Count the rows that a TRUNCATE deletes, by running it and rolling it back."""
         ask = self._session.ask
         before = {oid: file for oid, _, file in await ask(_FILES)}
         await ask("SAVEPOINT before_truncate")
@@ -115,7 +115,7 @@ class _Batch:
         )
 
     async def _make_page(self, rows: Rows, names: Sequence[str]) -> tuple[Page, bool]:
-        """As many of the rows as there is room for; whether there are more."""
+        """Return as many of the rows as there is room for, and whether there are more."""
         if not self._limits.rows or self._limits.bytes < LEAST_FOR_ROWS:
             return NO_ROWS, bool(rows.rows)
         types = await self._session.types.read([column.oid for column in rows.columns], self._session.ask)
@@ -123,10 +123,10 @@ class _Batch:
         rest = rows.rows
         while rest and (most := builder.wanted):
             rest = [*builder.add(rest[:most]), *rest[most:]]
-        return Page(builder.made, [one.name for one in types]), bool(rest) or rows.cut
+        return Page(builder.made, [type_.name for type_ in types]), bool(rest) or rows.cut
 
     async def _explain(self, error: PostgresError, sql: str) -> SqlError:
-        """The error with the nearest names, where one is not known."""
+        """Add the nearest names to an error about an unknown name."""
         if error.position is None:
             return error
         await self._session.link.roll_back()
@@ -137,6 +137,6 @@ class _Batch:
 
 
 async def run_all(session: Session, statements: Sequence[Statement], limits: AnswerLimits) -> Done:
-    """Runs the statements in the transaction that was begun, without committing it. Raises SqlError, which says at
-    which statement."""
+    """Run the statements in the transaction that was begun, without committing it. Raises SqlError, which names the
+    statement."""
     return await _Batch(session, limits).run(statements)

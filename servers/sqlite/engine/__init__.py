@@ -1,1 +1,1 @@
-"""The databases, opened, and what a statement may do there and for how long."""
+"""Open databases, and the limits and rights of statements."""

@@ -1,12 +1,13 @@
 """A connection in a thread of its own, whose work can be stopped and lets no caller wait longer than it may.
 
-SQLite looks at the clock between two instructions of its virtual machine. A single instruction may be long, though:
-`instr` of two large values takes hours. What calls such a function is refused by the policy of the thread, and done
-by a process that is killed when its time is over (`process.py`). Of what else may take a moment too long, as a LIKE
-of a large text, the caller is told in time all the same, and the connection is of no use until that has ended.
+SQLite checks the clock between two instructions of its virtual machine. A single instruction may be long, though:
+`instr` of two large values takes hours. Statements that call such a function are refused by the policy of the thread,
+and run by a process that is killed when its time is over (`process.py`). Other instructions may take a moment too
+long, such as a LIKE of a large text: the caller gets its error in time all the same, and the connection can't be used
+until they have ended.
 
-When another file takes the place of the one that is open, the connection follows. It looks for that with the first
-work after it was lent, so nothing that belongs together is done on two files.
+When another file takes the place of the open one, the connection follows. It checks for that with the first work
+after it was lent, so work that belongs together is never done on two files.
 """
 
 import asyncio
@@ -35,7 +36,7 @@ T = TypeVar("T")
 _GRACE = 0.2
 """Seconds beyond its time in which a statement should have noticed that it is over."""
 _CLOSING = 10.0
-"""Seconds that closing may take, which writes what is still to be written."""
+"""Seconds that closing may take, which writes pending data."""
 
 
 class Connection(aiosqlite.Connection):
@@ -51,11 +52,14 @@ class Connection(aiosqlite.Connection):
         recovers: bool = False,
         connecting: ConnectionOptions = ConnectionOptions(),  # noqa: B008 - it is a tuple
     ) -> None:
-        """`followed` is called, in the thread of the connection, whenever it has opened another file. Where it
-        `recovers`, what a killed writer left half done is undone before anything is read."""
+        """Prepare the connection; `open` opens it.
+
+        `followed` is called, in the thread of the connection, whenever it has opened another file. If it `recovers`,
+        the changes that a killed writer left unfinished are undone before anything is read.
+        """
         opening = OpenOptions(path, mode, limits, recovers, connecting=connecting)
         self.opening = next(OPENINGS)
-        """Another number says that it is another file now, or another connection."""
+        """A number that changes when the connection opens another file, or is replaced."""
         self._limits = limits
         self._followed = followed
         self._handle = Handle(opening)
@@ -68,12 +72,10 @@ class Connection(aiosqlite.Connection):
         self._thread = Thread(target=self._serve, args=(self._thread.run,), daemon=True)
 
     async def run(self, work: Work[T], elsewhere: Work[T] | None = None, job: Job | None = None) -> T:
-        """Does `work`, within the time of a statement or of its `job`; where that can't be interrupted, a process
-        that can be killed does it, or what is to be done `elsewhere` instead. Since such processes are few, work has
-        the time of a statement there, whatever its job.
+        """Do `work`, within the time of a statement or of its `job`.
 
-        Raises SqlError for what SQLite refuses, and `timeout` where it takes too long. When the caller is
-        cancelled, SQLite stops at its next look at the clock.
+        Work that can't be interrupted is done by a process that can be killed, or there as `elsewhere` instead. Since
+        such processes are few, work has the time of a statement there, even if it has a job.
         """
         try:
             return await self._run(work, job)
@@ -90,13 +92,13 @@ class Connection(aiosqlite.Connection):
         loop = asyncio.get_running_loop()
         try:
             with anyio.fail_after(seconds + _GRACE):
-                # aiosqlite has no public way to do work of one's own in its thread.
+                # aiosqlite has no public way to run a function in its thread.
                 result: T = await self._execute(self._do, work, deadline, loop)  # type: ignore[no-untyped-call]
         except TimeoutError:
             raise deadline.reason().at(deadline.where) from None
         finally:
             if deadline.abandon():
-                # Some instructions look whether they were interrupted, though not at the clock.
+                # Some instructions check for an interrupt, though not the clock.
                 with suppress(ValueError, sqlite3.Error):
                     self._conn.interrupt()
             else:
@@ -104,18 +106,18 @@ class Connection(aiosqlite.Connection):
         return result
 
     def when_idle(self, callback: Callable[[], None]) -> None:
-        """Calls back once no work is done here: at once, or when work that was abandoned has ended."""
+        """Call back once this connection is idle: at once, or when work that was abandoned has ended."""
         if self._at_work is None:
             callback()
         else:
             self._when_idle = callback
 
     def lend(self) -> None:
-        """Has the next work look first whether the file under its path is still the one that is open."""
+        """Make the next work check first that the file under its path is still the open one."""
         self._lent = True
 
     async def open(self) -> None:
-        """Opens it. Raises SqlError."""
+        """Open the connection. Raises SqlError."""
         try:
             await self
         except SqlError:
@@ -124,7 +126,7 @@ class Connection(aiosqlite.Connection):
             raise
 
     async def close(self) -> None:
-        """Closes it; leaves it to its thread where that does not end its work."""
+        """Close the connection; leave that to its thread if its work does not end."""
         await self._worker.end()
         with anyio.move_on_after(_CLOSING if self._at_work is None else _GRACE, shield=True):
             await super().close()
@@ -133,7 +135,7 @@ class Connection(aiosqlite.Connection):
         try:
             serve()
         except RuntimeError:
-            # The event loop ended before the work that was left to this thread, so nobody is there to be told.
+            # The event loop ended before the work that was left to this thread, so nothing can be reported.
             self._handle.connection.close()
 
     def _do(self, work: Work[T], deadline: StatementDeadline, loop: asyncio.AbstractEventLoop) -> T:

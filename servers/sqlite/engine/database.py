@@ -1,5 +1,6 @@
-"""The databases under the names that clients use, with the connections to each; and what ends with the server: those
-in memory, and a small shop for first steps.
+"""Databases under the names that clients use, with the connections to each.
+
+Also those that end with the server: in memory, and a small shop for first steps.
 """
 
 import sqlite3
@@ -27,34 +28,36 @@ from servers.sqlite.engine.sql import find_declared_types
 T = TypeVar("T")
 
 Committed = Callable[[Collection[str], bool], None]
-"""Takes the tables whose rows were changed, and whether the schema was."""
+"""Takes the tables whose rows were changed, and True if the schema was."""
 
 MEMORY = ":memory:"
-"""The path of a database that ends with the server. It is a file in a temporary directory, so that readers see what
-the writer writes."""
+"""The path of a database that ends with the server.
+
+It is a file in a temporary directory, so that readers see what the writer writes.
+"""
 
 _MOST_KNOWN = 256
-"""Queries whose declared types are remembered."""
+"""Queries whose declared types are cached."""
 _LONGEST_KNOWN = 10_000
-"""Characters of such a query."""
+"""Maximum length of such a query, in characters."""
 
 
 def ignore_commit(_tables: Collection[str], _defines: bool) -> None:
-    """Nobody watches the database."""
+    """Do nothing."""
 
 
 class Source(NamedTuple):
-    """A database as the operator gave it."""
+    """A database as the operator configured it."""
 
     name: str
     path: Path
     writable: bool
     sample: bool = False
-    """Whether it is the sample, which is made anew and ends with the server; its path is only the name of a file."""
+    """True for the sample, which is made anew and ends with the server; its path is only the name of a file."""
 
 
 class Database:
-    """One database: readers side by side, and one writer."""
+    """One database: a pool of readers, and one writer."""
 
     def __init__(
         self,
@@ -69,35 +72,40 @@ class Database:
         self.writable = source.writable
         self.limits = limits
         self.openings = 0
-        """Grows when another file has taken the place of this one: a part of the key of what is remembered of it."""
+        """Grows when another file has taken the place of this one: a part of the keys of what is cached."""
         self.readers = self._pool("ro", readers)
         self.quick = QuickReader(source.path, limits, connecting)
-        """Does what is over at once, and was learned."""
+        """Runs statements that end at once, after it has learned them."""
         self._writers = self._pool("rw", 1)
         self._declarers = self._pool("views", 1)
         self.onlookers = self._writers if source.writable else self._pool("ro", 1)
-        """The one connection whose `data_version` says that somebody else changed the database: it never counts its
-        own changes, so it is the writer's."""
+        """The one connection whose `data_version` shows that another connection changed the database.
+
+        It never counts its own changes, so it is the writer's.
+        """
         self.on_committed: Committed = ignore_commit
-        """Whoever changes the database calls it right after COMMIT, in the thread of the connection, where nothing
-        can come between."""
+        """Called right after COMMIT by every function that changes the database.
+
+        It runs in the thread of the connection, before any other work.
+        """
         self._declared: OrderedDict[tuple[str, int, int], Sequence[str | None]] = OrderedDict()
 
     async def read(self, work: Work[T], job: Job | None = None) -> T:
-        """Does `work` with a connection that can't change the database. Raises SqlError."""
+        """Do `work` with a connection that can't change the database. Raises SqlError."""
         async with self.readers.lent() as connection:
             return await connection.run(work, job=job)
 
     async def learn(self, statement: str, parameters: Sequence[Any] | Mapping[str, Any], seconds: float) -> None:
-        """Has `quick` know a statement, where that is worth while; all of it was read in `seconds` by a reader."""
+        """Teach `quick` a statement, if that is worthwhile; a reader read all of it in `seconds`."""
         if self.readers.is_free and self.quick.wants(statement, seconds):
             await self.quick.learn(statement, parameters, self.read)
 
     async def find_declared_types(self, query: str, schema_version: int) -> Sequence[str | None]:
-        """The declared types of the columns of `query`, as `find_declared_types` finds them; each is found once."""
-        known = self.declared_types(query, schema_version)
-        if known is not None:
-            return known
+        """Return the declared types of the columns of `query`, as `find_declared_types` finds them; each query is
+        looked up once."""
+        cached = self.declared_types(query, schema_version)
+        if cached is not None:
+            return cached
         async with self._declarers.lent() as connection:
             types = await connection.run(partial(find_declared_types, query))
         if len(query) <= _LONGEST_KNOWN:
@@ -107,33 +115,33 @@ class Database:
         return types
 
     def declared_types(self, query: str, schema_version: int) -> Sequence[str | None] | None:
-        """What `find_declared_types` gives, where it was found already."""
+        """Return the cached result of `find_declared_types`, or None."""
         return self._declared.get((query, schema_version, self.openings))
 
     async def check(self) -> None:
-        """Asks the database for its schema, unless all readers are at work: then it is open. Raises SqlError."""
+        """Check the database by reading its schema, unless all readers are busy: then it is open. Raises SqlError."""
         if self.readers.is_free:
             await self.read(lambda connection, _: connection.execute("PRAGMA schema_version").fetchone())
 
     def writer(self) -> AbstractAsyncContextManager[Connection]:
-        """The connection that changes the database, for one caller at a time. Raises SqlError."""
+        """Lend the connection that changes the database, for one caller at a time. Raises SqlError."""
         if not self.writable:
             raise SqlError("read_only", f"the database {self.name!r} may only be read", ALLOW_CHANGES)
         return self._writers.lent()
 
     @property
     def pools(self) -> Collection[Pool]:
-        """All its connections."""
+        """All pools of connections to the database."""
         return {self.readers, self._writers, self._declarers, self.onlookers}
 
     async def make(self) -> None:
-        """Makes the file where there is none. Raises SqlError."""
+        """Make the file if it does not exist. Raises SqlError."""
         connection = Connection(self.path, "rwc", self.limits)
         await connection.open()
         await connection.close()
 
     async def close(self) -> None:
-        """Closes all connections."""
+        """Close all connections."""
         self.quick.close()
         for pool in self.pools:
             await pool.close()
@@ -163,9 +171,9 @@ async def open_databases(
     create: bool = False,
     connecting: ConnectionOptions = ConnectionOptions(),  # noqa: B008 - it is a tuple
 ) -> AsyncIterator[Databases[Database]]:
-    """Opens the databases until the end; with `create` makes those files that are missing.
+    """Open the databases for the time of the block; with `create` make missing files.
 
-    Raises ValueError where one can't be opened, or none has what is to be hidden.
+    Raises ValueError if one can't be opened, or none has a name that is to be hidden.
     """
     with ExitStack() as temporary:
         databases = [Database(_place(source, temporary), limits, readers, connecting) for source in sources]
@@ -205,7 +213,7 @@ async def _open(database: Database, *, create: bool) -> None:
 
 
 async def _check_hidden(databases: Sequence[Database], hidden: tuple[HiddenName, ...]) -> None:
-    """Raises ValueError for what is to be hidden and is nowhere: a name may be misspelt."""
+    """Raise ValueError for a hidden name that no database has, since it may be misspelt."""
     unknown = {name.name for name in hidden}
     for database in databases if unknown else ():
         unknown &= {*await database.read(_find_unknown)}
@@ -221,13 +229,13 @@ def _lacks_directory(path: Path) -> bool:
     try:
         return not stat.S_ISDIR(path.parent.stat().st_mode)
     except PermissionError:
-        return False  # nobody can tell; opening the file says what is wrong
+        return False  # unknown; opening the file reports the error
     except OSError:
         return True
 
 
 def make_sample(path: Path) -> None:
-    """Makes the shop, some 600 rows, in a new file at `path`. Raises ValueError where it can't be made."""
+    """Make the shop, some 600 rows, in a new file at `path`. Raises ValueError if that fails."""
     script = Path(__file__).with_name("sample.sql").read_text(encoding="utf-8")
     try:
         with closing(sqlite3.connect(path)) as connection:

@@ -1,6 +1,4 @@
-"""What a statement may cost, how SQLite is told, and when it must end: its time is over, or nobody waits for it any
-more.
-"""
+"""Limits of a statement, the part of them that SQLite enforces, and deadlines, which cancelled calls reach early."""
 
 import sqlite3
 import threading
@@ -23,7 +21,7 @@ _COMPOUND_SELECT = 500
 _VARIABLES = 32_766
 _MEBIBYTE = 1 << 20
 _PAUSE = 0.01
-"""Seconds between two tries to get a lock."""
+"""Seconds between two attempts to get a lock."""
 
 T = TypeVar("T")
 
@@ -34,15 +32,15 @@ class Limits(NamedTuple):
     seconds: float = 30.0
     """Wall time."""
     busy_seconds: float = 5.0
-    """Wait for a lock that another process holds."""
+    """Time to wait for a lock that another process holds."""
     value_bytes: int = 16_000_000
-    """One value, also one that is on the way to another."""
+    """Maximum size of one value, also of an intermediate one."""
     memory_mebibytes: int = 512
-    """Memory that SQLite may hold, in the whole process: what it sorts and groups stays in memory."""
+    """Memory that SQLite may use, in the whole process: sorting and grouping are done in memory."""
 
 
 def impose_limits(connection: sqlite3.Connection, limits: Limits) -> None:
-    """Has SQLite keep the limits that it knows of itself (https://sqlite.org/limits.html)."""
+    """Set the limits that SQLite enforces itself (https://sqlite.org/limits.html)."""
     for category, limit in (
         (sqlite3.SQLITE_LIMIT_LENGTH, limits.value_bytes),
         (sqlite3.SQLITE_LIMIT_SQL_LENGTH, _SQL_BYTES),
@@ -56,22 +54,22 @@ def impose_limits(connection: sqlite3.Connection, limits: Limits) -> None:
         (sqlite3.SQLITE_LIMIT_WORKER_THREADS, 0),
     ):
         connection.setlimit(category, limit)
-    # Of the whole process. The pragma lowers it and never raises it (https://sqlite.org/pragma.html).
+    # This limit is for the whole process. The pragma lowers it and never raises it (https://sqlite.org/pragma.html).
     connection.execute(f"PRAGMA hard_heap_limit = {limits.memory_mebibytes * _MEBIBYTE}")
 
 
 def impose_quick_limits(connection: sqlite3.Connection, limits: Limits) -> None:
-    """Has no single instruction take long, besides what `impose_limits` does."""
+    """Set tighter limits in addition to those of `impose_limits`, so that no single instruction takes long."""
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(_QUICK_VALUE, limits.value_bytes))
     connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _QUICK_PATTERN)
 
 
 class Uninterruptible(Exception):
-    """The work calls what can't be interrupted, so that it must be done where it can be killed. Nothing is done."""
+    """Raised before work that can't be interrupted, which must be done where it can be killed. Nothing was done."""
 
 
 class StatementDeadline:
-    """The end of one piece of work: SQLite and the work itself ask whether it has come."""
+    """The end of one piece of work, which SQLite and the work itself check."""
 
     def __init__(self, seconds: float, busy_seconds: float, job: Job | None = None) -> None:
         now = time.monotonic()
@@ -83,41 +81,41 @@ class StatementDeadline:
         self._abandoned = False
         self._ended = False
         self.is_committing = False
-        """Whether nobody knows at the moment if the changes will be there."""
+        """True while it is unknown whether the changes will last."""
         self.where = ""
-        """Which of several statements or rows the work is at, for the words of an error."""
+        """The statement or row that the work has reached, for the text of an error."""
 
     def __call__(self) -> bool:
-        """Whether to stop."""
+        """Return True if the work must stop."""
         return self._abandoned or time.monotonic() > self._until
 
     @contextmanager
     def at_most(self, seconds: float) -> Iterator[None]:
-        """Ends a block of statements after `seconds`, where it has not come to its end, without an error."""
+        """End a block of statements after `seconds`, even if it has not completed, without an error."""
         self._until = min(self._end, time.monotonic() + seconds)
         try:
             yield
         except sqlite3.OperationalError as error:
             if getattr(error, "sqlite_errorname", "") != "SQLITE_INTERRUPT":
                 raise
-            # Where it was the end of all the time, and not of the block, it is an error.
+            # If all the time is over, and not only that of the block, it is an error.
             self._until = self._end
             self.check()
         finally:
             self._until = self._end
 
     def tell(self, done: int, total: int | None, words: str) -> None:
-        """Says how far the work is, to whoever wants to know."""
+        """Report the progress of the work to its job."""
         if self._job is not None:
             self._job.reached = Reached(done, total, words)
 
     def check(self) -> None:
-        """Raises SqlError `timeout` or `cancelled` where it is time to stop."""
+        """Raise SqlError `timeout` or `cancelled` if it is time to stop."""
         if self():
             raise self.reason()
 
     def reason(self) -> SqlError:
-        """Why it stopped."""
+        """Return the error for stopping."""
         if self.is_committing:
             reason = "the time was over while the changes were being committed, so they may be there or not"
             return SqlError("timeout", reason, "Look whether they are there.")
@@ -131,7 +129,8 @@ class StatementDeadline:
 
     @contextmanager
     def committing(self) -> Iterator[None]:
-        """Within the block nobody knows whether the changes will be there. Raises like `check` before it."""
+        """Mark the block as one during which it is unknown whether the changes will last. Raises like `check` before
+        it."""
         self.check()
         self.is_committing = True
         try:
@@ -140,27 +139,27 @@ class StatementDeadline:
             self.is_committing = False
 
     def pause(self) -> bool:
-        """Waits a moment for a lock; whether to try again."""
+        """Wait a moment for a lock; return True to try again."""
         if self() or time.monotonic() > self._busy_end:
             return False
         time.sleep(_PAUSE)
         return True
 
     def abandon(self) -> bool:
-        """Has the work stop, because nobody waits for it; whether it goes on until it notices."""
+        """Stop the work, because its caller no longer waits for it; return True if it has not ended yet."""
         with self._lock:
             self._abandoned = True
             return not self._ended
 
     def end(self) -> bool:
-        """Says that the work has ended; whether it was abandoned meanwhile."""
+        """Record that the work has ended; return True if it was abandoned meanwhile."""
         with self._lock:
             self._ended = True
             return self._abandoned
 
 
 def retry_locked(deadline: StatementDeadline, act: Callable[[], T]) -> T:
-    """Does `act` again while it fails because of a lock, as long as the `StatementDeadline` allows."""
+    """Call `act` again while it fails because of a lock, until the `deadline` forbids it."""
     while True:
         try:
             return act()

@@ -1,9 +1,8 @@
-"""The tables and views that there are, as `sqlite_schema` lists them, the SQL that made them, and the names that were
-perhaps meant where a statement names something that is not there.
+"""Tables and views in `sqlite_schema`, the SQL that made them, and suggestions for unknown names in statements.
 
-PRAGMA table_list would tell the same. But it compiles every view of the database, which views that are made for it
-turn into minutes that can't be stopped. For the same reason a column that is missing is looked for in all tables, as
-SQLite's words tell what is missing and not where it was looked for, and in no view.
+PRAGMA table_list would return the same. But it compiles every view of the database, which maliciously made views turn
+into minutes that can't be stopped. For the same reason a missing column is searched in all tables and in no view,
+since SQLite's message names the column, but not the table.
 """
 
 import os
@@ -24,20 +23,20 @@ from servers.sqlite.engine.hiding import HiddenSchema
 from servers.sqlite.engine.sql import quote
 
 _OURS = f"-- {os.urandom(16).hex()}"
-"""Ends the text of questions of our own."""
+"""Ends the text of our own queries."""
 Hidden = Callable[[str], bool]
-"""Whether no statement may read the table of that name."""
+"""Returns True if no statement may read the table of that name."""
 _COLUMNS = 5_000
-"""Columns that are looked through."""
+"""Columns that are searched."""
 _TABLES = 3
-"""Tables that are named as those of a column."""
+"""Tables that are named for a column."""
 _LONGEST = 500
-"""Characters of SQLite's words."""
+"""Characters of SQLite's message."""
 _NO_TABLE, _NO_COLUMN, _NO_COLUMN_OF = "no such table: ", "no such column: ", " has no column named "
 
-# A name that is no UTF-8 can't be sent, and no statement could name it either.
+# A name that is not UTF-8 can't be sent, and no statement could use it either.
 _READABLE = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")
-# What a virtual table keeps its data in is called like it, with one of these after it.
+# The tables in which a virtual table keeps its data are named after it, with one of these suffixes.
 _FTS = ("content", "segments", "segdir", "docsize", "stat")
 _RTREE = ("node", "rowid", "parent")
 _SHADOWS = {
@@ -57,12 +56,12 @@ _TOKENS = re.compile(
 
 
 def is_internal(entry: Entry) -> bool:
-    """Whether it is one that SQLite or a virtual table keeps for itself."""
+    """Return True for a table that SQLite or a virtual table keeps for internal use."""
     return entry.kind == "shadow" or entry.name.startswith("sqlite_")
 
 
 def find_options(entry: Entry) -> list[str]:
-    """The words after the columns, as STRICT or WITHOUT ROWID, in capitals."""
+    """Return the words after the columns, such as STRICT or WITHOUT ROWID, in capitals."""
     words: list[str] = []
     for token in _TOKENS.finditer(entry.sql):
         # Only the words behind the last parenthesis are options; those before it are of columns.
@@ -75,9 +74,9 @@ def find_options(entry: Entry) -> list[str]:
 
 @contextmanager
 def hold_snapshot(connection: sqlite3.Connection, deadline: StatementDeadline) -> Iterator[None]:
-    """Has all statements in the block see the same state of the database.
+    """Make all statements in the block see the same state of the database.
 
-    A statement that has not come to its end holds a state of the database, and those beside it see that one too.
+    A statement that has not come to its end holds a state of the database, and concurrent ones see that one too.
     """
     holding = "SELECT count(*) FROM sqlite_schema UNION ALL SELECT 0"
     with closing(retry_locked(deadline, partial(connection.execute, holding))):
@@ -85,19 +84,19 @@ def hold_snapshot(connection: sqlite3.Connection, deadline: StatementDeadline) -
 
 
 def keeps_snapshots(connection: sqlite3.Connection) -> bool:
-    """Whether a statement that is not finished hinders no writer; without a write-ahead log it keeps all out."""
+    """Return True if an unfinished statement blocks no writer; without a write-ahead log it blocks all of them."""
     (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
     return bool(mode == "wal")
 
 
 def find_hidden(connection: sqlite3.Connection) -> HiddenSchema | None:
-    """What the operator hides of the database; None where that is nothing."""
+    """Return the names that the operator hides in the database; None if nothing is hidden."""
     policy = getattr(connection, "policy", None)
     return None if policy is None else policy.hidden
 
 
 def execute_schema(connection: sqlite3.Connection, question: str, *values: Any) -> sqlite3.Cursor:
-    """Runs a question of our own about the schema, whatever the operator hides: who asks leaves that out."""
+    """Run one of our own queries of the schema, including hidden names: the caller leaves these out."""
     if find_hidden(connection) is None:
         return connection.execute(question, values)
     with connection.policy.lifted():  # type: ignore[attr-defined]
@@ -106,77 +105,83 @@ def execute_schema(connection: sqlite3.Connection, question: str, *values: Any) 
 
 
 def ask_schema(connection: sqlite3.Connection, question: str, *values: Any) -> list[tuple[Any, ...]]:
-    """The rows of such a question."""
+    """Return the rows of such a query."""
     return _readable(execute_schema(connection, question, *values))
 
 
 def ask(connection: sqlite3.Connection, question: str, *values: Any) -> list[tuple[Any, ...]]:
-    """The rows that a question of our own about what is in a table gives."""
+    """Return the rows of one of our own queries of a table."""
     return _readable(connection.execute(question, values))
 
 
 def _readable(rows: sqlite3.Cursor) -> list[tuple[Any, ...]]:
-    return [tuple(one.translate(_READABLE) if type(one) is str else one for one in row) for row in rows]
+    return [tuple(value.translate(_READABLE) if type(value) is str else value for value in row) for row in rows]
 
 
 def select_unnameable(connection: sqlite3.Connection) -> str:
-    """A query of the names in the schema that are no UTF-8. A statement is denied where the authorizer would have to
-    be told such a name, also one that asks a pragma about it."""
+    """Return a query for the names in the schema that are not UTF-8.
+
+    A statement is denied if the authorizer would get such a name, even if it only passes it to a pragma.
+    """
     rows = execute_schema(connection, "SELECT rowid, name FROM sqlite_schema")
     odd = ", ".join(str(rowid) for rowid, name in rows if name.translate(_READABLE) != name)
     return f"SELECT name FROM sqlite_schema WHERE rowid IN ({odd})"  # noqa: S608 - these are numbers
 
 
 def list_all_entries(connection: sqlite3.Connection) -> list[Entry]:
-    """All tables and views by name."""
+    """Return all tables and views by name."""
     # A virtual table has no page of its own (https://sqlite.org/fileformat2.html, 2.6).
     question = """
         SELECT name, CASE WHEN type = 'view' THEN 'view' WHEN rootpage = 0 THEN 'virtual' ELSE 'table' END, sql
         FROM sqlite_schema WHERE type IN ('table', 'view')"""
-    found = sorted(Entry(name, kind, sql or "") for name, kind, sql in ask_schema(connection, question))
-    modules = [(one.name, _MODULE.search(one.sql)) for one in found if one.kind == "virtual"]
+    entries = sorted(Entry(name, kind, sql or "") for name, kind, sql in ask_schema(connection, question))
+    modules = [(entry.name, _MODULE.search(entry.sql)) for entry in entries if entry.kind == "virtual"]
     shadows = {f"{name}_{part}" for name, module in modules if module for part in _SHADOWS.get(module[1].lower(), ())}
-    found = [one._replace(kind="shadow") if one.name in shadows and one.kind == "table" else one for one in found]
+    entries = [
+        entry._replace(kind="shadow") if entry.name in shadows and entry.kind == "table" else entry
+        for entry in entries
+    ]
     hidden = find_hidden(connection)
-    return found if hidden is None else [*_leave_out(found, hidden)]
+    return entries if hidden is None else [*_leave_out(entries, hidden)]
 
 
 def _leave_out(entries: Sequence[Entry], hidden: HiddenSchema) -> Iterator[Entry]:
-    """The entries that are not hidden, with the SQL of those in which nothing hidden is named."""
+    """Yield the entries that are not hidden, without their SQL if it names something hidden."""
     for entry in entries:
         if not hidden.is_closed(entry.name):
             yield entry._replace(sql="") if hidden.tells(entry.sql) else entry
 
 
 def list_entries(connection: sqlite3.Connection) -> list[Entry]:
-    """The tables and views that are not internal, by name."""
-    return [one for one in list_all_entries(connection) if not is_internal(one)]
+    """Return the tables and views that are not internal, by name."""
+    return [entry for entry in list_all_entries(connection) if not is_internal(entry)]
 
 
 def get_entry(connection: sqlite3.Connection, name: str) -> Entry:
-    """The table or view of that name, in upper or lower case. Raises SqlError `not_found`, with the nearest."""
-    found = list_all_entries(connection)
+    """Return the table or view of that name, in upper or lower case. Raises SqlError `not_found`, with the nearest
+    names."""
+    entries = list_all_entries(connection)
     # As SQLite compares names: the case of ASCII letters alone does not count.
     question = "SELECT name FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')"
     for (exact,) in ask_schema(connection, question, name):
-        for entry in found:
+        for entry in entries:
             if entry.name == exact:
                 return entry
-    close = find_nearest(name, (one.name for one in found if not is_internal(one)))
+    close = find_nearest(name, (entry.name for entry in entries if not is_internal(entry)))
     suggestion = f"The nearest names are:\n{fence(close)}" if close else "list_tables names those that there are."
     raise SqlError("not_found", "there is no table or view of that name", suggestion)
 
 
 def build_schema_sql(most: int, connection: sqlite3.Connection, deadline: StatementDeadline) -> str:
-    """The statements that make the schema again, `most` bytes at most; what is left out is counted.
+    """Return the statements that make the schema again, in `most` bytes; what is left out is counted.
 
-    A virtual table makes those tables itself that it keeps its data in.
+    A virtual table itself makes the tables in which it keeps its data.
     """
     question = """
         SELECT tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND substr(name, 1, 7) <> 'sqlite_'
         ORDER BY CASE type WHEN 'table' THEN 1 WHEN 'index' THEN 2 WHEN 'view' THEN 3 ELSE 4 END, name"""
     with hold_snapshot(connection, deadline):
-        shadows = {one.name for one in list_all_entries(connection) if one.kind == "shadow"}
+        shadows = {entry.name for entry in list_all_entries(connection) if entry.kind == "shadow"}
         rows = [(table, sql) for table, sql in ask_schema(connection, question) if table not in shadows]
         hidden = find_hidden(connection)
         statements = [f"{sql};" for _, sql in rows] if hidden is None else [*_show(rows, hidden)]
@@ -184,7 +189,7 @@ def build_schema_sql(most: int, connection: sqlite3.Connection, deadline: Statem
 
 
 def _show(rows: Sequence[tuple[str, str]], hidden: HiddenSchema) -> Iterator[str]:
-    """The statements in which nothing hidden is named; of a table with hidden columns one that makes the others."""
+    """Yield the statements without hidden names; a table with hidden columns is reduced to the others."""
     for table, sql in rows:
         if hidden.is_closed(table):
             continue
@@ -197,7 +202,8 @@ def _show(rows: Sequence[tuple[str, str]], hidden: HiddenSchema) -> Iterator[str
 
 
 def suggest_names(connection: sqlite3.Connection, words: str, hidden: Hidden) -> str:
-    """What to try instead, between the marks of data; nothing where nothing is alike, or can be looked for."""
+    """Return the nearest names as a suggestion, between the marks of data; empty if no name is similar or a search
+    fails."""
     try:
         close = _find_close(connection, words[:_LONGEST], hidden)
     except sqlite3.Error:
@@ -209,28 +215,43 @@ def _find_close(connection: sqlite3.Connection, words: str, hidden: Hidden) -> S
     if words.startswith(_NO_TABLE):
         name = words.removeprefix(_NO_TABLE).removeprefix("main.")
         return [
-            format_name(one)
-            for one in find_nearest(name, (one.name for one in list_entries(connection) if not hidden(one.name)))
+            format_name(candidate)
+            for candidate in find_nearest(
+                name, (candidate.name for candidate in list_entries(connection) if not hidden(candidate.name))
+            )
         ]
     if words.startswith(_NO_COLUMN):
         # c.nam, or "nam" - should this be a string literal in single-quotes?
         name = words.removeprefix(_NO_COLUMN).partition(" - ")[0].strip('"').rpartition(".")[2]
-        tables = [one for one in list_entries(connection) if one.kind != "view" and not hidden(one.name)]
+        tables = [
+            candidate
+            for candidate in list_entries(connection)
+            if candidate.kind != "view" and not hidden(candidate.name)
+        ]
         return _format_nearest(
-            name, ((one.name, column) for one in tables for column in _list_columns(connection, one.name))
+            name,
+            (
+                (candidate.name, column)
+                for candidate in tables
+                for column in _list_columns(connection, candidate.name)
+            ),
         )
-    table, told, name = words.removeprefix("table ").partition(_NO_COLUMN_OF)
-    return _format_nearest(name, ((table, one) for one in _list_columns(connection, table))) if told else ()
+    table, separator, name = words.removeprefix("table ").partition(_NO_COLUMN_OF)
+    return (
+        _format_nearest(name, ((table, candidate) for candidate in _list_columns(connection, table)))
+        if separator
+        else ()
+    )
 
 
 def _format_nearest(name: str, columns: Iterator[tuple[str, str]]) -> Sequence[str]:
-    """Those like `name`, with tables that have them."""
+    """Return the columns that are similar to `name`, with tables that have them."""
     tables: dict[str, list[str]] = {}
     for table, column in islice(columns, _COLUMNS):
         tables.setdefault(column, []).append(table)
     return [
-        f"{format_name(one)} (in {', '.join(map(format_name, tables[one][:_TABLES]))})"
-        for one in find_nearest(name, tables)
+        f"{format_name(similar)} (in {', '.join(map(format_name, tables[similar][:_TABLES]))})"
+        for similar in find_nearest(name, tables)
     ]
 
 

@@ -1,7 +1,7 @@
-"""Extensions of SQLite that the operator has it load: code of this process, so no client names any.
+"""Extensions of SQLite that the operator loads: code of this process, so clients can't choose any.
 
-They are loaded before the policy is in force, which refuses `load_extension` to all statements. What functions they
-bring may be called, and virtual tables of their modules made and read.
+They are loaded before the policy takes effect, which refuses `load_extension` to all statements. The functions that
+they add may be called, and virtual tables of their modules made and read.
 """
 
 import logging
@@ -26,7 +26,7 @@ class SqliteExtension(NamedTuple):
 
 
 def parse_extension(written: str) -> SqliteExtension:
-    """An extension as the operator writes it: PATH, or PATH=ENTRY_POINT. Raises ValueError."""
+    """Parse an extension in the operator's notation: PATH, or PATH=ENTRY_POINT. Raises ValueError."""
     parts = _WRITTEN.fullmatch(written)
     if parts is None:
         raise ValueError("the path of an extension is empty")
@@ -34,7 +34,7 @@ def parse_extension(written: str) -> SqliteExtension:
 
 
 def load_extensions(connection: sqlite3.Connection, extensions: Sequence[SqliteExtension]) -> frozenset[str]:
-    """Loads the extensions; the names of the modules that they bring, in lower case. Raises SqlError."""
+    """Load the extensions, and return the names of the modules that they add, in lower case. Raises SqlError."""
     if not extensions:
         return frozenset()
     if not hasattr(connection, "enable_load_extension"):
@@ -51,11 +51,11 @@ def load_extensions(connection: sqlite3.Connection, extensions: Sequence[SqliteE
 
 
 def _load(connection: sqlite3.Connection, extension: SqliteExtension) -> None:
-    # The method of the module takes an entry point from Python 3.12 on; NULL has SQLite find it.
+    # The method of the module takes an entry point from Python 3.12 on; with NULL SQLite finds it.
     try:
         connection.execute("SELECT load_extension(?, ?)", (str(extension.path), extension.entry_point)).fetchall()
     except sqlite3.Error as error:
-        # SQLite's words have the path, which no client is told.
+        # SQLite's message has the path, which clients must not see.
         log.error("%s can't be loaded: %s", extension.path, error)
         raise SqlError("bad_settings", f"the extension {extension.path.name} can't be loaded") from None
 

@@ -1,6 +1,6 @@
-"""A database file as it is opened now, and work done with it; used in one thread.
+"""An open database file, and work done with it; used in one thread.
 
-When another file takes the place of the one that is open, as when a backup is restored, the handle follows to it.
+When another file takes the place of the open one, as when a backup is restored, the handle follows to it.
 """
 
 import os
@@ -19,14 +19,15 @@ from servers.sqlite.errors import from_sqlite
 T = TypeVar("T")
 
 Work = Callable[[GuardedConnection, StatementDeadline], T]
-"""What is done with a connection. It asks the `StatementDeadline` wherever SQLite is not at work for long."""
+"""A function that works with a connection. It checks the `StatementDeadline` whenever SQLite does not run for
+long."""
 
 OPENINGS = count()
-"""Numbers of openings: another number says that it is another file now, or another connection."""
+"""Numbers of openings: a new number means that the file, or the connection, is another one."""
 
 
 class Handle:
-    """The connection to a file, and which file that is."""
+    """The connection to a file, and the identity of that file."""
 
     connection: GuardedConnection
 
@@ -37,7 +38,7 @@ class Handle:
         self._at_work: StatementDeadline | None = None
 
     def open(self) -> GuardedConnection:
-        """Opens the file. Raises SqlError."""
+        """Open the file. Raises SqlError."""
         file = _identify(self._opening.path)
         self.connection = open_database(self._opening, lambda: self._at_work is not None and self._at_work())
         self._file = file
@@ -45,22 +46,22 @@ class Handle:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether another file, or none, is in the place of the one that is open."""
+        """True if another file, or none, is at the path of the open one."""
         return _identify(self._opening.path) != self._file
 
     def follow(self) -> bool:
-        """Opens another file that is in the place of this one by now; whether there was one. Raises SqlError."""
+        """Open the file that has taken the place of this one; return True if there was one. Raises SqlError."""
         if not self.is_replaced:
             return False
-        # The old one is closed when the new one is there: where that can't be opened, it stays in use.
-        left = self.connection
+        # The old one is closed once the new one is open: if that fails, the old one stays in use.
+        replaced = self.connection
         self.open()
         self.number = next(OPENINGS)
-        left.close()
+        replaced.close()
         return True
 
     def do(self, work: Work[T], deadline: StatementDeadline) -> T:
-        """Does `work`. Raises SqlError, and Uninterruptible where it belongs into a process that can be killed."""
+        """Do `work`. Raises SqlError, and Uninterruptible if it needs a process that can be killed."""
         self._at_work = deadline
         self.connection.policy.forget()
         try:
@@ -69,7 +70,7 @@ class Handle:
             except sqlite3.OperationalError as error:
                 if not (self._opening.recovers and is_unrecovered(error)):
                     raise
-            # Only who may write rolls a hot journal back (https://sqlite.org/lockingv3.html, 4.2).
+            # Only a connection that may write rolls a hot journal back (https://sqlite.org/lockingv3.html, 4.2).
             recover(self._opening.path, deadline)
             return work(self.connection, deadline)
         except SqlError as error:
@@ -85,14 +86,14 @@ class Handle:
             raise Uninterruptible
         if name == "SQLITE_INTERRUPT":
             return deadline.reason()
-        # Of what a view or a generated column does, SQLite says that it is not authorized, or names the view.
+        # For an act of a view or a generated column, SQLite reports that it is not authorized, or names the view.
         if policy.refused is not None:
             return SqlError("refused", f"the statement is not allowed: {policy.refused}", policy.suggestion)
-        found = from_sqlite(error)
+        reported = from_sqlite(error)
         if name == "SQLITE_ERROR":
             about_view = "" if policy.hidden is None else policy.hidden.explain_view(str(error))
-            found.suggestion = about_view or suggest_names(self.connection, str(error), policy.closes)
-        return found
+            reported.suggestion = about_view or suggest_names(self.connection, str(error), policy.closes)
+        return reported
 
 
 def _identify(path: Path) -> tuple[int, int] | None:

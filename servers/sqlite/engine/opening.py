@@ -1,4 +1,4 @@
-"""Opening a database file, so that nothing in the file can do harm by being read."""
+"""Opening of database files, so that reading a file can do no harm."""
 
 import os
 import sqlite3
@@ -30,16 +30,19 @@ from servers.sqlite.engine.quick_policy import QuickPolicy
 from servers.sqlite.errors import from_sqlite
 
 Mode = Literal["ro", "rw", "rwc", "views", "quick"]
-"""`rwc` makes the file where there is none. `views` reads, and may make temporary views. `quick` reads what is over
-at once."""
+"""Modes of opening.
+
+`rwc` makes the file if it does not exist. `views` reads, and may make temporary views. `quick` runs reads that end at
+once.
+"""
 
 _RUNS_READS = ("ro", "quick")
-"""Where statements of clients are run that only read."""
+"""Modes of connections that run statements of clients which only read."""
 _CACHED_STATEMENTS = 128
 _DEFENSIVE = 1010
 """SQLITE_DBCONFIG_DEFENSIVE, which `sqlite3` names from Python 3.12 on."""
 _INSTRUCTIONS = 4_000
-"""Of SQLite's virtual machine, between two looks at the clock: some 0.1 ms."""
+"""Instructions of SQLite's virtual machine between two checks of the clock: some 0.1 ms."""
 _LOG = "-wal"
 _LOG_UNREAD = (
     "unfinished",
@@ -51,24 +54,24 @@ _BESIDE = ("", "-journal", _LOG, "-shm")
 
 
 class ConnectionOptions(NamedTuple):
-    """What the operator has each connection do, whatever it is for."""
+    """The operator's options for every connection, whatever its purpose."""
 
     hidden: tuple[HiddenName, ...] = ()
-    """What no statement of a client may see."""
+    """Names that no statement of a client may see."""
     extensions: tuple[SqliteExtension, ...] = ()
-    """What is loaded into it."""
+    """Extensions to load into the connection."""
 
 
 class OpenOptions(NamedTuple):
-    """Which database file is opened, and how."""
+    """The database file to open, and the way to open it."""
 
     path: Path
     mode: Mode
     limits: Limits
     recovers: bool = False
-    """Whether what a killed writer left half done is undone first."""
+    """True if the changes that a killed writer left unfinished are undone first."""
     killable: bool = False
-    """Whether this process can be killed when the time of a statement is over."""
+    """True if this process can be killed when the time of a statement is over."""
     connecting: ConnectionOptions = ConnectionOptions()
 
 
@@ -79,10 +82,10 @@ class GuardedConnection(sqlite3.Connection):
 
 
 def open_database(opening: OpenOptions, stopped: Callable[[], bool]) -> GuardedConnection:
-    """A connection to a file.
+    """Open a connection to a file.
 
-    SQLite asks `stopped` some thousand times a second whether to stop. Raises SqlError where the file can't be
-    opened or is no database.
+    SQLite calls `stopped` some thousand times a second, and stops if it is true. Raises SqlError if the file can't be
+    opened or is not a database.
     """
     deadline = StatementDeadline(opening.limits.seconds, opening.limits.busy_seconds)
     try:
@@ -101,12 +104,12 @@ def open_database(opening: OpenOptions, stopped: Callable[[], bool]) -> GuardedC
 
 
 def is_unrecovered(error: sqlite3.Error) -> bool:
-    """Whether a killed writer left a hot journal, which only a connection that may write rolls back."""
+    """Return True if a killed writer left a hot journal, which only a connection that may write rolls back."""
     return getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY_ROLLBACK"
 
 
 def recover(path: Path, deadline: StatementDeadline) -> None:
-    """Rolls back what a killed writer left half done, as SQLite does at the first look of who may write."""
+    """Roll back the changes that a killed writer left unfinished, as SQLite does at the first read of a writer."""
     retry_locked(deadline, partial(_connect, path, "rw")).close()
 
 
@@ -116,9 +119,9 @@ def _connect(path: Path, mode: Mode) -> GuardedConnection:
     try:
         return _first_look(uri, mode)
     except sqlite3.OperationalError as error:
-        # A database in WAL mode needs a file of shared memory beside it. On read-only media there can be none, and
-        # nobody can change the database either. SQLite then looks at the file alone, which is not all of the database
-        # where there is a journal or a log.
+        # A database in WAL mode needs a file of shared memory beside it. That is impossible on read-only media, and
+        # nobody can change the database either. SQLite then reads the file alone, which is not all of the database
+        # if there is a journal or a log.
         if mode in ("rw", "rwc") or not path.is_file() or os.access(path.parent, os.W_OK):
             raise
         if is_unrecovered(error):
@@ -130,9 +133,9 @@ def _connect(path: Path, mode: Mode) -> GuardedConnection:
 
 
 def _require_regular(path: Path) -> None:
-    """Raises SqlError where SQLite would wait for whoever is at the other end of a named pipe.
+    """Raise SqlError if SQLite would wait for the other end of a named pipe.
 
-    The files are not opened to be looked at: closing a descriptor takes the locks of SQLite's own away from it
+    The files are not opened for the check: closing a descriptor would release the locks of SQLite's own
     (https://sqlite.org/howtocorrupt.html, 2.2).
     """
     for ending in _BESIDE:
@@ -145,18 +148,18 @@ def _require_regular(path: Path) -> None:
 
 
 def _first_look(uri: str, mode: Mode) -> GuardedConnection:
-    # Locks are waited for with `retry_locked`, which can be stopped; SQLite's own waiting can't.
+    # Waiting for locks is done with `retry_locked`, which can be stopped; SQLite's own waiting can't.
     connection = sqlite3.connect(
         uri,
         uri=True,
         timeout=0,
         isolation_level=None,
-        # A writer's policy is lifted for its own statements, which no other may then find compiled.
+        # A writer's policy is lifted for its own statements, whose compiled form no other statement may reuse.
         cached_statements=_CACHED_STATEMENTS if mode in _RUNS_READS else 0,
         factory=GuardedConnection,
     )
     with _closed_unless_good(connection):
-        # To connect reads nothing of the file: only a statement says whether it is a database.
+        # Connecting reads nothing of the file: only a statement shows whether it is a database.
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     return connection
 
@@ -164,7 +167,7 @@ def _first_look(uri: str, mode: Mode) -> GuardedConnection:
 def _guard(opening: OpenOptions) -> GuardedConnection:
     connection, mode = _connect_recovering(opening), opening.mode
     with _closed_unless_good(connection):
-        # What is not UTF-8 becomes half surrogates, from which the bytes can be had back.
+        # What is not UTF-8 becomes half surrogates, from which the bytes can be restored.
         connection.text_factory = lambda stored: stored.decode("utf-8", "surrogateescape")
         impose_limits(connection, opening.limits)
         if hasattr(connection, "setconfig"):  # Python 3.12
@@ -183,7 +186,7 @@ def _guard(opening: OpenOptions) -> GuardedConnection:
             connection.policy = QuickPolicy(closed | find_virtual_tables(connection), elsewhere or (), hidden)
             impose_quick_limits(connection, opening.limits)
         else:
-            # Who recovers a database may change it, by other connections than this.
+            # A server that recovers a database may change it, over other connections.
             advice = "Use write_query." if opening.recovers else ALLOW_CHANGES
             connection.policy = Policy(
                 mode in ("rw", "rwc"),
@@ -191,7 +194,7 @@ def _guard(opening: OpenOptions) -> GuardedConnection:
                 views=mode == "views",
                 elsewhere=elsewhere,
                 advice=advice,
-                # A view that is made for its types is compiled and never read, and its query was allowed before.
+                # A view made for its types is compiled and never read, and its query was allowed before.
                 hidden=None if mode == "views" else hidden,
             )
             connection.policy.open_modules(modules)

@@ -1,7 +1,7 @@
-"""What a statement may do, decided by what SQLite says that it does (https://sqlite.org/c3ref/set_authorizer.html).
+"""Authorization of statements, by the acts that SQLite reports (https://sqlite.org/c3ref/set_authorizer.html).
 
-SQLite asks once for each act while it compiles a statement, views and triggers included. Everything that is not
-allowed here is refused; the text of the statement is never looked at.
+SQLite asks once for each act while it compiles a statement, including views and triggers. Everything that is not
+allowed here is refused; the text of the statement is never examined.
 """
 
 import re
@@ -32,11 +32,11 @@ _DEFINITIONS = frozenset(
     }
 )
 _VIEWS = frozenset({sqlite3.SQLITE_CREATE_TEMP_VIEW, sqlite3.SQLITE_DROP_TEMP_VIEW})
-# SQLite says that it updates these whenever it declares a virtual table or renames something. A statement that would
-# do so itself it refuses.
+# SQLite reports an update of these whenever it declares a virtual table or renames something. A statement that would
+# do so itself is refused.
 _SCHEMA = frozenset({"sqlite_master", "sqlite_temp_master"})
 _CLOSED_FUNCTIONS = frozenset({"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"})
-# One call of these may take hours with values as large as they may be: the product of both sizes. SQLite can't be
+# One call of these may take hours with values of the maximum size: the product of both sizes. SQLite can't be
 # interrupted meanwhile. (LIKE and GLOB can't be either, but their patterns are short: see deadline.py.)
 _UNINTERRUPTIBLE = frozenset(
     {"instr", "replace", "trim", "ltrim", "rtrim", "json_patch", "geopoly_overlap", "geopoly_within"}
@@ -45,7 +45,7 @@ _CALLS_ONE = re.compile(rf"\b(?:{'|'.join(sorted(_UNINTERRUPTIBLE))})\W", re.IGN
 _OPEN_MODULES = frozenset(
     {"json_each", "json_tree", "fts3", "fts4", "fts5", "fts4aux", "fts5vocab", "rtree", "rtree_i32", "geopoly"}
 )
-# With an argument these name what they tell of.
+# The argument of these names the object that they describe.
 _TELLING_PRAGMAS = frozenset(
     {
         "foreign_key_check",
@@ -83,7 +83,7 @@ _QUIET_PRAGMAS = frozenset(
 # An R-tree compiles the changes of the tables beneath it when it is first read. In a file that is opened to be read
 # SQLite runs none of them, nor those that a client writes itself.
 _OF_A_TREE = ("_node", "_rowid", "_parent")
-# What SQLite keeps of the statement that made a virtual table begins like this.
+# The stored statement of a virtual table begins like this.
 _NAME = r"""(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|`(?:[^`]|``)*`|\[[^\]]*\]|\w+)"""
 _VIRTUAL = re.compile(rf"""CREATE VIRTUAL TABLE\s+{_NAME}\s+USING\s+["'`\[]?(\w+)""", re.IGNORECASE)
 ALLOW_CHANGES = "The operator can allow changes with --allow-write, or --db NAME=PATH:rw."
@@ -116,7 +116,7 @@ class Policy:
     ) -> None:
         self._modules = _OPEN_MODULES
         self.hidden = hidden
-        """What the operator hides; None where that is nothing."""
+        """The hidden names; None if nothing is hidden."""
         self._selects = self._peeks = False
         self._advice = advice
         self._writable = writable
@@ -126,35 +126,35 @@ class Policy:
         self._lifted = False
         self._only_tables = False
         self.acts = 0
-        """What SQLite has asked about since `forget`: nothing, where it had compiled the statement before."""
+        """Number of acts that SQLite has asked about since `forget`: 0 if the statement was compiled before."""
         self.refused: str | None = None
-        """Why the last statement that was refused was."""
+        """The reason for the last refusal."""
         self.suggestion = ""
-        """What to do instead; empty where there is nothing."""
+        """A suggestion for the refused statement, or empty."""
         self.uninterruptible = False
-        """Whether it was because SQLite could not be interrupted while it runs."""
+        """True if it was refused because SQLite could not be interrupted while it runs."""
         self.defines = False
-        """Whether a statement since `forget` changes the schema."""
+        """True if a statement since `forget` changes the schema."""
         self.changed: set[str] = set()
-        """The tables that the statements since `forget` change, by their own words or by triggers."""
+        """The tables that the statements since `forget` change, directly or by triggers."""
 
     def open_modules(self, names: Iterable[str]) -> None:
-        """Has virtual tables be made of these modules, too, which extensions have brought."""
+        """Allow virtual tables of these modules as well, which extensions have added."""
         self._modules = _OPEN_MODULES.union(names)
 
     def forget(self) -> None:
-        """Begins with a new statement."""
+        """Begin a new statement."""
         self.acts, self.uninterruptible, self.defines, self.changed = 0, False, False, set()
         self.refused, self.suggestion = None, ""
         self._selects = self._peeks = False
 
     def closes(self, table: str) -> bool:
-        """Whether no statement may read the table of that name."""
+        """Return True if no statement may read the table of that name."""
         return table.lower() in self._closed_modules
 
     @contextmanager
     def lifted(self) -> Iterator[None]:
-        """Allows all that is compiled within the block, and takes no note of it: for statements of our own."""
+        """Allow everything that is compiled within the block, without a record: for our own statements."""
         self._lifted = True
         try:
             yield
@@ -163,7 +163,7 @@ class Policy:
 
     @contextmanager
     def only_compiles(self) -> Iterator[None]:
-        """Within the block, what can't be interrupted may be compiled, since it is not run."""
+        """Allow calls that can't be interrupted within the block, since the statement is compiled and not run."""
         elsewhere, self._elsewhere = self._elsewhere, None
         try:
             yield
@@ -172,7 +172,7 @@ class Policy:
 
     @contextmanager
     def only_tables(self) -> Iterator[None]:
-        """Within the block, of all changes only CREATE TABLE is allowed."""
+        """Allow CREATE TABLE within the block, and no other change."""
         self._only_tables = True
         try:
             yield
@@ -182,7 +182,7 @@ class Policy:
     def __call__(
         self, action: int, first: str | None, second: str | None, schema: str | None, source: str | None
     ) -> int:
-        """Whether SQLite may do this."""
+        """Decide whether SQLite may do this."""
         self.acts += 1
         if self._lifted:
             return sqlite3.SQLITE_OK
@@ -200,7 +200,7 @@ class Policy:
     def _belongs_elsewhere(self, action: int, first: str, second: str) -> bool:
         if action == sqlite3.SQLITE_FUNCTION:
             return second.lower() in _UNINTERRUPTIBLE
-        # Of what a generated column, a check or an index of an expression calls SQLite does not tell.
+        # SQLite does not report calls by a generated column, a check or an index of an expression.
         return bool(self._elsewhere) and first.lower() in (self._elsewhere or ()) and action in _TOUCHES
 
     def _find_reason(self, action: int, first: str, second: str | None, schema: str | None) -> str | None:
@@ -230,8 +230,11 @@ class Policy:
         schema: str | None,
         source: str | None,
     ) -> str | None:
-        """Why what it does is refused since something is hidden. SQLite asks for the reads of a SELECT before it asks
-        for that itself where it stands in an expression, and after it elsewhere."""
+        """Return the reason to refuse an act because of hidden names.
+
+        SQLite asks about the reads of a SELECT before it asks about the SELECT itself if that is part of an
+        expression, and after it elsewhere.
+        """
         if action == sqlite3.SQLITE_SELECT:
             self._selects = True
             return PAST_HIDING if self._peeks else None
@@ -267,14 +270,17 @@ class Policy:
 
 
 def _is_of_a_table(action: int, first: str) -> bool:
-    """Whether a change is part of CREATE TABLE, whose UNIQUE and PRIMARY KEY are indexes."""
+    """Return True if a change is part of CREATE TABLE, whose UNIQUE and PRIMARY KEY are indexes."""
     is_index = action == sqlite3.SQLITE_CREATE_INDEX and first.startswith("sqlite_autoindex_")
     return is_index or action == sqlite3.SQLITE_CREATE_TABLE or (action == sqlite3.SQLITE_INSERT and first in _SCHEMA)
 
 
 def find_closed_modules(connection: sqlite3.Connection, allowed: Iterable[str] = ()) -> set[str]:
-    """The virtual tables that a statement may not read: those that this SQLite brings, but for tables of the database
-    that bear such a name, and those in the database that are made of one. Modules that are `allowed` are none."""
+    """Return the virtual tables that no statement may read, unless their modules are `allowed`.
+
+    They are those that this SQLite brings, except where a table of the database has that name, and those in the
+    database that use one.
+    """
     opened = _OPEN_MODULES.union(allowed)
     modules = {str(name).lower() for (name,) in connection.execute("PRAGMA module_list")}
     tables = {str(name).lower() for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
@@ -283,12 +289,13 @@ def find_closed_modules(connection: sqlite3.Connection, allowed: Iterable[str] =
     return closed | {
         str(name).lower()
         for name, sql in virtual
-        if (found := _VIRTUAL.match(str(sql))) is None or found[1].lower() not in opened
+        if (match := _VIRTUAL.match(str(sql))) is None or match[1].lower() not in opened
     }
 
 
 def find_virtual_tables(connection: sqlite3.Connection) -> set[str]:
-    """The virtual tables: those in the database, and those that this SQLite brings, if no table has such a name."""
+    """Return the virtual tables: those in the database, and those that this SQLite brings, if no table has that
+    name."""
     modules = {str(name).lower() for (name,) in connection.execute("PRAGMA module_list")}
     entries = connection.execute("SELECT name, rootpage FROM sqlite_schema WHERE type = 'table'").fetchall()
     tables = {str(name).lower() for name, _ in entries}
@@ -296,7 +303,8 @@ def find_virtual_tables(connection: sqlite3.Connection) -> set[str]:
 
 
 def find_uninterruptible_tables(connection: sqlite3.Connection) -> set[str]:
-    """The tables whose own definition, or that of an index on them, calls what can't be interrupted."""
+    """Return the tables whose own definition, or that of an index on them, calls a function that can't be
+    interrupted."""
     defined = connection.execute(
         "SELECT tbl_name, sql FROM sqlite_schema WHERE type IN ('table', 'index') AND sql <> ''"
     )

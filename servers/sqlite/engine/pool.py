@@ -1,8 +1,8 @@
-"""The readers of one database: connections that are opened when they are first needed, and lent one call each.
+"""A pool of connections to one database: opened when they are first needed, and lent to one call at a time.
 
-A connection that is still at work when it is given back, because its caller would not wait for it any longer, is
-missing until it is done. Others are opened in its place, so that a database can be asked all the same; but no more
-than there are places, for each such connection has a thread that may be at work for hours.
+A connection that is still busy when it is returned, because its caller stopped waiting, is missing until its work has
+ended. Others are opened in its place, so that the database can still be used; but at most as many as the pool has
+places, because each such connection has a thread that may be busy for hours.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from servers.sqlite.engine.connection import Connection
 
 
 class Pool(pool.Pool[Connection]):
-    """At most `size` connections, besides those that are missing. A caller waits `seconds` at most for one."""
+    """A pool of at most `size` connections, besides missing ones. A caller waits `seconds` at most for one."""
 
     def __init__(self, make: Callable[[], Connection], size: int, seconds: float) -> None:
         super().__init__(size, seconds)
@@ -21,15 +21,16 @@ class Pool(pool.Pool[Connection]):
         self._all: set[Connection] = set()
         self._missing: set[Connection] = set()
         self.on_returned: Callable[[], None] = lambda: None
-        """Called when a connection has come back, its work done."""
+        """Called when a connection has been returned, its work done."""
 
-    async def take(self, wanted: Connection | None = None) -> Connection:
-        """A connection, `wanted` itself where that is idle. Raises SqlError `busy` where none comes back."""
+    async def take(self, preferred: Connection | None = None) -> Connection:
+        """Take a connection, the `preferred` one if that is idle. Raises SqlError `busy` if none is returned in
+        time."""
         await self._wait()
         if self._idle:
-            if wanted is not None and wanted in self._idle:
-                self._idle.remove(wanted)
-                idle = wanted
+            if preferred is not None and preferred in self._idle:
+                self._idle.remove(preferred)
+                idle = preferred
             else:
                 idle = self._idle.pop()
             idle.lend()
@@ -44,14 +45,14 @@ class Pool(pool.Pool[Connection]):
         return connection
 
     def give(self, connection: Connection) -> None:
-        """Takes a connection back. One that is still at work, because nobody waited for it, comes back by itself."""
+        """Return a connection to the pool. One that is still busy becomes available when its work has ended."""
         connection.when_idle(lambda: self._returned(connection))
         if connection not in self._idle and len(self._missing) < self.size:
             self._missing.add(connection)
             self._slots.release()
 
     async def close(self) -> None:
-        """Closes all connections."""
+        """Close all connections."""
         for connection in self._all:
             await connection.close()
 

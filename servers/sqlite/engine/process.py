@@ -1,7 +1,7 @@
-"""A process that does what can't be interrupted: started when it is needed, and killed when the time is over.
+"""A process for work that can't be interrupted: started when it is needed, and killed when the time is over.
 
-What it does is done as in the threads, on a connection of its own. It is killed too when nobody waits for it any
-more; what it had changed by then is rolled back. Few are at work at once, since each may hold a part of the memory.
+It works as the threads do, on a connection of its own. It is also killed when the caller is cancelled; uncommitted
+changes are rolled back. Few such processes work at once, since each may take a part of the memory.
 """
 
 import asyncio
@@ -26,16 +26,16 @@ from servers.sqlite.engine.worker import LENGTH, HeldCursor, pack, unpack
 T = TypeVar("T")
 
 _AT_ONCE = 2
-"""How many processes are at work, in the whole server."""
+"""Processes that may work at once, in the whole server."""
 _SHARE = 4
-"""Of the memory one part in so many is for each."""
+"""One in so many parts of the memory is for each process."""
 _LEAST_MEBIBYTES = 16
 _GRACE = 0.5
-"""Seconds beyond its time in which a statement that looks at the clock has ended."""
+"""Seconds beyond its time in which a statement that checks the clock has ended."""
 _STARTING = 60
 """Seconds that a process may take to start: a slow disk is not the fault of a statement."""
 _IDLE_SECONDS = 45.0
-"""How long a process is kept for the next statement: longer than a query is kept to go on."""
+"""Seconds that an idle process is kept for the next statement: longer than a query is kept to go on."""
 _BROKEN = (TimeoutError, anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError)
 _START = """
 import sys
@@ -48,7 +48,7 @@ _places: RunVar[anyio.Semaphore] = RunVar("servers.sqlite.processes")
 
 
 class WorkerProcess:
-    """One process at most."""
+    """A process that is started on demand, at most one at a time."""
 
     def __init__(self, opening: OpenOptions) -> None:
         memory = max(opening.limits.memory_mebibytes // _SHARE, _LEAST_MEBIBYTES)
@@ -60,11 +60,11 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process, while there is one."""
+        """The number of the process, None while none runs."""
         return self._process.pid if self._process else None
 
     async def ensure_started(self) -> bool:
-        """Sees to it that there is a process; whether it is another one than before. Raises SqlError."""
+        """Start a process unless one runs; return True if it is a new one. Raises SqlError."""
         if self._idle is not None:
             self._idle.cancel()
         if self._process is not None and self._process.returncode is None:
@@ -82,11 +82,13 @@ class WorkerProcess:
         return True
 
     async def run(self, work: Work[T]) -> T:
-        """Does `work` within the time of a statement. The process is killed where it takes longer, or the caller is
-        cancelled. Raises SqlError."""
+        """Do `work` within the time of a statement.
+
+        The process is killed if it takes longer, or the caller is cancelled. Raises SqlError.
+        """
         limits = self._opening.limits
         async with _place(limits.seconds), self._killed_unless_whole():
-            # Until it says "begun" it loads what the work needs, which is not the time of the statement.
+            # Until it sends "begun" it loads modules for the work, which does not count as time of the statement.
             with anyio.fail_after(_STARTING):
                 await self._send(work)
                 kind, done = await self._receive()
@@ -102,7 +104,7 @@ class WorkerProcess:
         return result
 
     async def end(self) -> None:
-        """Kills the process, if there is one, and waits until nothing is left of it."""
+        """Kill the process, if there is one, and wait until it has ended."""
         if self._idle is not None:
             self._idle.cancel()
         process, self._process = self._process, None
@@ -111,7 +113,7 @@ class WorkerProcess:
         await kill_worker(process)
 
     def _retire(self) -> None:
-        """Ends the process, which nobody has needed for long."""
+        """End the process, which has been idle for long."""
         if self._process is not None:
             self._process.kill()
 
@@ -127,7 +129,7 @@ class WorkerProcess:
             if not whole:
                 await self.end()
             if not whole and self._opening.mode == "rw":
-                # Others who may not write could not read before somebody has. Where it fails, who comes next does it.
+                # Readers can't read before a writer has recovered the file. If this fails, the next writer does it.
                 with anyio.CancelScope(shield=True), suppress(SqlError, sqlite3.Error, OSError):
                     seconds = self._opening.limits.busy_seconds
                     await to_thread.run_sync(recover, self._opening.path, StatementDeadline(seconds, seconds))
@@ -135,11 +137,11 @@ class WorkerProcess:
     async def _send(self, value: Any) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
-        frame = pack(value, lambda one: one.number if isinstance(one, HeldCursor) else None)
+        frame = pack(value, lambda item: item.number if isinstance(item, HeldCursor) else None)
         await self._process.stdin.send(frame)
 
     async def _receive(self) -> tuple[str, Any]:
-        """What the process says next, of which kind."""
+        """Return the kind and value of the next message of the process."""
         answers = self._answers
         assert answers is not None
         (length,) = LENGTH.unpack(await answers.receive_exactly(LENGTH.size))
@@ -158,7 +160,7 @@ def _in_time(deadline: StatementDeadline, seconds: float) -> Iterator[None]:
 
 @asynccontextmanager
 async def _place(seconds: float) -> AsyncIterator[None]:
-    """Waits until fewer are at work. Raises SqlError `busy`."""
+    """Wait for a free place among the processes. Raises SqlError `busy`."""
     places = _places.get(None)
     if places is None:
         places = anyio.Semaphore(_AT_ONCE)

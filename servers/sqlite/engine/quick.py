@@ -1,13 +1,13 @@
-"""Reads that are over at once, by a connection of the event loop's own thread: to hand a row from one thread to
-another takes longer than to find it.
+"""Reads that end at once, by a connection of the event loop's own thread: passing a row between threads takes longer
+than finding it.
 
-A statement comes here when a reader's thread has answered it in a moment and can compile it in less than a
-millisecond. From then on it is run where it is asked for, under limits that let no instruction take long
-(`quick_policy.py`), and is stopped when a millisecond is over. Nothing is waited for and no error is told here:
-whatever is stopped, locked, refused, changed or wrong a thread does from the beginning, as if nobody had tried.
+A statement comes here after a reader's thread has answered it in a moment and can compile it in less than a
+millisecond. From then on it is run right here, under limits that let no instruction take long (`quick_policy.py`),
+and is stopped after a millisecond. Nothing here waits or reports an error: a statement that is stopped, locked,
+refused, changed or wrong is run by a thread from the beginning, as if it had not been tried.
 
-Between two reads the database may get another schema. SQLite then compiles the statement anew, and asks the policy.
-So where that was not asked, the schema is the one that was there when the statement was compiled.
+Between two reads the database may get another schema. SQLite then compiles the statement again, and asks the policy.
+So if the policy was not asked, the schema is the one for which the statement was compiled.
 """
 
 import asyncio
@@ -28,33 +28,37 @@ from servers.sqlite.engine.opening import ConnectionOptions, GuardedConnection, 
 from servers.sqlite.errors import from_sqlite
 
 _SECONDS = 0.001
-"""For one read, and for compiling its statement."""
+"""Seconds for one read, and for compiling its statement."""
 _MOST_BEFORE = 0.1
-"""Seconds that a thread has taken at most for what is tried here: it may have waited for other threads."""
+"""Maximum seconds that a thread has taken for a statement that is tried here: it may have waited for other
+threads."""
 _AT_ONCE = 0.02
 """Seconds of processor time for one turn of the event loop, from its first read on."""
 _INSTRUCTIONS = 100
-"""Of SQLite's virtual machine, between two looks at the clock."""
+"""Instructions of SQLite's virtual machine between two checks of the clock."""
 _TRIES = 3
-"""How often in a row a statement may fail to end here."""
+"""Times in a row that a statement may fail to end here."""
 _MOST_KNOWN, _LONGEST_KNOWN = 100, 10_000
-"""Statements, and characters of one. SQLite keeps more of them compiled."""
+"""Statements that are remembered, and the maximum length of one in characters. SQLite caches more of them
+compiled."""
 _LONGEST_SCHEMA = 100_000
-"""Characters of SQL. SQLite parses all of it whenever it has changed."""
+"""Characters of SQL in the schema. SQLite parses all of it whenever it has changed."""
 _LATE, _REST = 0.05, 10
-"""Seconds of a read after which none is tried for a while, and how many times as long that is: the disk is slow, or
-the machine, or a row large."""
+"""Seconds of a read after which none is tried for a while, and the factor by which that while is longer.
+
+The disk is slow, or the machine, or a row large.
+"""
 _MOST_DOUBLED = 10
-"""How often the time of rest is doubled."""
+"""The limit to which the time of rest is doubled."""
 _RETRY = 1.0
 """Seconds after which a file that could not be opened is tried again."""
 _NO_LOCK = -1.0
-"""Seconds to wait for a lock: it is not waited for."""
+"""Seconds to wait for a lock: negative, so it never waits."""
 
 T = TypeVar("T")
 
 Work = Callable[[GuardedConnection, int], T]
-"""What is done with the connection; it is told the schema's version."""
+"""A function that works with the connection, given the version of the schema."""
 Parameters = Sequence[Any] | Mapping[str, Any]
 Read = Callable[[Callable[[GuardedConnection, StatementDeadline], bool]], Awaitable[bool]]
 """Does something with a connection of a thread. Raises SqlError."""
@@ -62,14 +66,14 @@ Read = Callable[[Callable[[GuardedConnection, StatementDeadline], bool]], Awaita
 
 @dataclass(slots=True)
 class _Known:
-    """A statement that was asked before."""
+    """A statement that was run before."""
 
     tries: int = 0
     is_compiled: bool = False
 
 
 class QuickReader:
-    """Runs statements that are over at once, for one event loop."""
+    """Runs statements that end at once, for one event loop."""
 
     def __init__(self, path: Path, limits: Limits, connecting: ConnectionOptions) -> None:
         self._opening = OpenOptions(path, "quick", limits._replace(busy_seconds=_NO_LOCK), connecting=connecting)
@@ -80,48 +84,53 @@ class QuickReader:
         self._is_learning = False
         self._until = self._rests_until = 0.0
         self._costly = 0
-        """Reads that were late because of their rows, which stay: so after each the rest is twice as long."""
+        """Reads that were late because of their rows, which stay large: so each one doubles the rest."""
         self._turn_began: float | None = None
-        """What the thread had taken of the processor before the first read of this turn of the event loop."""
+        """Processor time of the thread before the first read of this turn of the event loop."""
 
     def run(self, statement: str, work: Work[T | None]) -> T | None:
-        """What `work` gives, which runs `statement`; None where a thread has to do it. Never waits or raises."""
-        known, handle, began = self._known.get(statement), self._handle, time.monotonic()
-        if known is None or not known.tries or handle is None or began < self._rests_until:
+        """Return the result of `work`, which runs `statement`; None if a thread has to do it. Never waits or
+        raises."""
+        entry, handle, began = self._known.get(statement), self._handle, time.monotonic()
+        if entry is None or not entry.tries or handle is None or began < self._rests_until:
             return None
         if not self._has_turn(handle):
             return None
         self._known.move_to_end(statement)
         self._until = began + self._seconds
-        found, is_passing = None, False
+        result, is_passing = None, False
         try:
-            found = self._run(known, handle.connection, work)
+            result = self._run(entry, handle.connection, work)
         except (sqlite3.Error, sqlite3.Warning, SqlError, MemoryError, OverflowError, UnicodeError) as error:
             is_passing = _is_passing(error)
         if (seconds := time.monotonic() - began) > _LATE:
-            self._rest(known, seconds)
+            self._rest(entry, seconds)
         elif not is_passing:
-            known.tries = known.tries - 1 if found is None else _TRIES
-        return found
+            entry.tries = entry.tries - 1 if result is None else _TRIES
+        return result
 
-    def _rest(self, known: _Known, seconds: float) -> None:
-        """Tries none for a while after a read that took so long, and its statement no more where the processor was at
-        work: a single instruction goes through all pages of a large row to the column behind it."""
+    def _rest(self, entry: _Known, seconds: float) -> None:
+        """Pause after a read that took `seconds`, and drop its statement if the processor was busy meanwhile.
+
+        A single instruction reads all pages of a large row to reach the column behind it.
+        """
         if self._turn_began is not None and time.thread_time() - self._turn_began > _LATE:
-            known.tries = 0
+            entry.tries = 0
             self._costly += 1
         else:
-            known.tries -= 1
+            entry.tries -= 1
         self._rests_until = time.monotonic() + seconds * _REST * 2 ** min(self._costly, _MOST_DOUBLED)
 
     def knows(self, statement: str) -> bool:
-        """Whether it is worth while to `run` a statement."""
-        known = self._known.get(statement)
-        return known is not None and known.tries > 0
+        """Return True if it is worthwhile to `run` a statement."""
+        entry = self._known.get(statement)
+        return entry is not None and entry.tries > 0
 
     def wants(self, statement: str, seconds: float) -> bool:
-        """Whether a statement that a thread has answered in `seconds` is to be learned now. After a long time it is
-        not, nor later: by the next time that thread has it compiled, and is quick."""
+        """Return True if a statement that a thread has answered in `seconds` should be learned now.
+
+        A slow one is not learned later either: by then that thread has it compiled, and is quick.
+        """
         if statement in self._known or len(statement) > _LONGEST_KNOWN:
             return False
         if seconds > _MOST_BEFORE:
@@ -130,7 +139,7 @@ class QuickReader:
         return not self._is_learning and time.monotonic() >= self._rests_until
 
     async def learn(self, statement: str, parameters: Parameters, read: Read) -> None:
-        """Finds out, with a connection that `read` lends, whether a statement is to be run here from now on."""
+        """Find out, with a connection that `read` lends, whether a statement should be run here from now on."""
         self._is_learning = True
         try:
             is_quick = await read(partial(_is_compiled_at_once, statement, parameters))
@@ -144,7 +153,7 @@ class QuickReader:
         self._remember(statement, _TRIES if is_quick else 0)
 
     def close(self) -> None:
-        """Closes the connection, if there is one, and forgets all statements."""
+        """Close the connection, if there is one, and forget all statements."""
         handle, self._handle = self._handle, None
         self._known.clear()
         if handle is not None:
@@ -166,22 +175,25 @@ class QuickReader:
             raise from_sqlite(error) from None
         self._handle = handle
 
-    def _run(self, known: _Known, connection: GuardedConnection, work: Work[T | None]) -> T | None:
-        if not known.is_compiled and _read_schema_version(connection) != self._schema_version:
+    def _run(self, entry: _Known, connection: GuardedConnection, work: Work[T | None]) -> T | None:
+        if not entry.is_compiled and _read_schema_version(connection) != self._schema_version:
             self.close()
             return None
         connection.policy.forget()
-        found = work(connection, self._schema_version)
-        # What was compiled just now may have met with the schema of a moment later.
+        result = work(connection, self._schema_version)
+        # A statement compiled just now may have seen a newer schema.
         if connection.policy.acts and _read_schema_version(connection) != self._schema_version:
             self.close()
             return None
-        known.is_compiled = True
-        return found
+        entry.is_compiled = True
+        return result
 
     def _has_turn(self, handle: Handle) -> bool:
-        """Whether one more read may be done now. The first of a turn of the event loop sees to it that it is the same
-        file as before, and from it on the turn is measured."""
+        """Return True if one more read may be done now.
+
+        The first read of a turn of the event loop checks that the file is still the same, and starts the measuring of
+        the turn.
+        """
         if self._turn_began is not None:
             return time.thread_time() - self._turn_began < _AT_ONCE
         if handle.is_replaced:
@@ -198,7 +210,7 @@ class QuickReader:
 def _is_compiled_at_once(
     statement: str, parameters: Parameters, connection: GuardedConnection, _: StatementDeadline
 ) -> bool:
-    """Whether to compile it takes no longer than a read may, and the schema no longer to be parsed."""
+    """Return True if compiling takes no longer than a read may, and parsing the schema is short."""
     ((length,),) = ask_schema(connection, "SELECT total(length(sql)) FROM sqlite_schema")
     if length > _LONGEST_SCHEMA:
         return False
@@ -217,7 +229,8 @@ def _read_schema_version(connection: sqlite3.Connection) -> int:
 
 
 def _is_passing(error: Exception) -> bool:
-    """Whether it says nothing of the statement: the database is locked, or the parameters are of the wrong kind."""
+    """Return True if the error is not about the statement: the database is locked, or the parameters are of the wrong
+    kind."""
     name = getattr(error, "sqlite_errorname", "")
     return name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or isinstance(
         error, (sqlite3.ProgrammingError, OverflowError, UnicodeError)

@@ -1,8 +1,8 @@
-"""What a statement may do that the event loop itself runs: only what is over at once, whatever the values are.
+"""Authorization of statements that the event loop itself runs: only those that end at once for any values.
 
-SQLite is stopped between two instructions of its virtual machine. So the functions are those whose one call takes no
-longer than its values are long, and there is no instruction that goes through a whole table, as `count(*)` is one, or
-that belongs to a virtual table. What is refused here is no error: a thread does it.
+SQLite is stopped between two instructions of its virtual machine. So the allowed functions take time in proportion to
+their values, and no instruction reads a whole table, as `count(*)` does, or belongs to a virtual table. A refusal
+here is not an error: a thread runs the statement.
 """
 
 import sqlite3
@@ -12,7 +12,7 @@ from servers.sqlite.engine.hiding import HiddenSchema
 from servers.sqlite.engine.policy import Policy
 
 _MOST_ACTS = 500
-"""Of one statement: more take long to be compiled."""
+"""Acts of one statement: more take long to compile."""
 _OVER_AT_ONCE = frozenset(
     {
         *("abs", "avg", "ceil", "ceiling", "coalesce", "date", "datetime", "first_value", "floor", "glob", "hex"),
@@ -25,9 +25,9 @@ _OVER_AT_ONCE = frozenset(
 
 
 class QuickPolicy(Policy):
-    """The authorizer of a connection for statements that are over at once.
+    """The authorizer of a connection for statements that end at once.
 
-    `virtual_tables` and the tables of `elsewhere` are not read there.
+    `virtual_tables` and the tables of `elsewhere` can't be read by it.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class QuickPolicy(Policy):
     def __call__(
         self, action: int, first: str | None, second: str | None, schema: str | None, source: str | None
     ) -> int:
-        """Whether SQLite may do this."""
+        """Decide whether SQLite may do this."""
         verdict = super().__call__(action, first, second, schema, source)
         if self.acts > _MOST_ACTS or not _is_over_at_once(action, (first or "").lower(), (second or "").lower()):
             return sqlite3.SQLITE_DENY

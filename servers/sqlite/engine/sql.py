@@ -1,7 +1,7 @@
 """SQL as text: names in it, its parameters, and the types that the columns of a query were declared with.
 
-The `sqlite3` module does not tell these types, and a temporary view of the query has them in its schema. The view is
-made by a connection of its own, which no statement of a client ever runs on, and it is never read.
+The `sqlite3` module does not return these types, and a temporary view of the query has them in its schema. The view
+is made by a connection of its own, which never runs a statement of a client, and it is never read.
 """
 
 import re
@@ -11,8 +11,8 @@ from functools import partial
 
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 
-# What a parameter is not in, then a parameter. A view may have none, and which value it has changes no type.
-# Nothing is tried twice, and what has no end goes to the end of the text: so time grows with the text alone.
+# Text that holds no parameter, then a parameter. A view may have none, and its value changes no type.
+# Nothing is tried twice, and an unterminated token extends to the end of the text: so time is linear in the text.
 _TOKENS = re.compile(
     r"""'(?:[^']++|'')*+(?:'|\Z)|"(?:[^"]++|"")*+(?:"|\Z)|`(?:[^`]++|``)*+(?:`|\Z)|\[[^\]]*+(?:\]|\Z)"""
     r"""|(?P<comment>--[^\n]*+|/\*.*?(?:\*/|\Z))|\w++|(?P<parameter>\?\d*+|[:@$]\w++)|(?P<end>;)""",
@@ -20,23 +20,23 @@ _TOKENS = re.compile(
 )
 _COMMENTS = re.compile(r"--[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _TRIGGER = re.compile(r"(?:EXPLAIN (?:QUERY PLAN )?)?CREATE (?:TEMP |TEMPORARY )?TRIGGER\b")
-"""How a statement begins that has statements in it."""
+"""The beginning of statements that have statements in them."""
 
 
 def quote(name: str) -> str:
-    """The name as an identifier in SQL, whatever it holds."""
+    """Quote any name for use as an identifier in SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def select(what: str, table: str, rest: str) -> str:
-    """A query of the table of that name; the other parts are SQL of our own."""
+    """Return a query of the table of that name; the other parts are SQL of our own."""
     return f"SELECT {what} FROM {quote(table)} {rest}"  # noqa: S608 - the name is quoted
 
 
 def find_declared_types(query: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> list[str | None]:
-    """The declared type of each column of `query`, None for an expression; nothing where it can't be a view."""
+    """Return the declared type of each column of `query`, None for an expression; empty if it can't be a view."""
     try:
-        # A view is made of the schema that SQLite remembers, which only who reads the database looks at again.
+        # A view uses the schema that SQLite has cached, which is only refreshed by reading the database.
         retry_locked(deadline, partial(connection.execute, "SELECT 1 FROM main.sqlite_schema LIMIT 1")).fetchall()
         retry_locked(
             deadline, partial(connection.execute, f"CREATE TEMP VIEW declared AS {replace_parameters(query)}")
@@ -53,15 +53,18 @@ def find_declared_types(query: str, connection: sqlite3.Connection, deadline: St
 
 
 def split_statements(script: str) -> list[str]:
-    """The statements of a script without the semicolons between them. One of CREATE TRIGGER ends after an END that
-    follows a semicolon, as `sqlite3_complete` has it (https://sqlite.org/c3ref/complete.html)."""
+    """Split a script into statements without the semicolons between them.
+
+    One of CREATE TRIGGER ends after an END that follows a semicolon, as `sqlite3_complete` has it
+    (https://sqlite.org/c3ref/complete.html).
+    """
     ends = [*_find_ends(script), len(script)]
     parts = [script[start:end].strip() for start, end in zip((0, *(end + 1 for end in ends)), ends, strict=False)]
     return [part for part in parts if _COMMENTS.sub("", part).strip()]
 
 
 def _find_ends(script: str) -> Iterator[int]:
-    """The positions of the semicolons that end a statement."""
+    """Yield the positions of the semicolons that end a statement."""
     words: list[str] = []
     before, last = ";", ";"
     for token in _TOKENS.finditer(script):
@@ -77,10 +80,10 @@ def _find_ends(script: str) -> Iterator[int]:
 
 
 def find_parameters(query: str) -> list[str]:
-    """The parameters of `query`, as they are written in it."""
+    """Return the parameters of `query`, as they are written in it."""
     return [token["parameter"] for token in _TOKENS.finditer(query) if token["parameter"]]
 
 
 def replace_parameters(query: str) -> str:
-    """The query with NULL in the place of each parameter, as SQLite takes those that are not bound."""
+    """Return the query with NULL in place of each parameter, as SQLite treats unbound ones."""
     return _TOKENS.sub(lambda token: "NULL" if token["parameter"] else token[0], query)

@@ -1,9 +1,10 @@
-"""The process that does what can't be interrupted: one work after another, from standard input to standard output.
+"""The process for work that can't be interrupted: one piece of work after another, from standard input to standard
+output.
 
-It ends with the server, in the midst of an instruction too: a thread of its own reads the input. What goes between
-the two are pickled values, each after its length. A cursor stays where it is: the other side gets a `HeldCursor` for
-it, which is that cursor again when it comes back. Both sides are this program, and what is sent are the values it
-works with anyway.
+It ends with the server, even in the middle of an instruction: a thread of its own reads the input. The messages
+between the two are pickled values, each after its length. A cursor stays in its process: the other side gets a
+`HeldCursor` for it, which becomes that cursor again when it is sent back. Both sides are this program, and the values
+sent are those it works with anyway.
 """
 
 import io
@@ -28,7 +29,7 @@ LENGTH = struct.Struct(">Q")
 
 
 class HeldCursor:
-    """A cursor of the process. Work that wants its rows belongs there."""
+    """A cursor of the process. Work that reads its rows belongs there."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -37,19 +38,19 @@ class HeldCursor:
         raise Uninterruptible
 
     def close(self) -> None:
-        """Has it closed there."""
+        """Close the cursor in its process."""
         raise Uninterruptible
 
 
 class Cursors:
-    """The cursors of this process that the other side has."""
+    """The cursors of this process that the other side refers to."""
 
     def __init__(self) -> None:
         self._cursors: dict[int, sqlite3.Cursor] = {}
         self._last = 0
 
     def keep(self, value: Any) -> int | None:
-        """The number by which the other side knows a cursor; None for all else."""
+        """Return the number by which the other side refers to a cursor; None for other values."""
         if not isinstance(value, sqlite3.Cursor):
             return None
         self._last += 1
@@ -57,7 +58,7 @@ class Cursors:
         return self._last
 
     def take(self, number: int) -> Any:
-        """The cursor of that number; none is left of those that an earlier process had."""
+        """Return the cursor of that number; one that always fails for a cursor of an earlier process."""
         return self._cursors.pop(number, None) or _Gone()
 
 
@@ -67,23 +68,23 @@ class _Gone:
         raise SqlError("bad_cursor", reason, "Leave the cursor out to begin at the first row.")
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing."""
 
 
 def pack(value: Any, persistent: Callable[[Any], int | None]) -> bytes:
-    """The frame of a value, in which numbers stand for what is `persistent`."""
+    """Return the frame of a value, in which numbers replace the `persistent` objects."""
     body = io.BytesIO()
 
     class Pickler(pickle.Pickler):
-        def persistent_id(self, one: Any) -> int | None:
-            return persistent(one)
+        def persistent_id(self, item: Any) -> int | None:
+            return persistent(item)
 
     Pickler(body, pickle.HIGHEST_PROTOCOL).dump(value)
     return LENGTH.pack(body.tell()) + body.getvalue()
 
 
 def unpack(body: bytes, persistent: Callable[[int], Any]) -> Any:
-    """The value of a frame."""
+    """Return the value of a frame."""
 
     class Unpickler(pickle.Unpickler):
         def persistent_load(self, number: int) -> Any:
@@ -93,14 +94,14 @@ def unpack(body: bytes, persistent: Callable[[int], Any]) -> Any:
 
 
 class _Worker:
-    """A handle, and the way to whoever asks."""
+    """A handle, and the stream of answers."""
 
     def __init__(self, answers: BinaryIO) -> None:
         self._answers = answers
         self.cursors = Cursors()
 
     def serve(self, opening: OpenOptions, requests: "queue.SimpleQueue[bytes]") -> None:
-        """Opens the file, and does what is asked, for ever."""
+        """Open the file, and do the requested work for ever."""
         handle = Handle(opening)
         self._answer(partial(_open, handle))
         while True:
@@ -108,17 +109,17 @@ class _Worker:
 
     def _do(self, handle: Handle, limits: Limits, body: bytes) -> Any:
         handle.follow()
-        # What the work needs is loaded here, when it is first needed. That is not the time of the statement.
+        # Modules for the work are loaded here, when first needed. That does not count as time of the statement.
         work = unpack(body, self.cursors.take)
         self._tell("begun", None)
         return handle.do(work, _TellingDeadline(limits, partial(self._tell, "committing")))
 
     def _answer(self, act: Callable[[], Any]) -> None:
         try:
-            found = act()
+            outcome = act()
         except SqlError as error:
-            found = error
-        self._tell("done", found)
+            outcome = error
+        self._tell("done", outcome)
 
     def _tell(self, kind: str, value: Any) -> None:
         self._answers.write(pack((kind, value), self.cursors.keep))
@@ -130,7 +131,7 @@ def _open(handle: Handle) -> None:
 
 
 class _TellingDeadline(StatementDeadline):
-    """One that says when a commit begins and ends: who kills the process must know it."""
+    """A deadline that reports when a commit begins and ends, for the side that kills the process."""
 
     def __init__(self, limits: Limits, tell: Callable[[bool], None]) -> None:
         super().__init__(limits.seconds, limits.busy_seconds)
@@ -149,12 +150,12 @@ class _TellingDeadline(StatementDeadline):
 def _read(requests: BinaryIO, into: "queue.SimpleQueue[bytes]") -> None:
     while start := requests.read(LENGTH.size):
         into.put(requests.read(LENGTH.unpack(start)[0]))
-    # sys.exit would end this thread alone.
+    # sys.exit would end only this thread.
     os._exit(0)
 
 
 def main() -> None:
-    """Serves the file that the first frame names, until there are no more."""
+    """Serve the file that the first frame names, until the input ends."""
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
     worker = _Worker(sys.stdout.buffer)

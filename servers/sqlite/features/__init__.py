@@ -1,1 +1,1 @@
-"""What clients see of SQLite alone."""
+"""Tools that only the SQLite server has."""

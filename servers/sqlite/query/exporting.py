@@ -1,4 +1,4 @@
-"""All rows of a query, written to a file."""
+"""Export of all rows of a query to a file."""
 
 import sqlite3
 from base64 import b64encode
@@ -17,15 +17,17 @@ _BATCH_ROWS, _BATCH_BYTES = 1_000, 1_000_000
 
 
 class Codec:
-    """Values of SQLite in the formats of exports. As text a blob is base64, and a text that is no UTF-8 keeps its
-    bytes."""
+    """Encodes values of SQLite in the formats of exports.
+
+    As text a blob is base64, and a text that is not UTF-8 keeps its bytes.
+    """
 
     def encode(self, rows: Sequence[Row], cell_bytes: int) -> list[Row]:
-        """As JSON holds them."""
+        """Return the rows as JSON holds them."""
         return encode_rows(rows, cell_bytes)
 
     def format(self, rows: Sequence[Row]) -> Iterable[Sequence[str | None]]:
-        """As texts."""
+        """Return the rows as texts."""
         return (list(map(_format_value, row)) for row in rows)
 
 
@@ -41,11 +43,11 @@ def _format_value(value: Any) -> str | None:
 
 
 def write_export(
-    query: Query, wanted: ExportRequest, connection: sqlite3.Connection, deadline: StatementDeadline
+    query: Query, request: ExportRequest, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> tuple[int, int]:
-    """Writes all rows of the `query`; how many those are, and the bytes of the file. Raises SqlError."""
+    """Write all rows of the `query`, and return their number and the bytes of the file. Raises SqlError."""
     run = partial(connection.execute, query.sql, query.parameters)
-    with ExportFile(wanted, Codec()) as file, closing(retry_locked(deadline, run)) as cursor:
+    with ExportFile(request, Codec()) as file, closing(retry_locked(deadline, run)) as cursor:
         file.begin([column[0] for column in cursor.description or ()])
         while batch := fetch(cursor, _BATCH_ROWS, _BATCH_BYTES):
             deadline.check()

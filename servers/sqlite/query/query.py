@@ -1,5 +1,6 @@
-"""One query: its statement run, its rows cut to what one answer may have, and how SQLite would run it, for which it
-compiles the statement and never runs it.
+"""One query: its statement run, its rows cut to what fits into one answer, and its plan.
+
+For a plan the statement is compiled and never run.
 """
 
 import re
@@ -22,18 +23,18 @@ from servers.sqlite.engine.sql import replace_parameters
 from servers.sqlite.paging import fill_page, fill_row
 
 _STEPS = 500
-"""Of a plan."""
+"""Steps of a plan that are shown."""
 _DETAIL = 500
-"""Characters."""
+"""Characters of a step."""
 _SCAN = re.compile(r"SCAN (.+?)(?: USING (?:COVERING )?INDEX .+)?(?: LEFT-JOIN)?", re.DOTALL)
 _NO_SCAN = re.compile(r"SCAN (?:CONSTANT ROW|\d+ CONSTANT ROWS?|\(.+|.+ VIRTUAL TABLE INDEX .+)", re.DOTALL)
 _MADE = re.compile(r"(?:CO-ROUTINE|MATERIALIZE) (.+)", re.DOTALL)
 _SKIPPED = 1_000
-"""Rows that are left out in one step."""
+"""Rows that are skipped in one step."""
 
 
 class Remainder(NamedTuple):
-    """What is left of a query after an answer, while its statement is kept at the row where that ended."""
+    """The rest of a query after an answer, with its statement kept at the row where that ended."""
 
     cursor: sqlite3.Cursor
     waiting: Sequence[Row]
@@ -46,21 +47,21 @@ class Answer(NamedTuple):
     names: tuple[str, ...]
     page: Page
     more: bool
-    """Whether there are rows after these."""
+    """True if there are rows after these."""
     rest: Remainder | None
-    """Where they come from, if the statement could be kept."""
+    """The source of these rows, if the statement could be kept."""
     schema_version: int
     data_version: int
-    """Another number on the same connection says that another connection changed the database."""
+    """A number that differs on the same connection if another connection changed the database."""
     seconds: float
 
 
 def run_query(
     query: Query, limits: AnswerLimits, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> Answer:
-    """Runs the query up to the rows that it shall give."""
+    """Run the query up to the rows of its first answer."""
     began = time.monotonic()
-    # Before the first row: what others commit from here on is a change.
+    # Read before the first row: commits of others from here on count as changes.
     data_version, schema_version = (
         retry_locked(deadline, partial(_read_pragma, connection, name)) for name in ("data_version", "schema_version")
     )
@@ -68,21 +69,21 @@ def run_query(
         cursor = retry_locked(deadline, partial(connection.execute, query.sql, query.parameters))
         unless_kept.callback(cursor.close)
         names = tuple(column[0] for column in cursor.description or ())
-        left = query.offset
-        while left > 0 and (skipped := sum(1 for _ in islice(cursor, min(left, _SKIPPED)))):
-            left -= skipped
+        to_skip = query.offset
+        while to_skip > 0 and (skipped := sum(1 for _ in islice(cursor, min(to_skip, _SKIPPED)))):
+            to_skip -= skipped
             deadline.check()
         page, rest = _fill(names, Remainder(cursor, ()), limits, deadline)
-        kept = rest if rest is not None and keeps_snapshots(connection) else None
-        if kept is not None:
+        kept_rest = rest if rest is not None and keeps_snapshots(connection) else None
+        if kept_rest is not None:
             unless_kept.pop_all()
-    return Answer(names, page, rest is not None, kept, schema_version, data_version, time.monotonic() - began)
+    return Answer(names, page, rest is not None, kept_rest, schema_version, data_version, time.monotonic() - began)
 
 
 def run_at_once(
     query: Query, limits: AnswerLimits, connection: sqlite3.Connection, schema_version: int
 ) -> Answer | None:
-    """All rows of the query; None where that is more than one answer may have."""
+    """Return all rows of the query; None if they do not fit into one answer."""
     began = time.monotonic()
     cursor = connection.execute(query.sql, query.parameters)
     try:
@@ -90,8 +91,8 @@ def run_at_once(
         rows = cursor.fetchmany(2)
         page = fill_row(names, rows[0], limits) if len(rows) == 1 else None
         if page is None:
-            page, left = fill_page(names, chain(rows, cursor), limits)
-            if left:
+            page, unfitting = fill_page(names, chain(rows, cursor), limits)
+            if unfitting:
                 return None
     finally:
         cursor.close()
@@ -101,14 +102,14 @@ def run_at_once(
 def resume(
     answer: Answer, rest: Remainder, limits: AnswerLimits, _: sqlite3.Connection, deadline: StatementDeadline
 ) -> Answer:
-    """The rows after those of `answer`, from the statement that was kept for them."""
+    """Return the rows after those of `answer`, from the statement that was kept for them."""
     began = time.monotonic()
     with ExitStack() as unless_kept:
         unless_kept.callback(rest.cursor.close)
-        page, left = _fill(answer.names, rest, limits, deadline)
-        if left is not None:
+        page, remainder = _fill(answer.names, rest, limits, deadline)
+        if remainder is not None:
             unless_kept.pop_all()
-    return answer._replace(page=page, more=left is not None, rest=left, seconds=time.monotonic() - began)
+    return answer._replace(page=page, more=remainder is not None, rest=remainder, seconds=time.monotonic() - began)
 
 
 def _read_pragma(connection: sqlite3.Connection, name: str) -> int:
@@ -120,35 +121,35 @@ def _fill(
     names: Sequence[str], rest: Remainder, limits: AnswerLimits, deadline: StatementDeadline
 ) -> tuple[Page, Remainder | None]:
     waiting = iter(rest.waiting)
-    made, left = fill_page(names, chain(waiting, rest.cursor), limits)
+    page, unfitting = fill_page(names, chain(waiting, rest.cursor), limits)
     deadline.check()
-    left += waiting
-    return made, Remainder(rest.cursor, left) if left else None
+    unfitting += waiting
+    return page, Remainder(rest.cursor, unfitting) if unfitting else None
 
 
 def explain(query: Query, most: int, connection: sqlite3.Connection, deadline: StatementDeadline) -> Plan:
-    """The plan of one statement, in `most` bytes; its parameters may be left out.
+    """Return the plan of one statement, in `most` bytes; its parameters may be left out.
 
-    Raises SqlError for what the connection may not do either.
+    Raises SqlError for a statement that the connection may not run.
     """
     # SQLite takes EXPLAIN before one statement only, and `sqlite3` no second statement.
-    asked = f"EXPLAIN QUERY PLAN {query.sql if query.parameters else replace_parameters(query.sql)}"
-    cursor = retry_locked(deadline, partial(connection.execute, asked, query.parameters))
+    statement = f"EXPLAIN QUERY PLAN {query.sql if query.parameters else replace_parameters(query.sql)}"
+    cursor = retry_locked(deadline, partial(connection.execute, statement, query.parameters))
     rows = list(islice(cursor, _STEPS + 1))
     cursor.close()
     children: dict[int, list[tuple[int, str]]] = defaultdict(list)
     for step, parent, _, detail in rows[:_STEPS]:
         children[parent].append((step, shorten(detail, _DETAIL)))
     steps: list[PlanStep] = [{"level": level, "detail": detail} for level, detail in _walk(children)]
-    details = [one["detail"] for one in steps]
-    made = {found[1] for found in map(_MADE.fullmatch, details) if found is not None}
+    details = [scan["detail"] for scan in steps]
+    intermediate = {match[1] for match in map(_MADE.fullmatch, details) if match is not None}
     scans = [_SCAN.fullmatch(detail) for detail in details if _NO_SCAN.fullmatch(detail) is None]
-    scanned = dict.fromkeys(one[1] for one in scans if one is not None and one[1] not in made)
+    scanned = dict.fromkeys(scan[1] for scan in scans if scan is not None and scan[1] not in intermediate)
     return make_plan(steps, list(scanned), most, cut=len(rows) > _STEPS)
 
 
 def _walk(children: dict[int, list[tuple[int, str]]]) -> Iterator[tuple[int, str]]:
-    """Each step after the one that it is part of."""
+    """Yield each step after the one that it is part of."""
     waiting = [(0, step, detail) for step, detail in reversed(children[0])]
     while waiting:
         level, step, detail = waiting.pop()
@@ -157,5 +158,5 @@ def _walk(children: dict[int, list[tuple[int, str]]]) -> Iterator[tuple[int, str
 
 
 def require_compiles(sql: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> None:
-    """Raises what running the statement would raise before it begins; does not run it."""
+    """Raise what the statement would raise before it begins; do not run it."""
     retry_locked(deadline, partial(connection, sql))

@@ -1,7 +1,7 @@
-"""The first rows of a table, one row by its key, and the keys that begin as was typed.
+"""The first rows of a table, one row by its key, and the completion of keys.
 
-A key is the primary key, or the rowid where a table has none. In a URI its values are texts, so a value is looked
-for as each kind of value that is written that way; the column's own affinity decides which it is.
+A key is the primary key, or the rowid of a table without one. In a URI its values are texts, so a value is searched
+as each kind of value that is written that way; the column's own affinity decides which it is.
 """
 
 import math
@@ -31,27 +31,28 @@ _BLOB = re.compile(r"x'((?:[0-9a-f]{2})*)'")
 def read_first_rows(
     table: str, limits: AnswerLimits, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> TableRows:
-    """The first rows by their keys, as many as there is room for. Raises SqlError."""
+    """Return the first rows by their keys, as many as there is room for. Raises SqlError."""
     with hold_snapshot(connection, deadline):
         entry = get_entry(connection, table)
         key = _find_key_columns(connection, entry)
         query = select("*", entry.name, f"{_order_by(key)}LIMIT {limits.rows + 1}")
         cursor = retry_locked(deadline, partial(connection.execute, query))
         names = [column[0] for column in cursor.description]
-        made, left = fill_page(names, cursor, limits)
-    rest = f"{_order_by(key)}LIMIT {limits.rows} OFFSET {len(made.rows)}"
-    return make_table_rows(entry.name, key, names, made, select("*", entry.name, rest) if left else None)
+        page, unfitting = fill_page(names, cursor, limits)
+    rest = f"{_order_by(key)}LIMIT {limits.rows} OFFSET {len(page.rows)}"
+    return make_table_rows(entry.name, key, names, page, select("*", entry.name, rest) if unfitting else None)
 
 
 def _order_by(key: list[str]) -> str:
-    """SQL that puts rows in the order of their keys; nothing where they have none."""
+    """Return SQL that sorts rows by their keys; empty if they have none."""
     return f"ORDER BY {', '.join(map(quote, key))} " if key else ""
 
 
 def find_row(
     table: str, key: str, limits: AnswerLimits, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> TableRows:
-    """The row with that key, as `uris.join_key` writes it. Raises SqlError, `not_found` where there is none."""
+    """Return the row with that key, as `uris.join_key` writes it. Raises SqlError, `not_found` if it does not
+    exist."""
     with hold_snapshot(connection, deadline):
         entry = get_entry(connection, table)
         columns = _find_key_columns(connection, entry)
@@ -60,30 +61,31 @@ def find_row(
             raise SqlError("not_found", "no row has such a key")
         values = [_parse_values(part) for part in parts]
         conditions = (
-            f"{quote(column)} IN ({', '.join('?' * len(one))})" for column, one in zip(columns, values, strict=True)
+            f"{quote(column)} IN ({', '.join('?' * len(alternatives))})"
+            for column, alternatives in zip(columns, values, strict=True)
         )
         query = select("*", entry.name, f"WHERE {' AND '.join(conditions)} LIMIT 1")
         cursor = retry_locked(
-            deadline, partial(connection.execute, query, [value for one in values for value in one])
+            deadline, partial(connection.execute, query, [value for alternatives in values for value in alternatives])
         )
         names = [column[0] for column in cursor.description]
-        made, _ = fill_page(names, cursor, limits)
-    if not made.rows:
+        page, _ = fill_page(names, cursor, limits)
+    if not page.rows:
         raise SqlError("not_found", "no row has that key")
-    return make_table_rows(entry.name, columns, names, made)
+    return make_table_rows(entry.name, columns, names, page)
 
 
 def find_keys(table: str, typed: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> list[str]:
-    """Keys of the first rows that begin as was typed, as many as are found in a second. Raises SqlError."""
+    """Return keys of the first rows that begin with `typed`, as many as are found in a second. Raises SqlError."""
     with hold_snapshot(connection, deadline):
         entry = get_entry(connection, table)
         columns = _find_key_columns(connection, entry)
-        found: list[str] = []
+        matching: list[str] = []
         with deadline.at_most(KEY_SECONDS):
             keys = (key for key in _list_keys(entry, columns, connection) if key.startswith(typed))
             # What was found before the time was over stays in the list.
-            found.extend(islice(keys, MOST_KEYS))
-    return found
+            matching.extend(islice(keys, MOST_KEYS))
+    return matching
 
 
 def _find_key_columns(connection: sqlite3.Connection, entry: Entry) -> list[str]:
@@ -96,8 +98,8 @@ def _find_key_columns(connection: sqlite3.Connection, entry: Entry) -> list[str]
     hidden = find_hidden(connection)
     if hidden is not None and hidden.shown(entry.name) is not None:
         return []  # a view takes its place, which has no rowid
-    taken = {column["name"].lower() for column in columns}
-    return [name for name in ("rowid", "_rowid_", "oid") if name not in taken][:1]
+    column_names = {column["name"].lower() for column in columns}
+    return [name for name in ("rowid", "_rowid_", "oid") if name not in column_names][:1]
 
 
 def _list_keys(entry: Entry, columns: list[str], connection: sqlite3.Connection) -> Iterator[str]:
@@ -111,7 +113,7 @@ def _list_keys(entry: Entry, columns: list[str], connection: sqlite3.Connection)
 
 
 def _parse_values(part: str) -> list[Any]:
-    """The values that are written this way."""
+    """Return the values that are written this way."""
     values: list[Any] = [part]
     blob = _BLOB.fullmatch(part)
     if blob is not None:
@@ -131,7 +133,7 @@ def _is_real(part: str) -> bool:
 
 
 def _format_value(value: Any) -> str | None:
-    """A value as it is written in a key; None for one that can't be, or is too long."""
+    """Return a value in the notation of a key; None for one that has none, or is too long."""
     match value:
         case str() if len(value) <= LONGEST_KEY and value.isprintable():
             return value

@@ -1,8 +1,8 @@
-"""Queries that an answer could not hold whole, so that the next call goes on with the very same rows.
+"""Queries whose rows did not fit into one answer, so that the next call goes on with the very same rows.
 
-In WAL mode the statement is kept where it stopped, with the state of the database that it sees, for `KEPT` seconds:
-it hinders no writer. Otherwise, and after that time, the query is run again and what was given already is skipped;
-whether the database was changed meanwhile is what SQLite's `data_version` says on the same connection.
+In WAL mode the statement is kept at its position, with the state of the database that it sees, for `KEPT` seconds: it
+blocks no writer. Otherwise, and after that time, the query is run again and the rows of earlier answers are skipped;
+SQLite's `data_version` on the same connection shows whether the database was changed meanwhile.
 """
 
 import os
@@ -23,17 +23,17 @@ from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.query.query import Answer, Remainder, resume, run_query
 
 _MOST_CONNECTIONS = 1_000
-"""Cursors of which is known which connection gave them."""
+"""Cursors for which the connection that gave them is remembered."""
 
 
 class Found(NamedTuple):
-    """Rows of a query, and where it goes on."""
+    """Rows of a query, and the cursor to go on with."""
 
     answer: Answer
     cursor: str | None
     """None after the last rows."""
     changed: bool
-    """Whether the database was changed between these rows and those before, so that some may be missing or double."""
+    """True if the database was changed between these rows and those before, so that some may be missing or double."""
 
 
 class _KeptStatement(NamedTuple):
@@ -42,7 +42,7 @@ class _KeptStatement(NamedTuple):
     database: Database
     connection: Connection
     answer: Answer
-    """The last one, without its rows."""
+    """The last answer, without its rows."""
     rest: Remainder
 
 
@@ -52,7 +52,7 @@ class Snapshots:
     def __init__(self, kept_seconds: float = KEPT) -> None:
         self._cursors: Cursors[_KeptStatement] = Cursors(_let_go, kept_seconds)
         self._connections: OrderedDict[str, Connection] = OrderedDict()
-        """Which one gave a cursor: it alone can tell that the database was not changed since."""
+        """The connection that gave each cursor: only that one can tell whether the database was changed since."""
         self._process = os.urandom(8)
         self.run = self._cursors.run
 
@@ -65,33 +65,33 @@ class Snapshots:
         cursor: str | None,
         job: Job | None = None,
     ) -> Found:
-        """The first rows of `query`, or with a `cursor` those after the rows that came with it.
+        """Return the first rows of `query`, or with a `cursor` those after the rows that came with it.
 
-        Raises SqlError, `bad_cursor` where it is none of this query and this client.
+        Raises SqlError, `bad_cursor` if it belongs to another query or client.
         """
-        asked = fingerprint(who, database.name, query)
+        requested = fingerprint(who, database.name, query)
         if cursor is None:
             connection = await database.readers.take()
-            return await self._read(database, connection, partial(run_query, query, limits), asked, None, job)
-        position = self._cursors.find(cursor, asked)
-        kept = self._cursors.take(cursor)
-        if kept is not None:
-            work = partial(resume, kept.answer, kept.rest, limits)
-            return await self._read(database, kept.connection, work, asked, position, job)
+            return await self._read(database, connection, partial(run_query, query, limits), requested, None, job)
+        position = self._cursors.find(cursor, requested)
+        statement = self._cursors.take(cursor)
+        if statement is not None:
+            work = partial(resume, statement.answer, statement.rest, limits)
+            return await self._read(database, statement.connection, work, requested, position, job)
         connection = await database.readers.take(self._connections.get(cursor))
         work = partial(run_query, query._replace(offset=position.offset), limits)
-        return await self._read(database, connection, work, asked, position, job)
+        return await self._read(database, connection, work, requested, position, job)
 
     async def press(self, database: Database) -> None:
-        """Lets go of the oldest statement that is kept in `database`, for a query that has no connection."""
-        await self._cursors.press(lambda kept: kept.database is database)
+        """Release the oldest kept statement of `database`, for a query that has no connection."""
+        await self._cursors.press(lambda statement: statement.database is database)
 
     async def _read(
         self,
         database: Database,
         connection: Connection,
         work: Work[Answer],
-        asked: bytes,
+        requested: bytes,
         position: Position | None,
         job: Job | None,
     ) -> Found:
@@ -103,29 +103,33 @@ class Snapshots:
             if not answer.more:
                 return Found(answer, None, changed)
             offset = len(answer.page.rows) + (0 if position is None else position.offset)
-            told = answer._replace(page=NO_ROWS, rest=None)
-            kept = None if answer.rest is None else _KeptStatement(database, connection, told, answer.rest)
-            cursor = self._cursors.place(Position(asked, offset, state, changed), kept)
+            without_rows = answer._replace(page=NO_ROWS, rest=None)
+            statement = (
+                None if answer.rest is None else _KeptStatement(database, connection, without_rows, answer.rest)
+            )
+            cursor = self._cursors.place(Position(requested, offset, state, changed), statement)
             self._connections[cursor] = connection
             if len(self._connections) > _MOST_CONNECTIONS:
                 self._connections.popitem(last=False)
-            keeps = kept is not None
+            keeps = statement is not None
         finally:
             if not keeps:
                 database.readers.give(connection)
-        # No more than a share of the readers is kept from other queries.
-        if self._cursors.count(lambda one: one.database is database) > max(database.readers.size // KEPT_SHARE, 1):
+        # Only a share of the readers may be kept.
+        if self._cursors.count(lambda other: other.database is database) > max(
+            database.readers.size // KEPT_SHARE, 1
+        ):
             await self.press(database)
         return Found(answer, cursor, changed)
 
 
-async def _let_go(kept: _KeptStatement) -> None:
-    # A connection that has a statement is not closed when it is closed.
+async def _let_go(statement: _KeptStatement) -> None:
+    # An open statement would keep the connection open after it is closed.
     with anyio.CancelScope(shield=True):
         try:
-            await kept.connection.run(partial(_close, kept.rest))
+            await statement.connection.run(partial(_close, statement.rest))
         finally:
-            kept.database.readers.give(kept.connection)
+            statement.database.readers.give(statement.connection)
 
 
 def _close(rest: Remainder, _: sqlite3.Connection, __: StatementDeadline) -> None:

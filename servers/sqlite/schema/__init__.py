@@ -1,1 +1,1 @@
-"""What is in a database: its tables, what they hold, how they hang together, and how a query would be run."""
+"""The schema of a SQLite database: its tables, their contents and relations."""

@@ -1,5 +1,5 @@
-"""The parts of a schema as SQLite knows it, and what the columns of a table hold: questions of our own, with names as
-values and never as SQL.
+"""The parts of a schema in SQLite, and statistics of columns, by our own queries, with names as values and never as
+SQL.
 
 They run on the connections of the readers, under the same policy and limits as a client's statements.
 """
@@ -18,22 +18,22 @@ from servers.sqlite.engine.sql import quote, select
 from servers.sqlite.values import encode_cells
 
 _ROWS = 100_000
-"""The first so many rows are looked at."""
+"""Rows that are examined, the first ones."""
 _SHARE = 0.5
-"""Of the seconds of the call."""
+"""The share of the seconds of a call that is for statistics."""
 _DISTINCT_SIZE = 16_000_000
-"""Bytes or characters of all values of a column, up to which those that differ are counted: they are held for it."""
+"""Maximum size of all values of a column for which distinct values are counted, which keeps them in memory."""
 _VALUE = 100
-"""Bytes of a value that are told."""
+"""Bytes that are shown of a value."""
 _COLUMN_KINDS = ("ordinary", "hidden", "generated virtual", "generated stored")
 _ORIGINS = {"c": "CREATE INDEX", "u": "UNIQUE", "pk": "PRIMARY KEY"}
 _TYPE, _DEFAULT, _INDEX_SQL, _TRIGGER_SQL = 200, 500, 500, 1_000
-"""Characters that are told of each."""
+"""Characters that are shown of each."""
 _LARGEST = 1 << 53
 
 
 def read_row_estimates(connection: sqlite3.Connection) -> dict[str, int]:
-    """How many rows tables had when ANALYZE last looked; nothing of others."""
+    """Return the estimated rows of tables by the last ANALYZE, without those that have no estimate."""
     if not ask_schema(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_stat1' AND type = 'table'"):
         return {}
     # `stat` begins with the rows of an index (https://sqlite.org/fileformat2.html, 2.6.3), of which a partial one has
@@ -43,7 +43,7 @@ def read_row_estimates(connection: sqlite3.Connection) -> dict[str, int]:
 
 
 def read_columns(connection: sqlite3.Connection, table: str) -> tuple[list[TableColumn], str | None]:
-    """The columns, and what is wrong where SQLite can't tell them, as with a view of a table that is gone."""
+    """Return the columns, and the error if SQLite can't compile them, as with a view of a dropped table."""
     question = """
         SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main') ORDER BY cid"""
     # A view is compiled and not run.
@@ -71,7 +71,7 @@ def read_columns(connection: sqlite3.Connection, table: str) -> tuple[list[Table
     if hidden is None or shown is None:
         return columns, None
     names = {name for name, _ in shown}
-    # A default may tell what is masked.
+    # A default may reveal a masked value.
     for column in columns:
         if not hidden.is_shown(table, [column["name"]]):
             column["default"] = None
@@ -79,20 +79,20 @@ def read_columns(connection: sqlite3.Connection, table: str) -> tuple[list[Table
 
 
 def read_foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
-    """All of them, table by table."""
+    """Return all foreign keys, table by table."""
     question = f"""
         SELECT s.name, f.id, f."from", f."table", f."to", f.on_update, f.on_delete
         FROM sqlite_schema AS s, pragma_foreign_key_list(s.name, 'main') AS f
         WHERE s.type = 'table' AND s.name NOT IN ({select_unnameable(connection)}) ORDER BY s.name, f.id, f.seq"""  # noqa: S608
-    found: list[ForeignKey] = []
+    keys: list[ForeignKey] = []
     for (table, _), parts in groupby(ask_schema(connection, question), itemgetter(0, 1)):
         rows = list(parts)
-        found.append(
+        keys.append(
             {
                 "table": table,
                 "columns": [row[2] for row in rows],
                 "to_table": rows[0][3],
-                # NULL where REFERENCES names none: it is the primary key then.
+                # NULL if REFERENCES names no column: it is the primary key then.
                 "to_columns": [row[4] for row in rows if row[4] is not None],
                 "on_update": rows[0][5],
                 "on_delete": rows[0][6],
@@ -101,14 +101,14 @@ def read_foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
     hidden = find_hidden(connection)
     return [
         key
-        for key in found
+        for key in keys
         if hidden is None
         or (hidden.is_shown(key["table"], key["columns"]) and hidden.is_shown(key["to_table"], key["to_columns"]))
     ]
 
 
 def read_indexes(connection: sqlite3.Connection, table: str | None = None) -> list[tuple[str, Index]]:
-    """The indexes of one table, or of all, each with the name of its table."""
+    """Return the indexes of one table, or of all, each with the name of its table."""
     odd = select_unnameable(connection)
     question = f"""
         SELECT s.name, i.name, i."unique", i.partial, i.origin, x.name, d.sql
@@ -118,23 +118,25 @@ def read_indexes(connection: sqlite3.Connection, table: str | None = None) -> li
             AND i.name NOT IN ({odd})
         ORDER BY s.name, i.seq, x.seqno"""  # noqa: S608
     rows = ask_schema(connection, question, table)
-    found = [_make_index(list(parts)) for _, parts in groupby(rows, itemgetter(0, 1))]
+    indexes = [_make_index(list(parts)) for _, parts in groupby(rows, itemgetter(0, 1))]
     hidden = find_hidden(connection)
     return [
         (name, index)
-        for name, index in found
+        for name, index in indexes
         if hidden is None or (hidden.is_shown(name, index["columns"]) and not hidden.tells(index["sql"] or ""))
     ]
 
 
 def read_triggers(connection: sqlite3.Connection, table: str) -> list[str]:
-    """The SQL of the triggers of a table or view."""
+    """Return the SQL of the triggers of a table or view."""
     question = """
         SELECT sql FROM sqlite_schema
         WHERE type = 'trigger' AND sql IS NOT NULL AND tbl_name = ? COLLATE NOCASE ORDER BY name"""
     hidden = find_hidden(connection)
-    made = [sql for (sql,) in ask_schema(connection, question, table) if hidden is None or not hidden.tells(sql)]
-    return [shorten(sql, _TRIGGER_SQL) for sql in made]
+    statements = [
+        sql for (sql,) in ask_schema(connection, question, table) if hidden is None or not hidden.tells(sql)
+    ]
+    return [shorten(sql, _TRIGGER_SQL) for sql in statements]
 
 
 def _make_index(rows: list[tuple[Any, ...]]) -> tuple[str, Index]:
@@ -152,35 +154,35 @@ def _make_index(rows: list[tuple[Any, ...]]) -> tuple[str, Index]:
 def compute_statistics(
     entry: Entry, columns: list[TableColumn], connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> Statistics:
-    """Statistics of those columns that can be done in the time there is. Raises SqlError."""
-    # What a virtual table hides are arguments.
-    seen = [one for one in columns if one["kind"] != "hidden"]
-    found: Statistics = {"rows_examined": 0, "partial": False, "columns": []}
+    """Compute statistics of as many columns as the time allows. Raises SqlError."""
+    # The hidden columns of a virtual table are arguments.
+    seen = [column for column in columns if column["kind"] != "hidden"]
+    statistics: Statistics = {"rows_examined": 0, "partial": False, "columns": []}
     done = False
     with deadline.at_most(deadline.seconds * _SHARE):
-        for one in seen:
-            _examine(entry, one, connection, found)
+        for column in seen:
+            _examine(entry, column, connection, statistics)
         done = True
-    found["partial"] |= not done
-    return found
+    statistics["partial"] |= not done
+    return statistics
 
 
-def _examine(entry: Entry, one: TableColumn, connection: sqlite3.Connection, found: Statistics) -> None:
-    values = select(f"{quote(one['name'])} AS v", entry.name, f"LIMIT {_ROWS + 1}")
+def _examine(entry: Entry, column: TableColumn, connection: sqlite3.Connection, statistics: Statistics) -> None:
+    values = select(f"{quote(column['name'])} AS v", entry.name, f"LIMIT {_ROWS + 1}")
     try:
         question = f"SELECT count(*), count(v), min(v), max(v), total(length(v)) FROM ({values})"  # noqa: S608 - as above
-        ((rows, known, least, greatest, size),) = ask(connection, question)
-        found["rows_examined"] = rows
-        found["partial"] |= rows > _ROWS
+        ((rows, present, least, greatest, size),) = ask(connection, question)
+        statistics["rows_examined"] = rows
+        statistics["partial"] |= rows > _ROWS
         distinct = None
         if size <= _DISTINCT_SIZE:
             ((distinct,),) = ask(connection, f"SELECT count(DISTINCT v) FROM ({values})")  # noqa: S608 - as above
     except (sqlite3.OperationalError, MemoryError) as error:
         if getattr(error, "sqlite_errorname", "SQLITE_NOMEM") not in ("SQLITE_ERROR", "SQLITE_NOMEM"):
             raise
-        found["partial"] = True
+        statistics["partial"] = True
         return
     shown = encode_cells([least, greatest], _VALUE)
-    found["columns"].append(
-        {"column": one["name"], "nulls": rows - known, "distinct": distinct, "min": shown[0], "max": shown[1]}
+    statistics["columns"].append(
+        {"column": column["name"], "nulls": rows - present, "distinct": distinct, "min": shown[0], "max": shown[1]}
     )

@@ -1,4 +1,4 @@
-"""What is in a database: its tables and views by name, and all of its schema for an overview."""
+"""Lists and summaries of a database: its tables and views by name, and all of its schema for an overview."""
 
 import sqlite3
 import time
@@ -13,28 +13,30 @@ from servers.sqlite.engine.entries import hold_snapshot, list_entries
 from servers.sqlite.schema.columns import read_columns, read_foreign_keys, read_indexes, read_row_estimates
 
 _SHARE = 0.1
-"""Of the seconds of the call, those in which columns are looked for."""
+"""The share of the seconds of a call in which columns are read."""
 
 
 def list_tables(page: TablePage, connection: sqlite3.Connection, deadline: StatementDeadline) -> TableList:
-    """The tables and views that the page wants, those left out that SQLite or a virtual table keeps for itself.
+    """List the tables and views that the page requests, without those for internal use of SQLite or a virtual table.
 
     Raises SqlError `bad_cursor`."""
     with hold_snapshot(connection, deadline):
-        found, estimates = list_entries(connection), read_row_estimates(connection)
-        wanted = [one for one in found if page.wants(*_list_texts(one, connection))] if page.words else found
-    return overview.list_page(wanted, estimates, page)
+        entries, estimates = list_entries(connection), read_row_estimates(connection)
+        requested = (
+            [entry for entry in entries if page.wants(*_list_texts(entry, connection))] if page.words else entries
+        )
+    return overview.list_page(requested, estimates, page)
 
 
 def _list_texts(entry: Entry, connection: sqlite3.Connection) -> Iterator[str]:
-    """The texts that a search looks through."""
+    """Yield the texts that a search looks through."""
     yield entry.name
-    # The statement that made a table has its columns and the comments; of one with hidden columns it is not told.
+    # The statement that made a table has its columns and the comments; for one with hidden columns it is empty.
     yield entry.sql or " ".join(column["name"] for column in read_columns(connection, entry.name)[0])
 
 
 class _Columns:
-    """The columns of tables, each read once, and the time that there is for it."""
+    """The columns of tables, each read once, within a time limit."""
 
     def __init__(self, connection: sqlite3.Connection, deadline: StatementDeadline) -> None:
         self._connection = connection
@@ -44,18 +46,19 @@ class _Columns:
 
     @property
     def is_late(self) -> bool:
-        """Whether the time is over."""
+        """True if the time is over."""
         return time.monotonic() > self._until
 
     def read(self, name: str) -> list[TableColumn]:
-        """The columns of that table or view, however late it is."""
-        known = self._known.get(name)
-        if known is None:
-            known = self._known[name] = read_columns(self._connection, name)[0]
-        return known
+        """Return the columns of that table or view, even if the time is over."""
+        columns = self._known.get(name)
+        if columns is None:
+            columns = self._known[name] = read_columns(self._connection, name)[0]
+        return columns
 
     def read_in_time(self, name: str) -> list[TableColumn]:
-        """The same; none where it is too late, or they can't be read: what is said without them is the same."""
+        """Return the columns, or none if it is too late or they can't be read; the rest of the answer does not depend
+        on them."""
         if name not in self._known and self.is_late:
             return []
         try:
@@ -72,7 +75,7 @@ def summarize(
     connection: sqlite3.Connection,
     deadline: StatementDeadline,
 ) -> DatabaseSummary:
-    """The summary of the database called `name`, with a diagram where it is to be `drawn`."""
+    """Summarize the database called `name`, with a diagram if it is to be `drawn`."""
     with hold_snapshot(connection, deadline):
         facts = SchemaFacts(
             list_entries(connection),

@@ -1,4 +1,4 @@
-"""All there is to know of one table or view."""
+"""The full description of one table or view."""
 
 import sqlite3
 from contextlib import closing
@@ -32,40 +32,40 @@ from servers.sqlite.schema.columns import (
 
 
 def describe(
-    wanted: TableRequest, limits: AnswerLimits, connection: sqlite3.Connection, deadline: StatementDeadline
+    request: TableRequest, limits: AnswerLimits, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> TableDescription:
-    """The table or view, within the limits. Raises SqlError, `not_found` with the nearest names."""
+    """Describe the table or view, within the limits. Raises SqlError, `not_found` with the nearest names."""
     with hold_snapshot(connection, deadline):
-        facts = _read_facts(wanted.table, connection)
+        facts = _read_facts(request.table, connection)
         entry = facts.entry
         budget = ByteBudget(limits.bytes - FRAME)
-        extras = budget.share(2) if wanted.sample or wanted.statistics else ByteBudget(0)
-        made = table.describe(facts, budget)
-        if wanted.sample and facts.problem is None:
-            part = extras.share(2) if wanted.statistics else extras
-            # Only the text of rows is told, of which the limits count two forms.
-            for_sample = AnswerLimits(wanted.sample, 2 * part.left, min(limits.cell_bytes, SAMPLE_CELL))
+        extras = budget.share(2) if request.sample or request.statistics else ByteBudget(0)
+        description = table.describe(facts, budget)
+        if request.sample and facts.problem is None:
+            part = extras.share(2) if request.statistics else extras
+            # Rows are shown only as text, while the limits count two forms of them.
+            for_sample = AnswerLimits(request.sample, 2 * part.left, min(limits.cell_bytes, SAMPLE_CELL))
             with deadline.at_most(deadline.seconds * SAMPLE_SHARE):
-                made["sample"] = _take_sample(entry, for_sample, connection)
-            if made["sample"] is None:
-                made["left_out"]["sample"] = wanted.sample
-        if wanted.statistics and facts.problem is None:
-            found = compute_statistics(entry, made["columns"], connection, deadline)
-            made["statistics"] = table.fit_statistics(found, extras)
-    return made
+                description["sample"] = _take_sample(entry, for_sample, connection)
+            if description["sample"] is None:
+                description["left_out"]["sample"] = request.sample
+        if request.statistics and facts.problem is None:
+            statistics = compute_statistics(entry, description["columns"], connection, deadline)
+            description["statistics"] = table.fit_statistics(statistics, extras)
+    return description
 
 
 def _take_sample(entry: Entry, limits: AnswerLimits, connection: sqlite3.Connection) -> Sample | None:
-    """The first rows; None where not even one has room."""
+    """Return the first rows; None if not even one has room."""
     with closing(connection.execute(select("*", entry.name, f"LIMIT {limits.rows}"))) as cursor:
         names = [column[0] for column in cursor.description]
         try:
-            found, _ = fill_page(names, cursor, limits)
+            page, _ = fill_page(names, cursor, limits)
         except SqlError as error:
             if error.code != "too_large":
                 raise
             return None
-    return {"columns": names, "rows": found.rows}
+    return {"columns": names, "rows": page.rows}
 
 
 def _read_facts(name: str, connection: sqlite3.Connection) -> TableFacts:

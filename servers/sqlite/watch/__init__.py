@@ -1,1 +1,1 @@
-"""Notice of changes, by this server or by other processes."""
+"""Watches of SQLite databases, for changes by this server and by other processes."""

@@ -1,7 +1,7 @@
-"""Telling of changes while somebody wants to know: a task for each database, one watch of files for all.
+"""The watch of the databases of a server: a task for each one that has subscribers, and one watch of files for all.
 
-A notice is only a reason to look. Where there are none, because watchfiles is missing or the system refuses, whoever
-wants to know looks every now and then anyway.
+A notice is only a reason to look. If there are no notices, because watchfiles is missing or the system refuses,
+databases are looked at every second anyway.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _BESIDE = ("", "-wal", "-journal")
 
 
 class Watch(DatabaseWatch[Watched]):
-    """The watch of a server's databases. Its tasks are among `tasks`."""
+    """The watch of a server's databases, which runs in `tasks`."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Watch(DatabaseWatch[Watched]):
         self._of_file: dict[str, list[str]] = defaultdict(list)
         for database in databases:
             database.on_committed = partial(self._committed, database.name)
-            # Notices come under the path as it was given or without its links, as the system likes.
+            # Notices have the configured path or the resolved one, depending on the system.
             for path in {database.path.absolute(), database.path.resolve()}:
                 for ending in _BESIDE:
                     self._of_file[f"{path}{ending}"].append(database.name)
@@ -51,12 +51,12 @@ class Watch(DatabaseWatch[Watched]):
 
     @property
     def health(self) -> dict[str, int | bool]:
-        """How much is watched, and whether only by asking every second, because there are no notices."""
-        watched = sum(len(one.keys) for one in self._watched.values())
+        """The number of watched keys; `degraded` if databases are only polled every second, for lack of notices."""
+        watched = sum(len(watched_database.keys) for watched_database in self._watched.values())
         return {"watched": watched, "degraded": bool(self._watched) and self._notices.degraded}
 
     def end(self, key: str) -> None:
-        """No longer. With its last key a database is asked no more; with the last of all no file is watched."""
+        """Stop reporting a key. A database without keys is no longer watched, and without any key no file is."""
         super().end(key)
         if not self._watched:
             self._hearing.cancel()
@@ -76,7 +76,7 @@ class Watch(DatabaseWatch[Watched]):
         watched = self._watched.get(name)
         if watched is None:
             fingerprint = await read_fingerprint(database) or UNSEEN
-            # Somebody else may have been faster. What he saw is older, so he misses no change.
+            # Another call may have been faster. Its fingerprint is older, so it misses no change.
             watched = self._watched.get(name) or self._start(Watched(database, fingerprint, self._tell))
         watched.keys[key] = table
         return key
@@ -86,7 +86,7 @@ class Watch(DatabaseWatch[Watched]):
 
     def _start(self, watched: Watched) -> Watched:
         if not self._watched:
-            # What ended before may still have a thread to wait for.
+            # An earlier watch may still wait for a thread.
             self._hearing, self._notices = anyio.CancelScope(), Notices()
             self._tasks.start_soon(self._watch_events, self._hearing, self._notices)
         self._watched[watched.database.name] = watched

@@ -1,12 +1,12 @@
-"""One database that is watched: what is seen of it at one moment, when to look at it again, and whom to tell of what.
+"""One watched database: its last state, the times to look at it again, and the keys whose changes are reported.
 
-A notice, and the passing of a second, are only reasons to look. Whether somebody else committed something is what
-`data_version` says on the connection of our own writer, which does not count what that wrote: what we write is told
-by who wrote it (`wrote`), and by nobody again.
+A notice, and the passing of a second, are only reasons to look. `data_version` on the connection of our own writer
+shows whether another process committed something: it does not count our own writes, which the writer reports
+(`wrote`), and only once.
 
-Which tables another process changed SQLite does not say, and no fingerprint that is cheap sees an UPDATE. So all that
-are watched are told of; of the schema only where `schema_version` differs. Of our own writes the tables are known.
-A view, or a virtual table, may show any table, so it counts as changed with each of them.
+SQLite does not report which tables another process changed, and no cheap fingerprint reveals an UPDATE. So all
+watched tables are reported; the schema only if `schema_version` differs. The tables of our own writes are known. A
+view, or a virtual table, may show any table, so it counts as changed with each of them.
 """
 
 import sqlite3
@@ -27,7 +27,7 @@ from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.engine.entries import execute_schema
 
 _PATIENCE = 1.0
-"""Seconds. What is known already must not wait long to be told."""
+"""Seconds for a look, so that known changes need not wait long to be reported."""
 _FOLDS = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
@@ -35,27 +35,33 @@ class Fingerprint(NamedTuple):
     """A state of a database. Fingerprints are compared by their numbers."""
 
     opening: int
-    """Of the connection that looked: another number says that it is another file, or that the versions below are of
-    another connection, so that nothing can be said."""
+    """The opening of the connection that looked.
+
+    A different number means that it is another file, or that the versions below are of another connection and can't
+    be compared.
+    """
     data_version: int
-    """Another number says that somebody else committed something since."""
+    """A different number means that another process has committed something."""
     schema_version: int
     tables: frozenset[str]
     """The names, folded, of the tables that hold rows of their own: no views, no virtual tables."""
 
 
 UNSEEN = Fingerprint(-1, 0, 0, frozenset())
-"""Other than all that can be seen."""
+"""Differs from every state of a database."""
 
 
 def fold_name(name: str) -> str:
-    """The name of a table as SQLite compares it: the case of ASCII letters does not count."""
+    """Return the name of a table in the form in which SQLite compares it: the case of ASCII letters does not
+    count."""
     return name.translate(_FOLDS)
 
 
 async def read_fingerprint(database: Database) -> Fingerprint | None:
-    """What there is to see now; None where that can't be told soon, because the database is locked or gone, or our
-    own writer is long at work."""
+    """Read the current state.
+
+    Returns None if that takes long or fails, because the database is locked or missing, or our own writer is busy.
+    """
     with suppress(SqlError), anyio.move_on_after(_PATIENCE):
         async with database.onlookers.lent() as connection:
             data_version, schema_version, tables = await connection.run(_look)
@@ -64,7 +70,7 @@ async def read_fingerprint(database: Database) -> Fingerprint | None:
 
 
 def _look(connection: sqlite3.Connection, deadline: StatementDeadline) -> tuple[int, int, frozenset[str]]:
-    # While this statement has a row left it holds one state of the database, which both versions are then read from.
+    # While this statement has a row left it holds one state of the database, from which both versions are read.
     query = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 UNION ALL SELECT NULL"
     with closing(retry_locked(deadline, partial(execute_schema, connection, query))) as names:
         (data_version,) = connection.execute("PRAGMA data_version").fetchone()
@@ -74,7 +80,7 @@ def _look(connection: sqlite3.Connection, deadline: StatementDeadline) -> tuple[
 
 
 class Watched(watch.Watched):
-    """A database, and under which keys changes of it are told. `run` it in a task."""
+    """A database, and the keys under which its changes are reported. `run` it in a task."""
 
     def __init__(self, database: Database, fingerprint: Fingerprint, tell: Callable[[str], None]) -> None:
         super().__init__(tell)
@@ -84,21 +90,21 @@ class Watched(watch.Watched):
         self._wrote: set[str] = set()
 
     def wrote(self, tables: Collection[str], defines: bool) -> None:
-        """We changed these tables, and the schema where it `defines`."""
+        """Record our own changes of these tables, and of the schema if it `defines`."""
         changed = {fold_name(table) for table in tables}
         self._wrote |= {key for key, table in self.keys.items() if self._is_of(key, table, changed, defines)}
         self.notice()
 
     async def run(self) -> None:
-        """Looks and tells until it is cancelled."""
+        """Look and report until cancelled."""
         with self.scope:
             while True:
                 await self._wait()
                 wrote, self._wrote = self._wrote, set()
                 self._tell_all(wrote)
-                found = await self._find_changes() - wrote
-                self._tell_all(found)
-                if wrote or found:
+                changed = await self._find_changes() - wrote
+                self._tell_all(changed)
+                if wrote or changed:
                     await self._settle()
 
     def _is_of(self, key: str, table: str | None, changed: Collection[str], defines: bool) -> bool:
@@ -107,7 +113,7 @@ class Watched(watch.Watched):
         return table is None or table in changed or table not in self._fingerprint.tables
 
     async def _find_changes(self) -> set[str]:
-        """The keys of what others changed since the last look."""
+        """Return the keys that others have changed since the last look."""
         before, seen = self._fingerprint, await read_fingerprint(self.database)
         if seen is None:
             return set()

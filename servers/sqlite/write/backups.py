@@ -1,4 +1,4 @@
-"""A copy of a database as it was at one moment, made while it is in use."""
+"""Copies of a database as it was at one moment, made while it is in use."""
 
 import errno
 import os
@@ -21,27 +21,27 @@ from shared.program.files.entries import create, entry_at
 _SUFFIX = ".part"
 
 _PAGES = 256
-"""Copied in one step, after which it is seen whether to stop: a mebibyte, mostly."""
+"""Pages copied in one step, after which it is checked whether to stop: a mebibyte, mostly."""
 _PROBLEMS = 10
 _INSTRUCTIONS = 4_000
 
 
 class Backup(NamedTuple):
-    """A backup was made."""
+    """The result of a backup."""
 
     file: str
     """Its name in the directory of files."""
     bytes: int
     integrity: list[str]
-    """What SQLite's `integrity_check` says of it: "ok", or what is wrong."""
+    """The output of SQLite's `integrity_check`: "ok", or the errors."""
     seconds: float
 
 
 def back_up(directory: Path, name: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> Backup:
-    """Copies the database of this connection to a new file, which is checked before it gets its name.
+    """Copy the database of this connection to a new file, which is checked before it gets its name.
 
-    Other queries go on. In WAL mode so do changes; otherwise each change that another connection makes has the copy
-    begin anew. Raises SqlError.
+    Other queries go on. In WAL mode so do changes; otherwise each change by another connection makes the copy
+    start again. Raises SqlError.
     """
     began = time.monotonic()
     stem = f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
@@ -53,28 +53,28 @@ def back_up(directory: Path, name: str, connection: sqlite3.Connection, deadline
             sync(copy.fileno())
             size = copy.seek(0, os.SEEK_END)
         uri = f"{part.absolute().as_uri()}?mode=ro&immutable=1"
-        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as made:
-            made.set_progress_handler(deadline, _INSTRUCTIONS)
-            integrity = [str(row[0]) for row in made.execute(f"PRAGMA integrity_check({_PROBLEMS})")]
+        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as copied:
+            copied.set_progress_handler(deadline, _INSTRUCTIONS)
+            integrity = [str(row[0]) for row in copied.execute(f"PRAGMA integrity_check({_PROBLEMS})")]
         deadline.check()
     return Backup(file, size, integrity, time.monotonic() - began)
 
 
 def format_backup(done: Backup) -> str:
-    """The name and size of the copy, and what SQLite finds wrong with it."""
+    """Format the name and size of the copy, and the errors that SQLite finds in it."""
     facts = f"{done.file}: {done.bytes:,} bytes; {done.seconds * 1_000:.4g} ms; integrity check:"
     return f"{facts}\n{fence(done.integrity)}"
 
 
 def _copy(connection: sqlite3.Connection, part: Path, deadline: StatementDeadline) -> None:
-    def step(status: int, left: int, pages: int) -> None:
+    def step(status: int, remaining: int, pages: int) -> None:
         deadline.check()
-        deadline.tell(pages - left, pages, "copying")
+        deadline.tell(pages - remaining, pages, "copying")
         if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) and not deadline.pause():
             raise SqlError("busy", "another process holds a lock on the database", "Try again.")
 
     with closing(sqlite3.connect(f"{part.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)) as target:
-        # Nobody needs the file before it is whole.
+        # The file is of no use before it is complete.
         target.execute("PRAGMA journal_mode = OFF")
         target.execute("PRAGMA synchronous = OFF")
         connection.backup(target, pages=_PAGES, progress=step, sleep=0)
@@ -82,9 +82,9 @@ def _copy(connection: sqlite3.Connection, part: Path, deadline: StatementDeadlin
 
 @contextmanager
 def reserve_name(directory: Path, stem: str) -> Iterator[tuple[Path, str]]:
-    """A new, empty file, and the name that it gets at the end of the block; where that fails there is none.
+    """Yield a new, empty file, and the name that it gets at the end of the block; on failure it is removed.
 
-    Raises SqlError. The name is `stem`.db, or `stem`-2.db where there is one, and so on.
+    Raises SqlError. The name is `stem`.db, or `stem`-2.db if that exists, and so on.
     """
     try:
         part, name = _make_part(directory, stem)
@@ -110,7 +110,7 @@ def _make_part(directory: Path, stem: str) -> tuple[Path, str]:
             os.close(create(entry_at(part), 0o600))
         except FileExistsError:
             continue
-        # Whoever has the part has the name as well, so it can't appear from now on.
+        # The owner of the part file owns the name as well, so it can't appear from now on.
         if not os.path.lexists(directory / name):
             return part, name
         part.unlink()

@@ -1,4 +1,4 @@
-"""Statements run for good, or run to see what they would do."""
+"""Statements that are run and committed, or run to preview their changes."""
 
 import time
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ from servers.sqlite.write.statements import run_all
 def execute(
     statements: Sequence[Statement], limits: ResponseLimits, only_tables: bool, consent: Consent, session: Session
 ) -> Written | Figures:
-    """Runs the statements in one transaction and commits it; gives figures, and changes nothing, where a user must
-    agree to them first.
+    """Run the statements in one transaction and commit it.
 
-    With `only_tables` they may define tables and nothing else.
+    If a user must agree first, change nothing and return the figures to ask with. With `only_tables` the statements
+    may define tables and nothing else.
     """
     began = time.monotonic()
-    # To count them takes time, and only who is asked needs it.
+    # Counting them takes time, and is only needed to ask a user.
     counting = nullcontext() if consent.rows is None else ReplacedRows(session)
     with counting as replaced, session.transaction():
         with session.policy.only_tables() if only_tables else nullcontext():
@@ -38,7 +38,7 @@ def execute(
 
 
 def dry_run(statements: Sequence[Statement], limits: ResponseLimits, session: Session) -> Written:
-    """Runs the statements in one transaction, sees what changes, and rolls it back."""
+    """Run the statements in one transaction, record what changes, and roll it back."""
     began = time.monotonic()
     with Preview(session, limits.rows) as preview, session.transaction():
         effects = run_all(session, statements, limits.rows, preview)

@@ -1,4 +1,4 @@
-"""Rows of a file put into a table, which is made where there is none."""
+"""Import of the rows of a file into a table; a missing table is made."""
 
 import re
 import sqlite3
@@ -28,37 +28,38 @@ _TRUE = frozenset({"true", "yes", "t", "y", "on", "1"})
 Rows = Sequence[Sequence[str]]
 
 
-def import_csv(wanted: Import, consent: Consent, session: Session) -> Imported | Figures:
-    """Put all rows into the table, in one transaction, or none.
+def import_csv(request: Import, consent: Consent, session: Session) -> Imported | Figures:
+    """Insert all rows into the table, in one transaction, or none.
 
-    Gives figures, and changes nothing, where a user must agree to them first. Raises SqlError, which names the row.
+    If a user must agree first, changes nothing and returns the figures to ask with. Raises SqlError, which names the
+    row.
     """
     began = time.monotonic()
-    expected = retry_locked(session.deadline, partial(_list_columns, session, wanted.table))
-    # To look through the whole file takes a while, in which others may write.
-    plan = _survey(wanted, expected, session)
-    if wanted.preview:
+    expected = retry_locked(session.deadline, partial(_list_columns, session, request.table))
+    # The survey of the whole file takes a while, in which others may write.
+    plan = _survey(request, expected, session)
+    if request.preview:
         columns = match_columns(plan, expected) if expected else _define(plan)
         seconds = time.monotonic() - began
-        return Imported(wanted.table, not expected, plan.rows, columns, seconds, plan.words, plan.first)
+        return Imported(request.table, not expected, plan.rows, columns, seconds, plan.words, plan.first)
     with nullcontext() if consent.rows is None else ReplacedRows(session) as replaced, session.transaction():
-        there = _list_columns(session, wanted.table)
+        there = _list_columns(session, request.table)
         if there != expected:
-            plan = _survey(wanted, there, session)
+            plan = _survey(request, there, session)
         before = session.connection.total_changes
-        columns = match_columns(plan, there) if there else _create(session, wanted.table, plan)
-        _insert(session, wanted, plan, columns, replaced)
+        columns = match_columns(plan, there) if there else _create(session, request.table, plan)
+        _insert(session, request, plan, columns, replaced)
         changed = session.connection.total_changes - before + (0 if replaced is None else replaced.count)
-        figures = Figures(changed, (plan.rows,), (wanted.table,), not there)
+        figures = Figures(changed, (plan.rows,), (request.table,), not there)
         if not consent.covers(figures):
             return figures
         session.commit(figures)
-    return Imported(wanted.table, not there, plan.rows, columns, time.monotonic() - began, plan.words)
+    return Imported(request.table, not there, plan.rows, columns, time.monotonic() - began, plan.words)
 
 
-def _survey(wanted: Import, there: Sequence[tuple[str, str]], session: Session) -> Plan:
+def _survey(request: Import, there: Sequence[tuple[str, str]], session: Session) -> Plan:
     expected = Expected(there, _keeps_text, max_columns=session.connection.getlimit(sqlite3.SQLITE_LIMIT_COLUMN))
-    steps = survey(wanted.opener, wanted.written, expected, session.deadline)
+    steps = survey(request.opener, request.written, expected, session.deadline)
     while True:
         try:
             next(steps)
@@ -68,15 +69,15 @@ def _survey(wanted: Import, there: Sequence[tuple[str, str]], session: Session) 
 
 
 def _keeps_text(declared: str, kind: Kind) -> bool:
-    """Whether a column of a table that is there takes fields of a kind as they are written.
+    """Return True if a column of an existing table takes fields of a kind as they are written.
 
-    A date goes into TEXT as it goes into a new table: a file for each month makes one column of dates.
+    A date is stored in TEXT as in a new table: a file for each month makes one column of dates.
     """
     return _KEEPS_TEXT.match(declared) is not None and _TYPES.get(kind, "TEXT") != declared.upper()
 
 
 def _list_columns(session: Session, table: str) -> list[tuple[str, str]]:
-    """The columns of the table that take values, with their declared types; none where there is no such table."""
+    """Return the columns of the table that take values, with their declared types; empty if it does not exist."""
     return [(name, kind) for name, kind, hidden in session.columns(table) if not hidden]
 
 
@@ -92,14 +93,14 @@ def _create(session: Session, table: str, plan: Plan) -> list[tuple[str, str]]:
 
 
 def _insert(
-    session: Session, wanted: Import, plan: Plan, columns: Sequence[tuple[str, str]], replaced: ReplacedRows | None
+    session: Session, request: Import, plan: Plan, columns: Sequence[tuple[str, str]], replaced: ReplacedRows | None
 ) -> None:
-    into = f"main.{quote(wanted.table)} ({', '.join(quote(name) for name, _ in columns)})"
+    into = f"main.{quote(request.table)} ({', '.join(quote(name) for name, _ in columns)})"
     # The names are quoted.
     sql = f"INSERT INTO {into} VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
     conversions = [*map(_conversion, plan.columns)]
     watch = nullcontext() if replaced is None else replaced.watch(sql, [None] * len(columns))
-    with open_rows(wanted, plan, session.deadline) as records, watch:
+    with open_rows(request, plan, session.deadline) as records, watch:
         for batch in records:
             converted = [of(fields) for of, fields in zip(conversions, zip(*batch, strict=True), strict=False)]
             rows = iter([*zip(*converted, strict=True)])
@@ -111,7 +112,7 @@ def _insert(
 
 
 def _conversion(column: Column) -> Callable[[Sequence[str]], Sequence[Any]]:
-    """What makes values of the fields of a column."""
+    """Return a function that converts the fields of a column into values."""
     of = _OF.get(column.kind)
     if column.reading is None or of is None:
         return partial(column.convert, null=None)

@@ -1,8 +1,8 @@
-"""The rows that statements change, before and after: what a dry run shows.
+"""The rows that statements change, before and after, for a dry run.
 
-Temporary triggers tell of each row, whoever changes it: the statement, a trigger, a foreign key, REPLACE or UPSERT.
-They stand on the tables that a statement may change, which SQLite says when it compiles the statement, and only
-while that runs: afterwards nothing in the schema stands in the way of ALTER TABLE.
+Temporary triggers record each row, whatever changes it: the statement, a trigger, a foreign key, REPLACE or UPSERT.
+They are on the tables that a statement may change, which SQLite reports when it compiles the statement, and only
+while that runs: afterwards they don't interfere with ALTER TABLE.
 """
 
 import os
@@ -21,7 +21,7 @@ from servers.sqlite.values import encode_cells
 from servers.sqlite.write.session import Session
 
 _NAME = f"seen_{os.urandom(8).hex()}"
-"""How the names of our triggers and functions begin, which hide nothing of the database."""
+"""Prefix of the names of our triggers and functions, which hide nothing of the database."""
 _ROWS = 10
 """Rows of a table that are shown."""
 _COLUMNS = 60
@@ -29,14 +29,14 @@ _COLUMNS = 60
 _CELL = 200
 """Bytes of a value that are shown."""
 _ACTS = {"INSERT": (False, True), "UPDATE": (True, True), "DELETE": (True, False)}
-"""Whether there is a row before, and one after."""
+"""For each act, whether a row exists before and after it."""
 _WORDS = {"INSERT": "inserted", "UPDATE": "updated", "DELETE": "deleted"}
 _VIRTUAL = "a virtual table, of which nothing is shown"
 _REPLACED = "rows that REPLACE deletes are not shown, because there are triggers on a table that changes"
 
 
 class _Seen:
-    """What the triggers on one table have told so far."""
+    """The rows that the triggers on one table have recorded so far."""
 
     def __init__(self, table: str, columns: tuple[str, ...], note: str) -> None:
         self.table = table
@@ -54,8 +54,8 @@ class _Seen:
 class Preview:
     """Watches statements in one transaction, which is rolled back at the end.
 
-    It is entered before the transaction begins: while that lasts, full text search may keep a statement open, and
-    then no function can be taken back.
+    It is entered before the transaction begins: during it, full text search may keep a statement open, and
+    then no function can be removed.
     """
 
     def __init__(self, session: Session, limits: AnswerLimits) -> None:
@@ -77,32 +77,32 @@ class Preview:
     @property
     def changes(self) -> list[TableChange]:
         """The tables that changed, and virtual ones that may have."""
-        return [one.change() for one in self._seen if not one.columns or any(one.counts.values())]
+        return [seen.change() for seen in self._seen if not seen.columns or any(seen.counts.values())]
 
     @contextmanager
     def watch(self, sql: str, parameters: Parameters) -> Iterator[None]:
-        """Watches the statement that is run within the block."""
+        """Watch the statement that is run within the block."""
         kinds = self._session.kinds()
         names = self._session.find_changed(sql, parameters)
         for name in names:
             if kinds.get(name) == "virtual":
                 self._index(name, (), _VIRTUAL)
         ordinary = [name for name in names if kinds.get(name) == "table" and not name.startswith("sqlite_")]
-        # SQLite tells triggers of rows that REPLACE deletes only where triggers may be recursive. Where the database
+        # SQLite runs triggers for rows that REPLACE deletes only if triggers may be recursive. If the database
         # has triggers of its own, that would change what they do.
         marks = ", ".join("?" * len(names))
-        found = f"SELECT 1 FROM main.sqlite_schema WHERE type = 'trigger' AND tbl_name IN ({marks})"  # noqa: S608
-        note = _REPLACED if self._session.execute_own(found, tuple(names)).fetchone() else ""
+        query = f"SELECT 1 FROM main.sqlite_schema WHERE type = 'trigger' AND tbl_name IN ({marks})"  # noqa: S608
+        note = _REPLACED if self._session.execute_own(query, tuple(names)).fetchone() else ""
         watched = [self._on_triggers(name, note) for name in ordinary]
         with nullcontext() if note or not ordinary else self._recursive():
             yield
-        # A transaction that failed takes them back by itself.
+        # A failed transaction removes them itself.
         for index in watched:
             for act in _ACTS:
                 self._session.execute_own(f"DROP TRIGGER temp.{_NAME}_{index}_{act}")
 
     def _index(self, table: str, columns: tuple[str, ...], note: str) -> int:
-        """Where the table stands in the list of what was seen. With other columns it stands there anew."""
+        """Return the index of the table in the list of seen ones. With other columns it is added again."""
         for index, seen in enumerate(self._seen):
             if (seen.table, seen.columns) == (table, columns):
                 return index
@@ -127,11 +127,13 @@ class Preview:
         index = self._index(table, names, note)
         columns = [quote(name) for name in names]
         for act, sides in _ACTS.items():
-            told = [
+            expressions = [
                 _build_expressions(side, columns if there else ())
                 for side, there in zip(("OLD", "NEW"), sides, strict=True)
             ]
-            values = ", ".join([str(index), *(letters for letters, _ in told), *(v for _, vs in told for v in vs)])
+            values = ", ".join(
+                [str(index), *(letters for letters, _ in expressions), *(v for _, vs in expressions for v in vs)]
+            )
             self._session.execute_own(
                 f"CREATE TEMP TRIGGER {_NAME}_{index}_{act} AFTER {act} ON main.{quote(table)} "
                 f"WHEN {_NAME}_more({index}, '{act}') BEGIN SELECT {_NAME}_row({values}); END"
@@ -139,20 +141,20 @@ class Preview:
         return index
 
     def _count(self, index: int, act: str) -> bool:
-        """Counts a row that changed; whether it shall be shown."""
+        """Count a changed row; return True if it should be shown."""
         seen = self._seen[index]
         seen.counts[act] += 1
         return len(seen.rows) < _ROWS and self._left > 0
 
     def _keep(self, index: int, before: str, after: str, *values: Any) -> None:
-        """Keeps a row that changed; of the values, those before come first."""
+        """Store a changed row; of the values, those before come first."""
         old = self._cells(before, values[: len(before)])
         new = self._cells(after, values[len(before) :])
         self._seen[index].rows.append((old, new))
         self._left -= 2 * len(to_json((old, new)))
 
     def _cells(self, letters: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
-        """The row of these values, None where there was or is none."""
+        """Return the row of these values, None if it did not or does not exist."""
         pairs = zip(letters, values, strict=True)
         # What is not UTF-8 becomes half surrogates, as it does in a query.
         errors = "surrogateescape" if self._encoding == "UTF-8" else "replace"
@@ -161,8 +163,10 @@ class Preview:
 
 
 def _build_expressions(side: str, columns: Sequence[str]) -> tuple[str, list[str]]:
-    """Expressions for the first letters of the types of a row's values, and for these. A text goes as its bytes: as
-    text it would have to be UTF-8."""
+    """Return expressions for the first letters of the types of a row's values, and for the values.
+
+    A text is passed as its bytes: as text it would have to be UTF-8.
+    """
     names = [f"{side}.{column}" for column in columns]
     letters = " || ".join(f"substr(typeof({name}), 1, 1)" for name in names)
     return letters or "''", [f"iif(typeof({name}) = 'text', CAST({name} AS BLOB), {name})" for name in names]

@@ -1,7 +1,8 @@
-"""The rows that REPLACE deletes, which SQLite counts nowhere, and no trigger is told of that may not be recursive.
+"""The rows that REPLACE deletes, which SQLite does not count, and for which it runs no triggers that are not
+recursive.
 
-They are what is missing: of the rows that a table had, those that were inserted, and those that were deleted by other
-words. Temporary triggers count the latter two while a statement runs.
+Their number is a difference: the rows that a table had, plus those inserted, minus those deleted otherwise, minus the
+rest. Temporary triggers count insertions and other deletions while a statement runs.
 """
 
 import os
@@ -15,23 +16,23 @@ from servers.sqlite.engine.sql import quote
 from servers.sqlite.write.session import Session
 
 _NAME = f"counted_{os.urandom(8).hex()}"
-"""How the names of our triggers and functions begin, which hide nothing of the database."""
+"""Prefix of the names of our triggers and functions, which hide nothing of the database."""
 _REPLACE = re.compile(r"\bREPLACE\b", re.IGNORECASE)
 
 
 class ReplacedRows:
     """Counts the rows that REPLACE deletes, in one transaction.
 
-    It is entered before the transaction begins: while that lasts, full text search may keep a statement open, and
-    then no function can be taken back.
+    It is entered before the transaction begins: during it, full text search may keep a statement open, and
+    then no function can be removed.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._balance = 0
-        """Rows inserted without those deleted, by a statement that is watched."""
+        """Rows inserted minus those deleted, by a watched statement."""
         self.count = 0
-        """The rows that the last statement that was watched replaced."""
+        """The rows that the last watched statement replaced."""
 
     def __enter__(self) -> Self:
         self._session.connection.create_function(f"{_NAME}_add", 1, self._add)
@@ -42,7 +43,7 @@ class ReplacedRows:
 
     @contextmanager
     def watch(self, sql: str, parameters: Parameters) -> Iterator[None]:
-        """Counts for the statement that is run within the block."""
+        """Count for the statement that is run within the block."""
         tables = self._find_replacing(sql, parameters)
         before, self._balance = self._count_rows(tables), 0
         for index, table in enumerate(tables):
@@ -52,7 +53,7 @@ class ReplacedRows:
                     f"BEGIN SELECT {_NAME}_add({number}); END"
                 )
         yield
-        # A transaction that failed takes them back by itself.
+        # A failed transaction removes them itself.
         for index in range(len(tables)):
             for act in ("INSERT", "DELETE"):
                 self._session.execute_own(f"DROP TRIGGER temp.{_NAME}_{index}_{act}")
@@ -62,13 +63,16 @@ class ReplacedRows:
         self._balance += number
 
     def _find_replacing(self, sql: str, parameters: Parameters) -> Sequence[str]:
-        """The tables of which the statement may replace rows: none, unless the word stands in it, in what made a
-        table that it changes, or in a trigger of one."""
+        """Return the tables in which the statement may replace rows.
+
+        Empty unless the word REPLACE is in the statement, in the SQL of a table that it changes, or in a trigger of
+        one.
+        """
         names = self._session.find_changed(sql, parameters)
         marks = ", ".join("?" * len(names))
         question = f"SELECT sql FROM main.sqlite_schema WHERE tbl_name IN ({marks}) AND sql IS NOT NULL"  # noqa: S608
-        made = [made for (made,) in self._session.execute_own(question, tuple(names))]
-        if not any(map(_REPLACE.search, (sql, *made))):
+        definitions = [definitions for (definitions,) in self._session.execute_own(question, tuple(names))]
+        if not any(map(_REPLACE.search, (sql, *definitions))):
             return ()
         kinds = self._session.kinds()
         return [name for name in names if kinds.get(name) in ("table", "shadow") and not name.startswith("sqlite_")]

@@ -1,7 +1,7 @@
-"""One call's time with the connection that changes a database, in one transaction.
+"""The transaction of one call on the connection that changes a database.
 
 The transaction ends with the call: what is not committed by `Session.commit` is rolled back, whether the work failed,
-was stopped, or nobody waits for it any more. Meanwhile the write lock is held, so no human is waited for in here.
+was stopped, or was cancelled. The write lock is held meanwhile, so no code in here waits for a human.
 """
 
 import sqlite3
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Session:
-    """The connection, for statements of clients, which its policy judges, and for our own, which it does not."""
+    """The connection, for clients' statements, which its policy checks, and for our own, which it does not."""
 
     def __init__(self, connection: GuardedConnection, deadline: StatementDeadline, committed: Committed) -> None:
         self.connection = connection
@@ -31,45 +31,48 @@ class Session:
         self._committed = committed
 
     def execute_own(self, sql: str, parameters: tuple[Any, ...] = ()) -> sqlite3.Cursor:
-        """Runs a statement of our own, which no client has a word in."""
+        """Run a statement of our own, which no client can influence."""
         with self.policy.lifted():
             return self.connection.execute(sql, parameters)
 
     def kinds(self) -> dict[str, str]:
-        """What each name of the database's schema is: "table", "virtual", "view", or "shadow" for the inner tables of
+        """Return the kind of each name in the schema: "table", "virtual", "view", or "shadow" for the inner tables of
         a virtual one."""
-        # As a function in a query, a pragma is hidden by a table of its name.
+        # A table of that name would hide the pragma if it were used as a function in a query.
         return {row[1]: row[2] for row in self.execute_own("PRAGMA main.table_list")}
 
     def columns(self, table: str) -> list[tuple[str, str, int]]:
-        """The columns of a table: name, declared type, and 0 where a value can be given, 1 where it is hidden, more
-        where it is generated. None where there is no such table."""
+        """Return the columns of a table: name, declared type, and a number.
+
+        The number is 0 if a value can be given, 1 if the column is hidden, more if it is generated. Empty if the
+        table does not exist.
+        """
         rows = self.execute_own(f"PRAGMA main.table_xinfo({quote(table)})")
         hidden = self.policy.hidden
         return [(row[1], row[2], row[6]) for row in rows if hidden is None or hidden.is_shown(table, [row[1]])]
 
     def find_changed(self, sql: str, parameters: Parameters) -> list[str]:
-        """The tables whose rows the statement may change, as SQLite compiles it; none for a definition."""
+        """Return the tables whose rows the statement may change, as SQLite compiles it; empty for a definition."""
         self.policy.forget()
         try:
             self.connection.execute(f"EXPLAIN {sql}", parameters).close()
         except (sqlite3.Error, sqlite3.Warning):
-            return []  # What is wrong is said when it is run.
+            return []  # The error is reported when it is run.
         return [] if self.policy.defines else sorted(self.policy.changed)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Holds the write lock within the block; what is not committed then is rolled back."""
+        """Hold the write lock within the block; roll back everything that is not committed at its end."""
         retry_locked(self.deadline, partial(self.execute_own, "BEGIN IMMEDIATE"))
         try:
             yield
         finally:
-            # Some errors have SQLite roll back by itself: a full disk, ON CONFLICT ROLLBACK.
+            # After some errors SQLite rolls back itself: a full disk, ON CONFLICT ROLLBACK.
             if self.connection.in_transaction:
                 self.execute_own("ROLLBACK")
 
     def commit(self, figures: Figures) -> None:
-        """Makes the changes last, and has them told. Nothing may fail after it."""
+        """Commit the changes, and report them to watchers. Nothing may fail after it."""
         retry_locked(self.deadline, self._commit)
         self._committed(self.policy.changed.union(figures.tables), figures.defined)
 
@@ -79,9 +82,9 @@ class Session:
 
 
 async def write(database: Database, work: Callable[[Session], T], job: Job | None = None) -> T:
-    """Does `work` with the connection that changes `database`. Raises SqlError, which says where it happened.
+    """Do `work` with the connection that changes `database`. Raises SqlError, which says where it happened.
 
-    What can't be interrupted is done by another process. Its commits are noticed like those of any other.
+    Work that can't be interrupted is done by another process. Its commits are noticed like those of any other.
     """
     here, elsewhere = (
         partial(_run_in_session, work, database.on_committed),

@@ -1,4 +1,4 @@
-"""Statements that change a database: run one after the other in one transaction, and what each of them did."""
+"""Statements that change a database: run one after the other in one transaction, with the effect of each."""
 
 import os
 from collections import deque
@@ -14,14 +14,14 @@ from servers.sqlite.write.replacing import ReplacedRows
 from servers.sqlite.write.session import Session
 
 _MARKER = f"rowid_marker_{os.urandom(8).hex()}"
-"""A temporary table, by a name that no client knows: it would hide a table of the database that has it, too."""
+"""A temporary table, by a name that no client knows: it would hide a table of the database with the same name."""
 _NO_ROWID = -(1 << 63)
 _ROWID = 1_000
 """Bytes that a rowid may have: more than any takes."""
 
 
 class _Others:
-    """Names of the schema that are no tables with rows of their own: views, and the inner tables of virtual ones."""
+    """Names of the schema that are not tables with rows of their own: views, and the inner tables of virtual ones."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -29,7 +29,7 @@ class _Others:
         self.look()
 
     def look(self) -> None:
-        """Looks again, because the schema was changed."""
+        """Look again, because the schema was changed."""
         kinds = self._session.kinds()
         self._names.update(name for name, kind in kinds.items() if kind in ("view", "shadow"))
 
@@ -44,8 +44,10 @@ def run_all(
     preview: Preview | None = None,
     replaced: ReplacedRows | None = None,
 ) -> list[Effect]:
-    """Runs the statements in the transaction that was begun, without committing it. A `preview` watches them; rows
-    that are `replaced` count as changed, where somebody counts them."""
+    """Run the statements in the transaction that was begun, without committing it.
+
+    A `preview` watches them; `replaced` rows count as changed, if they are counted.
+    """
     session.execute_own(f"CREATE TEMP TABLE IF NOT EXISTS {_MARKER} (id INTEGER PRIMARY KEY)")
     others = _Others(session)
     effects: list[Effect] = []
@@ -67,7 +69,7 @@ def run_all(
 
 def _run(session: Session, statement: Statement, limits: AnswerLimits, others: _Others) -> Effect:
     connection, policy = session.connection, session.policy
-    # last_insert_rowid() is that of the last insert of the connection, whoever made it. After this one it shows
+    # last_insert_rowid() is that of the last insert of the connection, whatever made it. After this one it shows
     # whether the statement has made one.
     session.execute_own(f"INSERT OR REPLACE INTO temp.{_MARKER} VALUES (?)", (_NO_ROWID,))  # noqa: S608 - the name is ours
     schema = _read_schema_version(session)
@@ -76,10 +78,10 @@ def _run(session: Session, statement: Statement, limits: AnswerLimits, others: _
     with closing(connection.execute(statement.sql, statement.parameters)) as cursor:
         names = tuple(column[0] for column in cursor.description or ())
         has_room = names and limits.rows and limits.bytes >= LEAST_FOR_ROWS
-        shown, left = fill_page(names, cursor, limits) if has_room else (NO_ROWS, [])
-        truncated = bool(left) or next(cursor, None) is not None
+        shown, unfitting = fill_page(names, cursor, limits) if has_room else (NO_ROWS, [])
+        truncated = bool(unfitting) or next(cursor, None) is not None
         if policy.changed:
-            # The count of its changes is known once it has ended.
+            # The count of changes is known once the statement has ended.
             deque(cursor, maxlen=0)
     changed = set(policy.changed)
     total = connection.total_changes - before

@@ -1,1 +1,1 @@
-"""Markup that is mended in a tree before it is written: what is hidden, embedded, noted, or said by attributes."""
+"""Corrections of a tree before it is written: hidden, embedded, annotated parts, and content of attributes."""

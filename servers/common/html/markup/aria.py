@@ -1,5 +1,5 @@
-"""What attributes say in place of tags and texts: headings by role, boxes that are checked, and the alternatives of
-pictures in cells, where an empty cell would say the opposite of an icon.
+"""Content in attributes in place of tags and texts: headings by role, checked boxes, and the alternatives of pictures
+in cells, where an empty cell would mean the opposite of an icon.
 
 The tree is changed, so that the choice of content sees texts as a reader does.
 """
@@ -16,13 +16,13 @@ _CHECKED = {"true": "[x] ", "false": "[ ] ", "mixed": "[ ] "}
 _LARGE = 100
 """Pixels of a picture that is more than an icon."""
 _NEAR = 20
-"""Elements in which the text of a box is looked for."""
+"""Elements in which the text of a box is searched."""
 _LONGEST_NAME = 40
 """Characters of an icon's alternative."""
 
 
 def show_attributes(root: HtmlElement) -> None:
-    """Make text, or a tag, of what attributes say."""
+    """Turn the content of attributes into text or tags."""
     for element in root.xpath("//*[@role='heading']"):
         level = element.get("aria-level") or "2"
         if element.tag not in HEADINGS and level in "123456" and has_text(element):
@@ -75,7 +75,7 @@ def _name_of_drawing(picture: HtmlElement) -> str:
 
 
 def _alternatives(cell: HtmlElement) -> Iterator[tuple[HtmlElement, str]]:
-    """The elements of a cell without text that have a name, the innermost of each, and the names."""
+    """Yield the elements of a cell without text that have a name, the innermost of each, and the names."""
     for element in cell.iter():
         if element.tag == "img" and not element.get(EMBEDDED):
             words = squeeze(element.get("alt")) or squeeze(element.get("aria-label")) or squeeze(element.get("title"))

@@ -1,8 +1,8 @@
-"""What a page embeds: frames, videos, sounds and other files, each a link with its title; and pictures that stand in
-`noscript` for those that a script loads.
+"""Embedded content of a page: frames, videos, sounds and other files, each a link with its title.
 
-A link to what is embedded is a picture (`img`) with the address in an attribute: it stays where pictures beside the
-content stay, and `inline` writes it as a link. Frames of a pixel, which count visits, go.
+Also pictures in `noscript` that replace those loaded by a script. A link to embedded content is a picture (`img`)
+with the address in an attribute: it is kept wherever pictures beside the content are, and `inline` writes it as a
+link. Frames of a pixel, which count visits, are removed.
 """
 
 import re
@@ -12,7 +12,7 @@ from lxml.html import HtmlElement
 from servers.common.html.tree import drop, length, names_in, squeeze
 
 EMBEDDED = "data-embedded"
-"""The attribute with the address of what is embedded."""
+"""The attribute with the address of embedded content."""
 _KINDS = {
     "iframe": "embedded page",
     "video": "video",
@@ -28,7 +28,8 @@ _FALLBACKS = names_in("object")
 
 
 def show_embedded(root: HtmlElement) -> None:
-    """Put a link in place of each frame, video, sound and object, and pictures in place of what a script loads."""
+    """Put a link in place of each frame, video, sound and object, and pictures in place of those that a script
+    loads."""
     for element in list(root.iter("noscript")):
         _show_pictures(element)
     for element in list(root.iter("embed", "source", "track")):
@@ -40,12 +41,12 @@ def show_embedded(root: HtmlElement) -> None:
         if address:
             _make_link(element, address)
         elif element.tag in _FALLBACKS and not element.get("data"):
-            # An object that names nothing shows what it holds.
+            # An object that names no file shows its content.
             element.tag = "div"
 
 
 def unfold_link(element: HtmlElement) -> None:
-    """Make what stands for something embedded a link in the tree as well."""
+    """Turn the placeholder of embedded content into a link in the tree as well."""
     address, words = element.get(EMBEDDED), element.get("alt")
     element.attrib.clear()
     element.tag, element.text = "a", words
@@ -53,7 +54,7 @@ def unfold_link(element: HtmlElement) -> None:
 
 
 def _end(element: HtmlElement) -> None:
-    """Move what the parser has put into an element that can hold nothing to the place after it."""
+    """Move what the parser has put into an empty element to the place after it."""
     element.tail, element.text = (element.text or "") + (element.tail or ""), None
     for child in reversed(element):
         element.addnext(child)
@@ -108,7 +109,7 @@ def _show_pictures(element: HtmlElement) -> None:
 
 
 def _shows(image: HtmlElement, picture: HtmlElement) -> bool:
-    """Whether an image names a file itself, be it late."""
+    """Return True if an image names a file itself, even one that is loaded later."""
     sources = [image.get(name) or "" for name in ("src", "data-src", "data-original", "data-lazy-src", "srcset")]
     return any(source and not source.startswith("data:") for source in sources) and bool(
         image.get("alt") or not picture.get("alt")

@@ -24,11 +24,11 @@ _LONGEST = 2_000
 """Characters of TeX in a text."""
 _LIKE_TEX = re.compile(r"[\\^_{]")
 _MARKUP = re.compile(r"\][(\[:]|`|<[a-zA-Z/!?][^$]*[\"'>]|&#?\w+;")
-"""What would be markup within TeX: then the text is escaped like any other."""
+"""Text that would be markup within TeX: then it is escaped like any other."""
 
 
 def split_tex(text: str, escape: Callable[[str], str]) -> str:
-    """A text whose TeX stays as it is, and all else of it escaped."""
+    """Escape a text, except for its TeX."""
     if "$" not in text and "\\" not in text:
         return escape(text)
     parts: list[str] = []
@@ -62,12 +62,12 @@ def _is_tex(inside: str, closing: str, after: str) -> bool:
 
 
 def show_formulas(root: HtmlElement) -> None:
-    """Put an element `math` in place of each script and each picture that is one, with its TeX as text."""
+    """Put an element `math` in place of each script and each picture that is a formula, with its TeX as text."""
     for script in list(root.iter("script")):
         if (script.get("type") or "").partition(";")[0].strip() == _SCRIPT and script.text:
             _put_tex(script, script.text)
     for picture in list(root.iter("img")):
-        # A picture of MathML that stands beside it, hidden, says the same.
+        # A picture of MathML has the same content as the hidden MathML beside it.
         if picture.get("alt") and _PICTURED.search(picture.get("class") or ""):
             _put_tex(picture, picture.get("alt"))
 
@@ -82,7 +82,7 @@ def _put_tex(element: HtmlElement, tex: str) -> None:
 
 
 def drop_drawn_formulas(root: HtmlElement) -> None:
-    """Take out of a page what a program has drawn of formulas that stand beside it."""
+    """Remove from a page the drawings of formulas that are also present as MathML."""
     if next(root.iter("math"), None) is None:
         return
     for element in list(root.iter("span", "div", "mjx-math")):
@@ -94,7 +94,7 @@ def drop_drawn_formulas(root: HtmlElement) -> None:
 
 
 def tex_of(formula: HtmlElement) -> str:
-    """The TeX of an element `math`: as the page gives it, or as its structure says."""
+    """Return the TeX of an element `math`: as the page gives it, or by its structure."""
     for annotation in formula.iter("annotation"):
         if annotation.get("encoding") == _TEX and (tex := squeeze(annotation.text)):
             return tex

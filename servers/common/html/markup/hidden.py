@@ -1,13 +1,13 @@
-"""What an eye would not see, taken out of a page before it is read.
+"""Hidden content, removed from a page before it is read.
 
-A page may say to a program what it does not show to a person, and so instruct it. What was taken is counted; what no
-page shows, such as scripts, is not. What a control of the page opens is shown (`panels`), and what it embeds is
-linked (`embedded`).
+A page may contain text for a program that it does not show to a person, and so give it instructions. Removed elements
+are counted; those that no page shows, such as scripts, are not. Content that a control of the page opens is shown
+(`panels`), and embedded content is linked (`embedded`).
 
-Of styles, those of an element count, and the simple rules of the page's own sheets, which name one tag, class or id.
-Only what needs no layout is judged, and a sheet from elsewhere is not loaded. A rule for another medium than the
-screen, or under a condition, does not count. A parser of CSS, tinycss2, was tried: of 430 KB it takes 346 ms where
-this takes 7, and 75 microseconds instead of 13 of a style.
+Of the styles, those of an element count, and the simple rules of the page's own sheets, which name one tag, class or
+id. Only properties that need no layout are judged, and an external sheet is not loaded. A rule for another medium
+than the screen, or under a condition, does not count. A parser of CSS, tinycss2, was tried: for 430 KB it takes 346
+ms where this takes 7, and 75 microseconds instead of 13 for a style.
 """
 
 import re
@@ -23,9 +23,9 @@ from servers.common.html.markup.panels import open_panels
 from servers.common.html.tree import drop, length, outermost, squeeze
 
 _MACHINERY = ("script", "style", "template", "noscript", "noframes", "noembed", "object", "embed", "applet", "canvas")
-"""What no page shows: scripts, sheets, templates, and what stands in for them."""
+"""Elements that no page shows: scripts, sheets, templates, and their fallbacks."""
 _MOST_CHARACTERS = 500_000
-"""Of all sheets of a page."""
+"""Maximum size of all sheets of a page, in characters."""
 _LONGEST_VALUE = 200
 _MOST_RULES = 5_000
 _COMMENTS = re.compile(r"/\*.*?(?:\*/|$)", re.DOTALL)
@@ -38,18 +38,19 @@ _FAINT = r"0*\.?0\d*%?"
 _TINY = r"(?:[01]|[01]?\.\d+)(?:px|pt)|" + _ZERO
 _FAR = r"-\d{4,}(?:\.\d+)?(?:px|r?em|pt|%)|-\d{3,}(?:r?em|v[wh])"
 _SUSPECT = re.compile(r"none|hidden|collapse|opacity|clip|-\d{3}|scale|transparent|rgba", re.IGNORECASE)
-"""What stands in any style that hides, so that most need not be read."""
+"""Text in any style that hides, so that most styles need not be parsed."""
 _COLOUR = re.compile(r"(?<!-)color\s*:")
 _TAKEN_BACK = frozenset(("display", "visibility", "content-visibility", "opacity", "height", "max-height"))
-"""What hides a panel until its control has opened it."""
+"""Properties that hide a panel only until its control has opened it."""
 _NOT_HIDING = frozenset(("html", "body", "main", "article"))
 """Elements that a rule of a sheet hides only until a script has run."""
 
 
 def remove_hidden(root: HtmlElement) -> tuple[int, int]:
-    """Take out what attributes and styles hide, and invisible characters; open panels, and link what is embedded.
+    """Remove elements hidden by attributes and styles, and invisible characters; open panels, and link embedded
+    content.
 
-    Returns how many elements with text and how many characters were taken out.
+    Returns the numbers of removed elements with text and of removed characters.
     """
     rules = sheet_rules(root)
     show_embedded(root)
@@ -71,14 +72,14 @@ def remove_hidden(root: HtmlElement) -> tuple[int, int]:
 
 
 def _size(element: HtmlElement) -> bool | None:
-    """Whether the style of an element makes its text large enough to be seen; None where it says nothing of that."""
+    """Return True if the style of an element makes its text large enough to be seen; None if it sets no size."""
     style = element.get("style") or ""
     size = _declared(style).get("font-size") if "font" in style.lower() else None
     return None if size is None else not re.fullmatch(_TINY, size)
 
 
 def _silenced(element: HtmlElement) -> bool:
-    """Take out the text of an element whose letters have no size, but for elements within that give them one."""
+    """Remove the text of an element whose letters have no size, except in inner elements that give them one."""
     had = False
     walk = iterwalk(element, events=("start",))
     for _, inner in walk:
@@ -94,7 +95,7 @@ def _silenced(element: HtmlElement) -> bool:
 
 
 def _is_hidden(element: HtmlElement, *, opened: bool = False) -> bool:
-    """Whether an element hides itself; also where a control has `opened` it."""
+    """Return True if an element hides itself, even where a control has `opened` it."""
     if element.tag in ("html", "body", "head"):
         return False
     if element.get("hidden") is not None and not opened:
@@ -104,7 +105,7 @@ def _is_hidden(element: HtmlElement, *, opened: bool = False) -> bool:
 
 
 def _remove_invisible(root: HtmlElement) -> int:
-    """Take what is not seen out of every text and attribute of a tree; how many characters that were."""
+    """Remove the invisible characters from every text and attribute of a tree, and return their number."""
     removed = 0
     for element in root.iter():
         if element.text and not element.text.isascii():
@@ -125,14 +126,14 @@ def _remove_invisible(root: HtmlElement) -> int:
 
 
 class Rules(NamedTuple):
-    """What sheets hide, by tag (as `tag`), class (`.name`, `tag.name`) and id (`#name`)."""
+    """The elements that sheets hide, by tag (as `tag`), class (`.name`, `tag.name`) and id (`#name`)."""
 
     hidden: frozenset[str] = frozenset()
     lasting: frozenset[str] = frozenset()
-    """Those of them that hide also what a control has opened."""
+    """The hidden elements that stay hidden where a control has opened them."""
 
     def hide(self, element: HtmlElement, *, opened: bool = False) -> bool:
-        """Whether a rule hides an element; also where a control has `opened` it."""
+        """Return True if a rule hides an element, even where a control has `opened` it."""
         tag = element.tag
         hidden = self.lasting if opened else self.hidden
         if not hidden or tag in _NOT_HIDING:
@@ -146,12 +147,13 @@ class Rules(NamedTuple):
 
 
 def sheet_rules(root: HtmlElement) -> Rules:
-    """The rules of the sheets within an element that hide; a later rule that shows the same again takes one back."""
+    """Return the rules of the sheets within an element that hide; a later rule that shows the same again cancels
+    one."""
     hidden: dict[str, bool | None] = {}
-    left = _MOST_CHARACTERS
+    room = _MOST_CHARACTERS
     for sheet in root.iter("style"):
-        text = (sheet.text or "")[:left]
-        left -= len(text)
+        text = (sheet.text or "")[:room]
+        room -= len(text)
         if (sheet.get("media") or "all").strip().lower() not in ("all", "screen"):
             continue
         for selector, declarations in _rules(text):
@@ -163,60 +165,63 @@ def sheet_rules(root: HtmlElement) -> Rules:
 
 
 def hides(style: str, *, opened: bool = False) -> bool:
-    """Whether declarations of CSS hide all that they apply to; without those that a control which has `opened` it
-    takes back."""
+    """Return True if declarations of CSS hide all elements that they apply to.
+
+    Declarations that a control which has `opened` them cancels do not count.
+    """
     if not _SUSPECT.search(style) and not ("background" in (low := style.lower()) and _COLOUR.search(low)):
         return False
-    said = _declared(style)
+    declared = _declared(style)
     if opened:
-        said = {name: value for name, value in said.items() if name not in _TAKEN_BACK}
-    if said.get("display") == "none" or said.get("visibility") in ("hidden", "collapse"):
+        declared = {name: value for name, value in declared.items() if name not in _TAKEN_BACK}
+    if declared.get("display") == "none" or declared.get("visibility") in ("hidden", "collapse"):
         return True
-    if re.fullmatch(_FAINT, said.get("opacity", "")) or said.get("content-visibility") == "hidden":
+    if re.fullmatch(_FAINT, declared.get("opacity", "")) or declared.get("content-visibility") == "hidden":
         return True
-    if re.search(r"opacity\(\s*0*\.?0\d*%?\s*\)", said.get("filter", "")) or re.search(
-        _FAR, said.get("text-indent", "")
+    if re.search(r"opacity\(\s*0*\.?0\d*%?\s*\)", declared.get("filter", "")) or re.search(
+        _FAR, declared.get("text-indent", "")
     ):
         return True
-    return _is_cut(said) or _is_away(said) or _is_one_colour(said)
+    return _is_cut(declared) or _is_away(declared) or _is_one_colour(declared)
 
 
-def _is_cut(said: dict[str, str]) -> bool:
-    """A box so small that nothing in it is seen."""
-    if said.get("position") in ("absolute", "fixed"):
-        corners = re.fullmatch(r"rect\((.*)\)", said.get("clip", ""))
+def _is_cut(declared: dict[str, str]) -> bool:
+    """Return True for a box so small that nothing in it is visible."""
+    if declared.get("position") in ("absolute", "fixed"):
+        corners = re.fullmatch(r"rect\((.*)\)", declared.get("clip", ""))
         if corners and re.fullmatch(r"(?:(?:[01](?:px)?|auto)[\s,]*)+", corners[1]) and "0" in corners[1]:
             return True
-    if re.search(r"scale[xy]?\(\s*0\s*[,)]", said.get("transform", "")):
+    if re.search(r"scale[xy]?\(\s*0\s*[,)]", declared.get("transform", "")):
         return True
-    if re.search(r"inset\(\s*(?:50|100)%|circle\(\s*0", said.get("clip-path", "")):
+    if re.search(r"inset\(\s*(?:50|100)%|circle\(\s*0", declared.get("clip-path", "")):
         return True
-    cut = re.match(r"hidden|clip", said.get("overflow", ""))
-    sizes = [said.get(name, "") for name in ("width", "height", "max-width", "max-height")]
+    cut = re.match(r"hidden|clip", declared.get("overflow", ""))
+    sizes = [declared.get(name, "") for name in ("width", "height", "max-width", "max-height")]
     small = [bool(re.fullmatch(r"1px|" + _ZERO, size)) for size in sizes]
     return bool(cut) and (any(re.fullmatch(_ZERO, size) for size in sizes) or all(small[:2]))
 
 
-def _is_away(said: dict[str, str]) -> bool:
-    """A place that the screen does not reach."""
-    placed = said.get("position") in ("absolute", "fixed", "relative")
+def _is_away(declared: dict[str, str]) -> bool:
+    """Return True for a place that the screen does not reach."""
+    placed = declared.get("position") in ("absolute", "fixed", "relative")
     sides = ("left", "right", "top", "bottom", "inset-inline-start") if placed else ("margin-left", "margin-top")
-    if any(re.match(_FAR, said.get(name, "")) for name in sides):
+    if any(re.match(_FAR, declared.get(name, "")) for name in sides):
         return True
-    return bool(re.search(rf"translate[xy3d]*\([^)]*(?:{_FAR})", said.get("transform", "")))
+    return bool(re.search(rf"translate[xy3d]*\([^)]*(?:{_FAR})", declared.get("transform", "")))
 
 
-def _is_one_colour(said: dict[str, str]) -> bool:
-    """Text in the colour of what is behind it, or in none; a picture cut in the shape of the text is seen."""
-    if "text" in (said.get("background-clip", ""), said.get("-webkit-background-clip", "")):
+def _is_one_colour(declared: dict[str, str]) -> bool:
+    """Return True for text in the colour of its background, or in none; a picture cut in the shape of the text is
+    visible."""
+    if "text" in (declared.get("background-clip", ""), declared.get("-webkit-background-clip", "")):
         return False
-    colour = _colour(said.get("color", ""))
-    behind = _colour(said.get("background-color") or said.get("background", ""))
+    colour = _colour(declared.get("color", ""))
+    behind = _colour(declared.get("background-color") or declared.get("background", ""))
     return colour == "transparent" or (colour != "" and colour == behind)
 
 
 def _colour(text: str) -> str:
-    """A colour in one spelling, where it has several that are in use."""
+    """Return a colour in one spelling, if it has several common ones."""
     text = text.replace(" ", "")
     if short := re.fullmatch(r"#([0-9a-f])([0-9a-f])([0-9a-f])", text):
         text = "#" + "".join(digit * 2 for digit in short.groups())
@@ -228,19 +233,20 @@ def _colour(text: str) -> str:
 
 
 def _declared(style: str) -> dict[str, str]:
-    """The declarations, names and values in lower case; the last of a name counts, an important one before all."""
-    said: dict[str, str] = {}
+    """Return the declarations, names and values in lower case; the last of a name counts, an important one before
+    all."""
+    declared: dict[str, str] = {}
     important: dict[str, str] = {}
     for declaration in _COMMENTS.sub("", style).lower().split(";"):
         name, colon, value = declaration.partition(":")
         value, bang, _ = value.partition("!")
         if colon:
-            (important if bang else said)[name.strip()] = value.strip()[:_LONGEST_VALUE]
-    return said | important
+            (important if bang else declared)[name.strip()] = value.strip()[:_LONGEST_VALUE]
+    return declared | important
 
 
 def _rules(sheet: str) -> Iterator[tuple[str, str]]:
-    """Selectors and declarations that count on a screen."""
+    """Yield selectors and declarations that count on a screen."""
     head = ""
     skipped: list[bool] = []
     parts = _BRACES.split(_COMMENTS.sub("", sheet))
@@ -259,15 +265,17 @@ def _rules(sheet: str) -> Iterator[tuple[str, str]]:
 
 
 def _note(selectors: str, declarations: str, hidden: dict[str, bool | None]) -> None:
-    """Note for each simple selector whether its rule hides: also what was opened (True), or until then (False)."""
-    # Most rules have none that is simple, and their declarations need not be read.
-    found = [simple for one in selectors.split(",") if (simple := _SIMPLE.fullmatch(one.strip())) and simple[0]]
-    if not found:
+    """Record for each simple selector whether its rule hides: also opened elements (True), or until then (False)."""
+    # Most rules have no simple selector, and their declarations need not be parsed.
+    simple_selectors = [
+        simple for selector in selectors.split(",") if (simple := _SIMPLE.fullmatch(selector.strip())) and simple[0]
+    ]
+    if not simple_selectors:
         return
     hiding = hides(declarations)
     if not hiding and not (hidden and _SHOWS.search(declarations)):
         return
-    for simple in found:
+    for simple in simple_selectors:
         name = (simple[1] or "").lower() + (simple[2] or "") + (simple[3] or "")
         if hiding:
             hidden[name] = hides(declarations, opened=True)

@@ -1,12 +1,12 @@
-"""Text that a control of the page opens: panels of tabs, answers of an accordion, what a button discloses.
+"""Text that a control of the page opens: panels of tabs, answers of an accordion, text that a button discloses.
 
-A panel is hidden until its control is used, and yet is content. It is shown where the control exists and is itself
-seen: by `aria-controls` and what scripts use in its place, by the place of a button just before what it discloses, by
-the order of the tabs of a list, or by repetition (`repeated`). What a control opens over the page, as menus and
-dialogs, is no panel. A panel is opened only as a control would: text that lies off the screen, or has the colour of
+A panel is hidden until its control is used, and yet is content. It is shown if the control exists and is visible: by
+`aria-controls` and what scripts use in its place, by the place of a button just before the text that it discloses, by
+the order of the tabs of a list, or by repetition (`repeated`). Content that a control opens over the page, such as
+menus and dialogs, is not a panel. A panel is opened only as a control would: text off the screen, or in the colour of
 its background, stays hidden.
 
-The label of a tab is put at the beginning of its panel; a button that discloses what follows it becomes bold text.
+The label of a tab is put at the beginning of its panel; a button that discloses the text after it becomes bold text.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,10 +28,10 @@ _NO_PANELS = names_in("nav dialog menu select datalist")
 _NO_PANEL_ROLES = names_in("dialog alertdialog menu menubar listbox navigation search tooltip status alert log")
 _NO_CONTROL_ROLES = names_in("combobox searchbox menuitem")
 _FEW = 20
-"""Elements that a line with a button in it may have, and texts in which the label of a panel is looked for."""
+"""Elements that a line with a button in it may have, and texts in which the label of a panel is searched."""
 _LONGEST_LABEL = 200
 _LEVELS = 3
-"""How far around a list of tabs its panels are looked for."""
+"""Levels around a list of tabs on which its panels are searched."""
 
 Predicate = Callable[[HtmlElement], bool]
 Hidden = dict[HtmlElement, None]
@@ -39,9 +39,10 @@ Hidden = dict[HtmlElement, None]
 
 
 def open_panels(root: HtmlElement, is_hidden: Predicate, stays_hidden: Predicate) -> tuple[Hidden, set[HtmlElement]]:
-    """Label the panels of a page; return what is hidden, outermost and in order, and the panels that are now shown.
+    """Label the panels of a page; return the hidden elements, outermost and in order, and the panels that are now
+    shown.
 
-    `stays_hidden` says whether an element would be hidden after a control had opened it.
+    `stays_hidden` returns True if an element would be hidden after a control had opened it.
     """
     controls = _controls(root)
     opened: set[HtmlElement] = set()
@@ -71,7 +72,7 @@ def open_panels(root: HtmlElement, is_hidden: Predicate, stays_hidden: Predicate
 
 
 def _controls(root: HtmlElement) -> dict[HtmlElement, list[HtmlElement]]:
-    """The controls of each panel."""
+    """Return the controls of each panel."""
     named: dict[str, list[HtmlElement]] = {}
     unnamed: dict[HtmlElement, list[HtmlElement]] = {}
     for control in root.xpath(_CONTROLS):
@@ -82,7 +83,7 @@ def _controls(root: HtmlElement) -> dict[HtmlElement, list[HtmlElement]]:
             named.setdefault(name, []).append(control)
         if not names and control.get("role") == "tab":
             tabs = next(control.iterancestors(), control)
-            tabs = next((one for one in control.iterancestors() if one.get("role") == "tablist"), tabs)
+            tabs = next((element for element in control.iterancestors() if element.get("role") == "tablist"), tabs)
             unnamed.setdefault(tabs, []).append(control)
     panels: dict[HtmlElement, list[HtmlElement]] = {}
     if named:
@@ -97,7 +98,7 @@ def _controls(root: HtmlElement) -> dict[HtmlElement, list[HtmlElement]]:
 
 
 def _target_names(control: HtmlElement) -> Iterator[str]:
-    """The ids that a control names."""
+    """Yield the ids that a control names."""
     for attribute in _TARGETS:
         yield from (name.removeprefix("#") for name in (control.get(attribute) or "").split())
     toggles = (control.get("data-bs-toggle") or control.get("data-toggle")) in _TOGGLES
@@ -107,7 +108,8 @@ def _target_names(control: HtmlElement) -> Iterator[str]:
 
 
 def _panels_beside(tabs: HtmlElement, count: int) -> list[HtmlElement]:
-    """The panels of tabs that name none: as many as the tabs, in the nearest element around them that has so many."""
+    """Return the panels of tabs that name none: as many as the tabs, in the nearest element around them that has so
+    many."""
     around = tabs
     for _ in range(_LEVELS):
         around = around.getparent()
@@ -133,9 +135,9 @@ def _is_seen(element: HtmlElement, hidden: Hidden) -> bool:
 
 
 def _control_before(panel: HtmlElement) -> list[HtmlElement]:
-    """The button just before a panel that names none: alone in its line, and said to expand something.
+    """Return the button just before a panel that names none: alone in its line, and declared to expand something.
 
-    A panel that the browser itself opens where a search finds something in it needs no such attribute.
+    A panel that the browser itself opens when a search matches in it needs no such attribute.
     """
     before = panel.getprevious()
     if before is None or squeeze(before.tail):
@@ -175,13 +177,13 @@ def _label(panel: HtmlElement, controls: list[HtmlElement]) -> None:
 
 
 def _is_before(control: HtmlElement, panel: HtmlElement) -> bool:
-    """Whether a panel follows its control, or what holds nothing but the control."""
+    """Return True if a panel follows its control, or an element that holds only the control."""
     while is_alone(control):
         control = control.getparent()
     return control.getnext() is panel
 
 
 def _embolden(control: HtmlElement) -> None:
-    """Make a button text: it says what the text after it is about."""
+    """Turn a button into text: it describes the text after it."""
     if control.tag == "button" and not any(holder.tag in HEADINGS for holder in control.iterancestors()):
         control.tag = "b"

@@ -1,8 +1,9 @@
-"""Panels of accordions and tabs that no attribute joins to their controls: scripts and style sheets alone open them.
+"""Panels of accordions and tabs that no attribute connects to their controls: only scripts and style sheets open
+them.
 
 Repetition identifies them. An accordion has several hidden blocks of one shape, each after a short line of one shape
-that is no link. Tabs have a list of labels and, after it, as many blocks of one shape; one of these is visible. Menus
-have the same shapes, but contain links.
+that is not a link. Tabs have a list of labels and, after it, as many blocks of one shape; one of these is visible.
+Menus have the same shapes, but contain links.
 """
 
 from collections.abc import Collection, Hashable, Iterable
@@ -16,7 +17,7 @@ _AROUND = names_in("nav header footer dialog menu select form label button a")
 """Elements whose hidden parts are menus, messages and choices."""
 _AROUND_ROLES = names_in("navigation banner contentinfo dialog alertdialog menu menubar listbox search")
 _SHORTEST = 60
-"""Characters that panels have on average: less are tooltips or messages."""
+"""Minimum of characters that panels have on average: fewer are tooltips or messages."""
 _LONGEST_LABEL = 200
 _LINKED = 0.5
 _MOST_LABELS = 20
@@ -26,7 +27,7 @@ Shape = tuple[Hashable, ...]
 
 
 def repeated_panels(candidates: Iterable[HtmlElement], hidden: Collection[HtmlElement]) -> set[HtmlElement]:
-    """Return the panels among candidates: hidden elements, none of which is within another."""
+    """Return the panels among candidates, which are hidden elements, each outside of the others."""
     accordions: dict[Shape, list[HtmlElement]] = {}
     tabs: dict[HtmlElement, list[HtmlElement]] = {}
     for panel in candidates:
@@ -45,7 +46,7 @@ def _may_open(panel: HtmlElement) -> bool:
     if panel.tag not in BLOCKS or panel.getparent() is None or not has_text(panel):
         return False
     around = (panel, *panel.iterancestors())
-    return not any(one.tag in _AROUND or one.get("role") in _AROUND_ROLES for one in around)
+    return not any(element.tag in _AROUND or element.get("role") in _AROUND_ROLES for element in around)
 
 
 def _places(panel: HtmlElement, hidden: Collection[HtmlElement]) -> Iterable[Shape]:
@@ -73,7 +74,7 @@ def _has_labels(around: HtmlElement, panels: list[HtmlElement], hidden: Collecti
     outer = around if is_alone(seen[0]) or around.getprevious() is not None else around.getparent()
     before = None if outer is None else outer.getprevious()
     lists = () if before is None else islice(before.iter(), _MOST_LABELS)
-    return any(len(one) == len(blocks) and all(map(_is_label, one)) for one in lists)
+    return any(len(candidate) == len(blocks) and all(map(_is_label, candidate)) for candidate in lists)
 
 
 def _is_label(element: HtmlElement) -> bool:

@@ -1,1 +1,1 @@
-"""What clients see of any database: how tools, resources and prompts do their work."""
+"""The tools, resources and prompts that all SQL servers offer."""

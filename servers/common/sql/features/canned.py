@@ -1,4 +1,4 @@
-"""The canned queries as tools, which come and go with their files."""
+"""The canned queries as tools, which are added and removed with their files."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -34,9 +34,10 @@ _QUIET, _LONGEST = 0.1, 1.0
 
 
 async def serve(opening: Opening, opened: Opened, *, task_status: TaskStatus[None]) -> None:
-    """Offers the queries of the operator's directory, as they are now and will be, until it is cancelled.
+    """Offer the queries of the operator's directory, and keep them up to date until cancelled.
 
-    It says with `task_status` that clients may come."""
+    `task_status` reports when clients may come.
+    """
     directory = opened.settings.queries
     if directory is None:
         task_status.started()
@@ -65,7 +66,7 @@ class _Canned:
         self.noticed = anyio.Event()
 
     async def run(self) -> None:
-        """Looks for changes of the files, and tells of them, until it is cancelled."""
+        """Watch the files and announce changes of the tools, until cancelled."""
         while True:
             with anyio.move_on_after(_SWEEP_SECONDS):
                 await self.noticed.wait()
@@ -74,15 +75,15 @@ class _Canned:
                 self._changes.tools()
 
     async def refresh(self) -> bool:
-        """Offers what the files have; whether that is something else."""
-        found = {one.name: one for one in await self._files.look()}
-        if found == self._offered:
+        """Offer what the files have now; return True if it changed."""
+        definitions = {definition.name: definition for definition in await self._files.look()}
+        if definitions == self._offered:
             return False
-        self.offer(found)
+        self.offer(definitions)
         return True
 
     def offer(self, definitions: Mapping[str, Definition]) -> None:
-        """Offers these and no others."""
+        """Offer these definitions and no others."""
         for name in self._offered:
             self._tools.remove(name)
         self._offered = definitions
@@ -90,7 +91,7 @@ class _Canned:
             self._tools.add(_make_tool(definition, self._app))
 
     async def _settle(self) -> None:
-        """Waits until nothing more came for a moment, because editors write a file in several steps."""
+        """Wait until nothing more has changed for a moment, because editors write a file in several steps."""
         with anyio.move_on_after(_LONGEST):
             while self.noticed.is_set():
                 self.noticed = anyio.Event()
@@ -109,7 +110,7 @@ class _Canned:
 
 
 def _make_tool(definition: Definition, app: str) -> RegisteredTool:
-    parameters = [_make_parameter(one) for one in definition.parameters]
+    parameters = [_make_parameter(parameter) for parameter in definition.parameters]
     shown = None if definition.writable else app
     options = ToolOptions(
         description=definition.description, read_only=not definition.writable, task="optional", app=shown
@@ -121,12 +122,12 @@ def _make_tool(definition: Definition, app: str) -> RegisteredTool:
     return RegisteredTool(function, options)
 
 
-def _make_parameter(given: QueryParameter) -> Parameter:
-    field = Field(description=given.description, json_schema_extra=_SCHEMA if given.type == "blob" else None)
-    kind: Any = TYPES[given.type]
-    annotation: Any = Annotated[kind | None if given.optional else kind, field]
-    default = given.default if given.optional else Parameter.empty
-    return Parameter(given.name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+def _make_parameter(declared: QueryParameter) -> Parameter:
+    field = Field(description=declared.description, json_schema_extra=_SCHEMA if declared.type == "blob" else None)
+    kind: Any = TYPES[declared.type]
+    annotation: Any = Annotated[kind | None if declared.optional else kind, field]
+    default = declared.default if declared.optional else Parameter.empty
+    return Parameter(declared.name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
 async def _read(definition: Definition, ctx: Ctx, arguments: dict[str, Any]) -> Data[QueryResult]:
@@ -143,10 +144,10 @@ async def _change(definition: Definition, ctx: Ctx, arguments: dict[str, Any]) -
 
 
 def _make_query(source: Database, definition: Definition, arguments: dict[str, Any]) -> Query:
-    given = {}
-    for one in definition.parameters:
-        value = arguments[one.name]
-        # Of base64 alone nobody could tell that it is no text.
-        is_blob = one.type == "blob" and value is not None
-        given[one.name] = {"type": "blob", "base64": value} if is_blob else value
-    return Query(definition.sql, source.bind(given))
+    values = {}
+    for parameter in definition.parameters:
+        value = arguments[parameter.name]
+        # Base64 alone would be taken for a text.
+        is_blob = parameter.type == "blob" and value is not None
+        values[parameter.name] = {"type": "blob", "base64": value} if is_blob else value
+    return Query(definition.sql, source.bind(values))

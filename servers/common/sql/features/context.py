@@ -1,4 +1,4 @@
-"""What all features work on: what a run of the server has open, what an answer may have, and whose turn it is."""
+"""The state that all features share: what a run of the server has open, the limits of an answer, and turns."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -27,16 +27,16 @@ _REPORT_EVERY = 0.5
 
 T = TypeVar("T")
 
-# What hosts and models are told of a parameter. Some hosts can't convey null, a value of any type, or an object whose
-# names are not known; whoever sends these is understood all the same.
+# The schema of a parameter for hosts and models. Some hosts can't convey null, a value of any type, or an object
+# whose names are not known; these are accepted all the same.
 SCALAR = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]}
 
 PARAMETERS = WithJsonSchema({"type": "array", "items": SCALAR})
-"""What is told of the parameters of one statement."""
+"""The schema of the parameters of one statement."""
 TableName = Annotated[str, Field(validation_alias=AliasChoices("table_name", "table"))]
-"""The name of a table. It was `table` in `import_csv` once, and `table_name` in all else."""
+"""The name of a table. It was `table` in `import_csv` once, and `table_name` elsewhere."""
 DatabaseArgument = str | None
-"""Its name, where there are several. Who gives none then is told the names."""
+"""The name of a database, if there are several. Without it the error lists the names."""
 NO_PARAMETERS: Any = ()
 """An empty list, which pydantic would copy for each call."""
 MaxRowsArgument = Annotated[int | None, Field(ge=1)]
@@ -46,7 +46,7 @@ SAME_PARAMETERS = Field(description="as in read_query")
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What one run of a server has open."""
+    """The objects that one run of a server has open."""
 
     databases: Databases[Database]
     watch: DatabaseWatch[Any]
@@ -54,7 +54,7 @@ class Opened:
     settings: SqlSettings
     memos: Memos
     turns: Mapping[str, tuple[Turns, Turns]]
-    """Who may read each database, and who may change it."""
+    """By the name of a database, the turns to read it and the turns to change it."""
     dialect: Dialect
 
 
@@ -62,55 +62,57 @@ Ctx = Context[Opened]
 
 
 def limit_answer(ctx: Ctx, max_rows: int | None) -> AnswerLimits:
-    """What one answer may have, where the caller asks for `max_rows`."""
+    """Return the limits of one answer for which the caller asks for `max_rows`."""
     settings = ctx.state.settings
     rows = settings.max_rows if max_rows is None else min(max_rows, settings.max_rows)
     return AnswerLimits(rows, min(settings.max_page, ctx.budget.page_bytes), settings.max_cell)
 
 
 def job_of(ctx: Ctx) -> Job:
-    """The work of a call: a task takes as long as the client has it kept, all else as long as a statement."""
+    """Return the job of a call: a task may run until the client no longer keeps it, all else for the time
+    of a statement."""
     return Job(ctx.budget.seconds if ctx.may_be_task else ctx.state.settings.timeout)
 
 
 async def tell_progress(ctx: Ctx, job: Job, work: Callable[[], Awaitable[T]]) -> T:
-    """What `work` gives; meanwhile the client is told how far the `job` is. Raises SqlError as `work` does."""
-    found: T | SqlError
+    """Return the result of `work`, and report the progress of the `job` to the client meanwhile. Raises SqlError as
+    `work` does."""
+    outcome: T | SqlError
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_report, ctx, job)
         try:
-            found = await work()
+            outcome = await work()
         except SqlError as error:
-            found = error
+            outcome = error
         finally:
             tasks.cancel_scope.cancel()
-    if isinstance(found, SqlError):
+    if isinstance(outcome, SqlError):
         # Raised here, since a task group would wrap it.
-        raise found
-    return found
+        raise outcome
+    return outcome
 
 
 async def _report(ctx: Ctx, job: Job) -> None:
-    told = 0
+    reported = 0
     while True:
         await anyio.sleep(_REPORT_EVERY)
-        if job.reached is not None and job.reached.done > told:
-            told, total, words = job.reached
-            await ctx.progress(told, total, words)
+        if job.reached is not None and job.reached.done > reported:
+            reported, total, words = job.reached
+            await ctx.progress(reported, total, words)
 
 
 def turn_to_read(ctx: Ctx, database: Database) -> AbstractAsyncContextManager[None]:
-    """Waits until it is this client's turn to read. It leaves a connection for others."""
+    """Wait until it is this client's turn to read. It leaves a connection for others."""
     return _ReportingTurn(ctx, database, ctx.state.turns[database.name][0])
 
 
 def turn_to_write(ctx: Ctx, database: Database) -> AbstractAsyncContextManager[None]:
-    """Waits until it is this client's turn to change the database."""
+    """Wait until it is this client's turn to change the database."""
     return _ReportingTurn(ctx, database, ctx.state.turns[database.name][1])
 
 
 class _ReportingTurn(AbstractAsyncContextManager[None]):
-    """A turn, after which the user is told where the database was locked."""
+    """A turn after which the user is notified if the database was locked."""
 
     def __init__(self, ctx: Ctx, database: Database, turns: Turns) -> None:
         self._ctx, self._database, self._turn = ctx, database, ctx.turn(turns)

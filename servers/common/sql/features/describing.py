@@ -1,4 +1,4 @@
-"""The tools that tell what is in a database."""
+"""The tools that describe a database."""
 
 from typing import Annotated
 
@@ -21,7 +21,7 @@ _OVERVIEW = 20_000
 
 
 def declare(dialect: Dialect) -> Features[Opened]:
-    """The tools, in the words of one kind of database."""
+    """Declare the tools, in the words of one kind of database."""
     features = Features[Opened]()
 
     @features.tool(read_only=True)
@@ -50,10 +50,10 @@ def declare(dialect: Dialect) -> Features[Opened]:
         database: DatabaseArgument = None,
     ) -> str:
         """Tell all about a table or view: {describing}."""
-        wanted = TableRequest(table_name, sample, statistics)
+        request = TableRequest(table_name, sample, statistics)
         source = ctx.state.databases.get(database)
         async with turn_to_read(ctx, source):
-            return format_table(await source.describe_table(wanted, limit_answer(ctx, None)))
+            return format_table(await source.describe_table(request, limit_answer(ctx, None)))
 
     @features.tool(read_only=True, app=dialect.schema_app)
     async def describe_database(
@@ -68,19 +68,22 @@ def declare(dialect: Dialect) -> Features[Opened]:
 
 
 async def _describe_databases(ctx: Ctx, max_bytes: int, database: str | None) -> str:
-    """What is in a database, or in all, in so many bytes. Raises SqlError where one alone can't be read."""
+    """Describe the contents of one database, or of all, in at most `max_bytes` bytes.
+
+    Raises SqlError if the only one can't be read.
+    """
     databases = ctx.state.databases
     chosen = list(databases) if database is None else [databases.get(database)]
-    left = min(max_bytes, limit_answer(ctx, None).bytes)
+    remaining = min(max_bytes, limit_answer(ctx, None).bytes)
     summaries: list[DatabaseSummary] = []
     # A diagram is of one database.
     drawn = len(chosen) == 1 and shows_apps(ctx)
-    for index, one in enumerate(chosen):
-        budget = ByteBudget(left // (len(chosen) - index))
-        left -= budget.left
-        async with turn_to_read(ctx, one):
-            summaries.append(await _summarize(one, budget, alone=len(chosen) == 1, drawn=drawn))
-        left += max(budget.left, 0)
+    for index, source in enumerate(chosen):
+        budget = ByteBudget(remaining // (len(chosen) - index))
+        remaining -= budget.left
+        async with turn_to_read(ctx, source):
+            summaries.append(await _summarize(source, budget, alone=len(chosen) == 1, drawn=drawn))
+        remaining += max(budget.left, 0)
     if drawn and (diagram := summaries[0]["diagram"]) is not None:
         show(ctx, diagram)
     return format_overview(summaries)

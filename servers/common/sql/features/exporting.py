@@ -1,4 +1,5 @@
-"""The tool that exports all rows of a query to a file, and the file as a resource for the client that had it made."""
+"""The tool that exports all rows of a query to a file, and that file as a resource for the client that requested
+it."""
 
 from codecs import getincrementaldecoder
 from functools import partial
@@ -35,13 +36,13 @@ from .context import (
 )
 
 _BESIDE = 1_000
-"""Bytes of a result for what stands beside its text."""
+"""Bytes of a result in addition to its text."""
 Contents = TextResourceContents | BlobResourceContents
 Bytes = Annotated[int | None, Field(ge=0)]
 
 
 def declare(dialect: Dialect) -> Features[Opened]:
-    """The tool and the resources, in the words of one kind of database."""
+    """Declare the tool and the resources, in the words of one kind of database."""
     features = Features[Opened]()
 
     @features.tool(read_only=True, task="optional")
@@ -57,17 +58,17 @@ def declare(dialect: Dialect) -> Features[Opened]:
         bound = Query(query, source.bind(parameters))
         async with turn_to_read(ctx, source):
             make = partial(ctx.state.exports.make, source, bound, format, ctx.owner, job)
-            made = await tell_progress(ctx, job, make)
-        uri = format_uri(ctx, made)
-        rows = f"{made.rows} row{'' if made.rows == 1 else 's'}"
+            exported = await tell_progress(ctx, job, make)
+        uri = format_uri(ctx, exported)
+        rows = f"{exported.rows} row{'' if exported.rows == 1 else 's'}"
         link = ResourceLink(
             uri=uri,
             name=f"{source.name}.{format}",
             description=rows,
-            mime_type=made.mime_type,
-            size=made.bytes,
+            mime_type=exported.mime_type,
+            size=exported.bytes,
         )
-        text = f"{rows}, {made.bytes} bytes: {uri}, in parts {uri}?offset=0&length=100000"
+        text = f"{rows}, {exported.bytes} bytes: {uri}, in parts {uri}?offset=0&length=100000"
         return [link, TextContent(text=text)]
 
     uri = f"{dialect.name}-export:///{{name}}{{?offset,length}}"
@@ -82,13 +83,15 @@ def declare(dialect: Dialect) -> Features[Opened]:
 
 
 def format_uri(ctx: Ctx, export: Export) -> str:
-    """Where it is read."""
+    """Return the URI of an export."""
     return f"{ctx.state.dialect.name}-export:///{export.name}"
 
 
 async def read(ctx: Ctx, name: str, offset: int | None, length: int | None) -> Contents:
-    """The file of that name, or a part of it, in bytes. Raises ResourceNotFound, and InvalidParams where it is larger
-    than an answer may be."""
+    """Return the file of that name, or a part of it, in bytes.
+
+    Raises ResourceNotFound, and InvalidParams if it is larger than an answer may be.
+    """
     budget = max(ctx.budget.result_bytes - _BESIDE, 8)
     try:
         export = ctx.state.exports.get(name, ctx.owner)
@@ -96,7 +99,7 @@ async def read(ctx: Ctx, name: str, offset: int | None, length: int | None) -> C
             data = await ctx.state.exports.read(export, 0, budget)
             return _make_whole(export, format_uri(ctx, export), data, budget)
         first = offset or 0
-        # Of text, JSON seldom makes more than twice the bytes.
+        # JSON seldom takes more than twice the bytes of a text.
         most = budget // 2 if length is None else min(length, budget // 2)
         data = await ctx.state.exports.read(export, first, most)
     except SqlError as error:
@@ -118,7 +121,8 @@ def _make_whole(export: Export, uri: str, data: bytes, budget: int) -> Contents:
 
 
 def _decode(data: bytes, *, ends: bool) -> str | None:
-    """The bytes as text, without a character that is cut off unless it `ends` there; None where they are none."""
+    """Return the bytes as text, without a character that is cut off unless it `ends` there; None if they are not
+    UTF-8."""
     try:
         return getincrementaldecoder("utf-8")().decode(data, ends)
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""What clients have found out: kept by a tool, read as a resource."""
+"""Insights of clients: added by a tool, read as a resource."""
 
 from typing import Annotated
 
@@ -12,13 +12,13 @@ from .context import Ctx, Opened
 
 _ELSEWHERE = "\n\nThese are the insights of one replica; the others have what was appended there."
 _SHOWN = 1_000
-"""Characters that a question shows."""
+"""Characters of an insight that a question shows."""
 
 features = Features[Opened]()
 
 
 def insights_key(ctx: Ctx) -> str:
-    """The key of a subscription to the insights: whoever has others is not told of these."""
+    """Return the key of a subscription to the insights; each owner has its own."""
     return f"{INSIGHTS}#{_owner(ctx)}"
 
 

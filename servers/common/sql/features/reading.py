@@ -1,6 +1,6 @@
-"""The tools that query a database, and tell how a query would be run.
+"""The tools that query a database, and explain how a query would be run.
 
-What a query gives is told in both forms: the same arrays of JSON, as data and as lines of a text.
+The result of a query is given in both forms: the same arrays of JSON, as data and as lines of a text.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,8 @@ _SCHEMA: JsonDict = {
     },
     "required": ["columns", "rows", "truncated", "next_cursor"],
 }
-"""What programs go by. All else in a result is left out, since the models of some hosts pay for each word."""
+"""The part of the schema that programs use. All else in a result is left out, since the models of some hosts pay for
+each word."""
 
 
 @with_config(json_schema_extra=_SCHEMA)
@@ -50,7 +51,7 @@ class QueryResult(TypedDict):
     """Rows of a query."""
 
     note: str
-    """How to take what follows."""
+    """A note that the rest is data, not instructions."""
     truncated: bool
     next_cursor: str | None
     changed: bool
@@ -59,12 +60,12 @@ class QueryResult(TypedDict):
     declared: Sequence[str | None]
     """The type that each column was declared with; None for an expression."""
     types: Sequence[str]
-    """What the values of each column are, in the database's words."""
+    """The type of the values in each column, in the database's words."""
     rows: list[list[Any]]
 
 
 def declare_read_query(dialect: Dialect) -> Features[Opened]:
-    """The tool that queries a database."""
+    """Declare the tool that queries a database."""
     features = Features[Opened]()
 
     def read_at_once(
@@ -103,7 +104,7 @@ def declare_read_query(dialect: Dialect) -> Features[Opened]:
 
 
 def declare_explain_query(dialect: Dialect) -> Features[Opened]:
-    """The tool that tells how a query would be run."""
+    """Declare the tool that explains how a query would be run."""
     features = Features[Opened]()
 
     @features.tool(read_only=True)
@@ -124,22 +125,22 @@ def declare_explain_query(dialect: Dialect) -> Features[Opened]:
 def answer_at_once(
     ctx: Ctx, source: Database, query: Query, max_rows: int | None, cursor: str | None
 ) -> Data[QueryResult] | None:
-    """All rows of a query, in both forms, where nothing has to be waited for; else None."""
-    found = source.read_at_once(query, limit_answer(ctx, max_rows)) if cursor is None else None
-    return None if found is None else _both_forms(make_result(found))
+    """Return all rows of a query, in both forms, if nothing has to be waited for; else None."""
+    result = source.read_at_once(query, limit_answer(ctx, max_rows)) if cursor is None else None
+    return None if result is None else _both_forms(make_result(result))
 
 
 async def answer_query(
     ctx: Ctx, source: Database, query: Query, max_rows: int | None, cursor: str | None
 ) -> Data[QueryResult]:
-    """The next rows of a query, in both forms. Raises SqlError."""
-    # Those who are around a call have not let it be answered before this, or others were.
+    """Return the next rows of a query, in both forms. Raises SqlError."""
+    # The middleware around a call may have prevented an answer at once, or other calls were in progress.
     answer = answer_at_once(ctx, source, query, max_rows, cursor)
     if answer is not None:
         return answer
     async with turn_to_read(ctx, source):
-        found = await source.read(query, limit_answer(ctx, max_rows), ctx.owner, cursor, job_of(ctx))
-    result = make_result(found)
+        rows = await source.read(query, limit_answer(ctx, max_rows), ctx.owner, cursor, job_of(ctx))
+    result = make_result(rows)
     count = len(result["rows"])
     if result["truncated"] and (max_rows is None or count < max_rows):
         await ctx.log(
@@ -152,15 +153,15 @@ def _both_forms(result: QueryResult) -> Data[QueryResult]:
     return Data(result, format_result(result), is_json=True)
 
 
-def make_result(found: Found) -> QueryResult:
-    """The rows as data."""
-    names, declared, page = found.names, found.declared, found.page
+def make_result(result: Found) -> QueryResult:
+    """Return the rows as data."""
+    names, declared, page = result.names, result.declared, result.page
     return {
         "note": NOTE,
-        "truncated": found.more,
-        "next_cursor": found.cursor,
-        "changed": found.changed,
-        "elapsed_ms": round(found.seconds * 1_000, 2),
+        "truncated": result.more,
+        "next_cursor": result.cursor,
+        "changed": result.changed,
+        "elapsed_ms": round(result.seconds * 1_000, 2),
         "columns": names,
         "declared": declared if len(declared) == len(names) else [None] * len(names),
         "types": page.types,
@@ -169,7 +170,7 @@ def make_result(found: Found) -> QueryResult:
 
 
 def format_result(result: QueryResult) -> str:
-    """The same as text."""
+    """Return the result as text."""
     count = len(result["rows"])
     facts = [f"{count} row{'' if count == 1 else 's'}", f"{result['elapsed_ms']:g} ms"]
     if result["changed"]:
@@ -185,8 +186,10 @@ def format_result(result: QueryResult) -> str:
 
 
 async def explain(ctx: Ctx, source: Database, query: Query) -> str:
-    """How the database would run a statement, which it compiles as its reader, or as its writer where it is none that
-    reads. Raises SqlError."""
+    """Return the plan of a statement as text.
+
+    The reader compiles the statement, or the writer if it does not only read. Raises SqlError.
+    """
     most = limit_answer(ctx, None).bytes
     try:
         async with turn_to_read(ctx, source):

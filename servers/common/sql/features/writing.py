@@ -1,5 +1,6 @@
-"""The tools that change databases: the user is asked where the operator wants that, what is done is done in one
-transaction, and told in both forms.
+"""The tools that change databases.
+
+The user is asked if the operator requires that; each call is one transaction, and its result is given in both forms.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -35,14 +36,14 @@ from .context import (
 
 T = TypeVar("T")
 Act = Callable[[Consent, Job], Awaitable[T | Figures]]
-"""Does something with the consent that there is, or gives figures to ask with."""
+"""Does something with the consent that exists, or returns figures to ask with."""
 _MOST_STATEMENTS = 500
 OneOrSeveral = Annotated[
     str | Annotated[list[str], Field(min_length=1, max_length=_MOST_STATEMENTS)],
     WithJsonSchema({"type": "string"}),
     Field(description="one statement, or several with ; between"),
 ]
-"""A list is taken as well, and no model has to choose."""
+"""One statement or a script. A list is accepted as well, though the schema does not mention it."""
 OfEach = Annotated[
     list[Any] | dict[str, Any],
     WithJsonSchema({"type": "array", "items": {"anyOf": [*SCALAR["anyOf"], {"type": "array", "items": SCALAR}]}}),
@@ -50,9 +51,9 @@ OfEach = Annotated[
 ]
 
 _FRAME = 2_000
-"""Bytes of an answer around what it holds."""
+"""Bytes of an answer in addition to its contents."""
 _LONG = 20_000
-"""Characters of a script that is cut in a thread."""
+"""Characters from which on a script is split in a thread."""
 _NAME = 100
 """Characters of a name in an error."""
 _SHOWN = 1_000
@@ -60,7 +61,7 @@ _SHOWN = 1_000
 
 
 def declare(dialect: Dialect) -> Features[Opened]:
-    """The tools, in the words of one kind of database. They are there where a database may be changed."""
+    """Declare the tools, in the words of one kind of database. They are offered if a database may be changed."""
     features = Features[Opened]()
 
     check_writable = check_writes(dialect)
@@ -92,7 +93,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
 
 
 def check_writes(dialect: Dialect) -> Callable[[SqlSettings], str | None]:
-    """What says why a tool that changes a database is not on offer, or None where it is."""
+    """Return a function that gives the reason that a tool which changes a database is not offered, None if it is."""
     return lambda settings: None if settings.writes else f"read_only: {dialect.read_only}"
 
 
@@ -123,9 +124,12 @@ async def execute_statements(
     *,
     only_tables: bool = False,
 ) -> Data[WriteResult]:
-    """What the statements did, in one transaction, once the user has agreed where the operator wants that."""
-    # The user reads the parameters, too.
-    what = ";\n".join(f"{one.sql} -- {one.parameters!r}" if one.parameters else one.sql for one in statements)
+    """Run the statements in one transaction, once the user has agreed if the operator requires that."""
+    # The question shows the parameters, too.
+    what = ";\n".join(
+        f"{statement.sql} -- {statement.parameters!r}" if statement.parameters else statement.sql
+        for statement in statements
+    )
     limits = limit_response(ctx, max_rows)
 
     async def act(consent: Consent, job: Job) -> Any:
@@ -136,7 +140,7 @@ async def execute_statements(
 
 
 def require_files(ctx: Ctx) -> Path:
-    """The operator's directory of files. Raises SqlError `refused` where there is none."""
+    """Return the operator's directory of files. Raises SqlError `refused` if it is not set."""
     files: Path | None = ctx.state.settings.files
     if files is None:
         raise SqlError("refused", "this server has no directory of files", "The operator can name one with --files.")
@@ -144,14 +148,14 @@ def require_files(ctx: Ctx) -> Path:
 
 
 def limit_response(ctx: Ctx, max_rows: int | None) -> ResponseLimits:
-    """What the answer to statements may have."""
+    """Return the limits of the answer to statements."""
     return ResponseLimits(limit_answer(ctx, max_rows), ctx.budget.result_bytes - _FRAME)
 
 
 def _make_statements(
     dialect: Dialect, source: Database, query: str | list[str], parameters: list[Any] | dict[str, Any]
 ) -> list[Statement]:
-    """The statements of a call, those of a script one by one, with their parameters. Raises SqlError."""
+    """Return the statements of a call with their parameters; a script is split. Raises SqlError."""
     parts = [*dialect.split_statements(query)] if isinstance(query, str) else query
     if isinstance(query, str) and len(parts) < 2:
         return [Statement(query, source.bind(parameters))]
@@ -164,30 +168,33 @@ def _make_statements(
     if not isinstance(parameters, list) or len(parameters) != len(parts):
         reason = f"for {len(parts)} statements, parameters is not a list of {len(parts)} entries"
         raise SqlError("bad_parameters", reason, "Give one list or object for each statement; [] where it has none.")
-    return [Statement(sql, _bind_one(source, given)) for sql, given in zip(parts, parameters, strict=True)]
+    return [Statement(sql, _bind_one(source, values)) for sql, values in zip(parts, parameters, strict=True)]
 
 
 def _share(
     dialect: Dialect, source: Database, parts: Sequence[str], parameters: dict[str, Any]
 ) -> Iterator[Statement]:
-    """The statements of a script, each with those of the `parameters` that it names. Raises SqlError."""
-    given = {name.lstrip(":@$"): value for name, value in parameters.items()}
+    """Yield the statements of a script, each with those of the `parameters` that it names. Raises SqlError."""
+    values = {name.lstrip(":@$"): value for name, value in parameters.items()}
     names = [{name.lstrip(":@$") for name in dialect.find_parameters(sql)} for sql in parts]
-    if odd := given.keys() - set().union(*names):
+    if odd := values.keys() - set().union(*names):
         raise SqlError("bad_parameters", f"no statement has :{min(odd)[:_NAME]}")
-    for sql, wanted in zip(parts, names, strict=True):
-        yield Statement(sql, source.bind({name: value for name, value in given.items() if name in wanted}))
+    for sql, used in zip(parts, names, strict=True):
+        yield Statement(sql, source.bind({name: value for name, value in values.items() if name in used}))
 
 
-def _bind_one(source: Database, given: Any) -> Parameters:
-    if not isinstance(given, list | dict):
+def _bind_one(source: Database, values: Any) -> Parameters:
+    if not isinstance(values, list | dict):
         raise SqlError("bad_parameters", "the entry of a statement is neither a list nor an object of parameters")
-    return source.bind(given)
+    return source.bind(values)
 
 
 async def run_agreed(ctx: Ctx, source: Database, what: str, act: Act[T], *unsaid: object) -> T:
-    """What `act` does, once the user has agreed to it where the operator wants that: to `what`, which is shown, with
-    all that is `unsaid`. Raises ToolError where the user does not agree, or can't be asked."""
+    """Run `act`, once the user has agreed to it if the operator requires that.
+
+    The user agrees to `what`, which is shown, and to all that is `unsaid`. Raises ToolError if the user declines, or
+    can't be asked.
+    """
     limit = ctx.state.settings.unasked_rows
     done = await _write(ctx, source, what, partial(act, Consent(limit)))
     if not isinstance(done, Figures):

@@ -1,1 +1,1 @@
-"""Rows of files put into tables: how a file is written is found out, and said."""
+"""Import of files into tables: the format of a file is detected, and reported."""

@@ -1,4 +1,4 @@
-"""How a text separates its fields, seen from its first lines: the delimiter, the quotes, and what escapes those.
+"""Detection of the CSV dialect of a text from its first lines: the delimiter, the quotes, and their escape.
 
 The delimiter is the one by which most lines have the same number of fields, whose fields hold no other delimiter.
 """
@@ -15,7 +15,7 @@ from servers.common.sql.importing.layouts import find_names
 
 DELIMITERS = (",", "\t", ";", "|")
 NO_DELIMITER = "\x1f"
-"""Of a text with one column, whose fields may hold any delimiter."""
+"""The delimiter of a text with one column, whose fields may hold any other delimiter."""
 _ROWS = 500
 _LEAST, _MOST, _SURE = 0.3, 0.8, 0.9
 _FEW = 3
@@ -29,26 +29,26 @@ Rows = Sequence[Sequence[str]]
 
 
 class RowReader(Iterator[list[str]], Protocol):
-    """What gives rows, as a reader of `csv` does."""
+    """An iterator of rows, such as a reader of `csv`."""
 
     @property
     def line_num(self) -> int:
-        """How many lines were read."""
+        """The number of lines read so far."""
 
 
 class Dialect(NamedTuple):
-    """How the fields of a line are told apart."""
+    """The delimiter, quotes and escapes of a text."""
 
     delimiter: str = ","
     quote: str = '"'
-    """What stands around a field that holds a delimiter; "" where nothing does."""
+    """The character around a field that holds a delimiter; "" if quotes are not used."""
     escape: str = ""
-    """What stands before a quote within a field, besides another quote."""
+    """The character before a quote within a field, if it is not another quote."""
     skips_blanks: bool = False
-    """Whether blanks after a delimiter belong to no field."""
+    """True if blanks after a delimiter are not part of a field."""
 
     def read(self, lines: Iterable[str]) -> RowReader:
-        """Return a reader of rows. It raises csv.Error."""
+        """Return a reader of rows, which raises csv.Error."""
         return csv.reader(
             lines,
             delimiter=self.delimiter,
@@ -85,9 +85,9 @@ def sniff(text: str, *, whole: bool, delimiter: str | None, quote: str | None) -
     text = _LEADING_COMMENTS.sub("", text)
     candidates = DELIMITERS if delimiter is None else (delimiter,)
     best, most = Dialect(delimiter or ","), 0.0
-    for one in candidates:
-        dialect, rows = _read_quoted(text, one, quote, whole)
-        score = _score(rows, one)
+    for candidate in candidates:
+        dialect, rows = _read_quoted(text, candidate, quote, whole)
+        score = _score(rows, candidate)
         if score > most:
             best, most = dialect, score
     if delimiter is not None:
@@ -102,7 +102,7 @@ def sniff(text: str, *, whole: bool, delimiter: str | None, quote: str | None) -
 
 
 def _read_quoted(text: str, delimiter: str, quote: str | None, whole: bool) -> tuple[Dialect, Rows]:
-    """The first way to quote by which the text can be read, and its rows."""
+    """Return the first way to quote by which the text can be read, and its rows."""
     first = Dialect(delimiter, skips_blanks=delimiter == " ")
     if quote is not None:
         ways = [first._replace(quote=quote)]
@@ -112,7 +112,7 @@ def _read_quoted(text: str, delimiter: str, quote: str | None, whole: bool) -> t
         has_single = '"' not in text and re.search(rf"{edge}'[^'\n]*'{edge}", text, re.MULTILINE) is not None
         ways = [*escaped, *([first._replace(quote="'")] if has_single else []), first, first._replace(quote="")]
     for way in ways:
-        # Where a blank stands before a quote, it is none of the field.
+        # A blank before a quote is not part of the field.
         for dialect in dict.fromkeys((way, way._replace(skips_blanks=True))):
             rows = _try(text, dialect, whole)
             if rows is not None and (way.quote or quote is not None or _has_no_quotes(rows)):
@@ -121,7 +121,7 @@ def _read_quoted(text: str, delimiter: str, quote: str | None, whole: bool) -> t
 
 
 def _has_no_quotes(rows: Rows) -> bool:
-    """Whether quotes in the fields of a table are none, rather than a mistake."""
+    """Return True if quotes in the fields of a table are part of them, rather than a mistake."""
     is_quoted = any(len(field) > 1 and field[0] == field[-1] == '"' for row in rows for field in row)
     return not is_quoted and len(rows) > _FEW and len({*map(len, rows)}) == 1 < len(rows[0])
 
@@ -137,7 +137,7 @@ def _skip_blanks(dialect: Dialect, rows: Rows, text: str, whole: bool) -> tuple[
 
 
 def _try(text: str, dialect: Dialect, whole: bool) -> Rows | None:
-    """The first rows; None where the text is not written so."""
+    """Return the first rows; None if the text does not have this dialect."""
     rows, error = read_rows(dialect.read(io.StringIO(text, newline="")), _ROWS)
     # The last field of a part may be cut. But where a quote is none, the field after it holds most of the text.
     if error is not None and (whole or sum(len(field) + 1 for row in rows for field in row) * 2 < len(text)):
@@ -157,7 +157,7 @@ def read_rows(reader: RowReader, count: int) -> tuple[list[list[str]], csv.Error
 
 
 def _score(rows: Rows, delimiter: str) -> float:
-    """How well a delimiter explains the rows below titles, from 0 to 1."""
+    """Return a score from 0 to 1 of a delimiter: how well it explains the rows below titles."""
     rows = rows[find_names(rows) or 0 :]
     widths = Counter(map(len, rows))
     if not widths:
@@ -175,7 +175,7 @@ def _score(rows: Rows, delimiter: str) -> float:
 
 
 def _is_table(rows: Rows) -> bool:
-    """Whether what blanks separate is a table, with numbers in it, rather than prose."""
+    """Return True if rows separated by blanks are a table, with numbers in it, rather than prose."""
     widths = Counter(map(len, rows))
     width, count = max(widths.items(), key=lambda item: item[1], default=(1, 0))
     fields = [field for row in rows[1:] for field in row]

@@ -1,6 +1,6 @@
-"""Where rows to import come from: a text that a client sends, or a file in the operator's directory.
+"""Sources of rows to import: a text that a client sends, or a file in the operator's directory.
 
-A client names files in that directory, and nothing else: no path leads out. Nothing of a name but the last part is
+A client names files in that directory, and nothing else: no path leads out of it. Only the last part of a name is
 followed, so a link in the directory is no way out either.
 """
 
@@ -21,7 +21,7 @@ Opener = Callable[[], AbstractContextManager[BinaryIO]]
 
 
 def open_text(text: str) -> Opener:
-    """Return what opens a text as UTF-8. Raises SqlError for one that UTF-8 can't carry."""
+    """Return an opener of a text as UTF-8. Raises SqlError for a text that UTF-8 can't encode."""
     try:
         return partial(io.BytesIO, text.encode())
     except UnicodeEncodeError:
@@ -29,11 +29,11 @@ def open_text(text: str) -> Opener:
 
 
 def open_file(directory: Path, name: str) -> Opener:
-    """Return what opens a file in the operator's directory. It raises SqlError."""
+    """Return an opener of a file in the operator's directory. It raises SqlError."""
     return partial(_open_file, directory, name)
 
 
-# Whoever reads it opens it, and closes it: the caller may be gone by then, and the descriptor another's.
+# The reader opens and closes it: the caller may have ended by then, and its descriptor been reused.
 @contextmanager
 def _open_file(directory: Path, name: str) -> Iterator[BinaryIO]:
     with open_named(directory, name) as descriptor, open(descriptor, "rb", closefd=False) as file:
@@ -42,7 +42,7 @@ def _open_file(directory: Path, name: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_named(directory: Path, name: str) -> Iterator[int]:
-    """A descriptor of the regular file called `name`, to read from. Raises SqlError."""
+    """Yield a descriptor of the regular file called `name`, to read from. Raises SqlError."""
     if not name or name in (".", "..") or any(character in "/\\:\0" for character in name):
         raise SqlError("bad_file", "a file is given by its name alone, without any directory")
     try:
@@ -61,7 +61,7 @@ def open_named(directory: Path, name: str) -> Iterator[int]:
 
 
 def measure(file: BinaryIO) -> tuple[int, Callable[[], int]]:
-    """Return the bytes of a file that was just opened, and what says how many of them have been read."""
+    """Return the size of a file that was just opened in bytes, and a function that returns the bytes read so far."""
     if isinstance(file, io.BytesIO):
         return file.getbuffer().nbytes, file.tell
     descriptor = file.fileno()

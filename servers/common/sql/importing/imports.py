@@ -1,5 +1,5 @@
-"""What an import is, apart from who puts the rows into the table: the rows of the file, the columns they are for, and
-what the answer says of it.
+"""An import, apart from the engine that inserts the rows: the rows of the file, their columns, and the text of the
+answer.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,32 +21,32 @@ _CHANGED = "the file was changed while it was imported"
 
 
 class Import(NamedTuple):
-    """What to put where."""
+    """A request to import a file into a table."""
 
     table: str
     opener: Opener
     written: Written = Written()
     preview: bool = False
-    """Whether to say what would be done, and to do nothing."""
+    """True if the import is only described, and nothing is done."""
 
 
 class Imported(NamedTuple):
-    """Rows were put into a table, or would be."""
+    """The result of an import, or of its preview."""
 
     table: str
     created: bool
     rows: int
     columns: Sequence[tuple[str, str]]
-    """The names and declared types of those that got values."""
+    """The names and declared types of the columns that got values."""
     seconds: float
     words: Sequence[str] = ()
-    """How the file was read, and why so."""
+    """The way the file was read, with the reasons."""
     preview: Sequence[Sequence[str | None]] | None = None
-    """The first rows, where nothing was done."""
+    """The first rows, if nothing was done."""
 
 
 def format_import(done: Imported) -> str:
-    """How many rows went where, the columns with their declared types, and how the file was read."""
+    """Format the number of rows, the columns with their declared types, and the way the file was read."""
     rows = f"{done.rows:,} row{'' if done.rows == 1 else 's'}"
     into = "a new table" if done.created else "a table that was there"
     columns = [f"{name} {kind}".strip() for name, kind in done.columns]
@@ -60,9 +60,9 @@ def format_import(done: Imported) -> str:
 
 
 @contextmanager
-def open_rows(wanted: Import, plan: Plan, progress: Progress) -> Iterator[Records]:
-    """The rows of the file for a second time. Raises SqlError where they are others than the first time."""
-    with read_table(wanted.opener, plan.table, wanted.written) as (file, rows):
+def open_rows(request: Import, plan: Plan, progress: Progress) -> Iterator[Records]:
+    """Yield the rows of the file for the second reading. Raises SqlError if they differ from the first."""
+    with read_table(request.opener, plan.table, request.written) as (file, rows):
         size, position = measure(file)
 
         def tell() -> None:
@@ -86,10 +86,10 @@ def match_columns(plan: Plan, there: Sequence[tuple[str, str]]) -> Sequence[tupl
             reason = f"the first row has {len(plan.columns)} fields, and the table {len(there)} columns"
             raise SqlError("bad_csv", reason, quoted=[columns])
         return there
-    known = {name.lower(): (name, kind) for name, kind in there}
-    unknown = [column.name for column in plan.columns if column.name.lower() not in known]
+    columns_by_name = {name.lower(): (name, kind) for name, kind in there}
+    unknown = [column.name for column in plan.columns if column.name.lower() not in columns_by_name]
     if unknown:
         reason = "the table has no such column as the first row names"
         quoted = [f"missing: {format_names(unknown)}"[:_NAMES], columns]
         raise SqlError("bad_csv", reason, "Set header to false where that row is data.", quoted)
-    return [known[column.name.lower()] for column in plan.columns]
+    return [columns_by_name[column.name.lower()] for column in plan.columns]

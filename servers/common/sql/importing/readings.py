@@ -1,7 +1,8 @@
-"""How the fields of a column can be read as numbers, dates or booleans: a regular expression for each way.
+"""Readings of the fields of a column as numbers, dates or booleans: a regular expression for each.
 
-A reading is tried on many fields at once, joined by a character that none of them has. It loses nothing but how a
-number was written: what has leading zeros, a plus sign before an integer, or more digits than 64 bits is no number.
+A reading is tried on many fields at once, joined by a character that no field contains. It loses nothing but the
+notation of a number: a field with leading zeros, a plus sign before an integer, or more digits than 64 bits is not a
+number.
 """
 
 import re
@@ -16,14 +17,14 @@ SEPARATOR = "\x1f"
 NULL_MARKS = frozenset(
     "NA N/A n/a #N/A <NA> NaN nan NULL Null null None none \\N - -- . .. ?".split()  # noqa: SIM905 - it is shorter
 )
-"""What means no value in a column whose other fields are no text."""
+"""Fields that mean no value in a column whose other fields are not text."""
 
 _LONG = re.compile(r"\d{19}")
 _SHORT = r"(?:0|[1-9]\d{0,14})"
-"""What is exact as a binary number, too."""
+"""Digits that are exact as a binary number, too."""
 _SMALL = r"(?:0|-?[1-9]\d{0,14})"
 _EXPONENT = r"(?:[eE](?:[+-]?[0-2]?\d{1,2}|-3[01]\d))?"
-"""What a double has room for."""
+"""Exponents that fit into a double."""
 _DATE = re.compile(r"(\d+)([./-])(\d+)\2(\d+)")
 _ISO_DATE = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
 _TIME = r"[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?"
@@ -44,29 +45,30 @@ class Reading:
     ) -> None:
         self.kind = kind
         self.rewrite = rewrite
-        """Gives a field in the form that engines read; None where it is in that form."""
+        """Converts a field into the form that engines read; None if it has that form."""
         self.wider: set[Reading] = {reading for other in wider for reading in (other, *other.wider)}
-        """What reads all that this one reads."""
+        """The readings that accept all that this one accepts."""
         self._pattern = pattern
         self._check = check
 
     def matches(self, fields: Sequence[str], joined: str) -> bool:
-        """Whether all fields that are not empty can be read so; `joined` has each with a separator after it."""
+        """Return True if all fields that are not empty can be read this way; `joined` has each with a separator after
+        it."""
         return self._expression.fullmatch(joined) is not None and (self._check is None or self._check(fields))
 
-    # A possessive quantifier remembers no way back, which would take memory for each field.
+    # A possessive quantifier does not backtrack, which would take memory for each field.
     @cached_property
     def _expression(self) -> re.Pattern[str]:
         return re.compile(f"(?:(?: *(?:{self._pattern}) *)?{SEPARATOR})*+", re.ASCII)
 
 
 def _fit(fields: Sequence[str]) -> bool:
-    """Whether integers fit into 64 bits."""
+    """Return True if integers fit into 64 bits."""
     return all(-(1 << 63) <= int(field) < 1 << 63 for field in fields if _LONG.search(field))
 
 
 def _exist(days: Callable[[str], str], fields: Sequence[str]) -> bool:
-    """Whether all dates are in the calendar."""
+    """Return True if all dates are in the calendar."""
     try:
         for field in filter(str.strip, set(fields)):
             date.fromisoformat(days(field))
@@ -80,7 +82,7 @@ def _iso_day(field: str) -> str:
 
 
 def _reorder(order: Sequence[int], field: str) -> str:
-    """A date in ISO 8601; `order` has the groups of year, month and day."""
+    """Return a date in ISO 8601; `order` has the groups of year, month and day."""
     match = _DATE.fullmatch(field.strip())
     if match is None:
         raise ValueError(field)
@@ -94,7 +96,7 @@ def _without(thousands: str, mark: str) -> Callable[[str], str]:
 
 
 def _numbers(mark: str, thousands: str) -> tuple[Reading, Reading, Reading]:
-    """Readings of decimals, of integers with thousands separators, and of decimals with or without those."""
+    """Return readings of decimals, of integers with thousands separators, and of decimals with or without those."""
     point, comma = re.escape(mark), re.escape(thousands)
     plain = rf"-?{_SHORT}{_EXPONENT}|[+-]?(?:(?:0|[1-9]\d*){point}\d*|{point}\d+){_EXPONENT}"
     groups = rf"[+-]?[1-9]\d{{0,2}}(?:(?:{comma}\d{{3}})+|(?:['’\u00a0\u202f]\d{{3}})+)"
@@ -114,7 +116,7 @@ POINT, POINT_INTEGER, POINT_GROUPED = _numbers(".", ",")
 COMMA, COMMA_INTEGER, COMMA_GROUPED = _numbers(",", ".")
 INTEGER = Reading("integer", r"0|-?[1-9]\d{0,18}", check=_fit)
 SMALL = Reading("integer", _SMALL, wider=[INTEGER, POINT_INTEGER, COMMA_INTEGER, POINT, COMMA])
-"""Integers that may stand among decimals."""
+"""Integers that may occur among decimals."""
 DATE = Reading("date", _ISO_DATE, check=partial(_exist, _iso_day))
 YEAR_FIRST = _dates(_MONTH, _DAY, "", (1, 3, 4))
 DAY_FIRST = _dates(_DAY, _MONTH, "./-", (4, 3, 1))
@@ -133,7 +135,7 @@ BY_MARK = {
 }
 """The readings of numbers with each decimal mark, the narrowest first."""
 NUMBERS = (SMALL, INTEGER, POINT_INTEGER, COMMA_INTEGER, POINT, COMMA, POINT_GROUPED, COMMA_GROUPED)
-"""All of them, each before what reads all that it does."""
+"""All readings of numbers, each before those that accept all that it does."""
 ALL: tuple[Reading, ...] = (*NUMBERS, ZEROS, BOOLEAN, ANSWERS, *DATES)
 
 

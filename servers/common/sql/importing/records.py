@@ -1,6 +1,6 @@
-"""The rows of a file, some at a time, each with as many fields as there are columns.
+"""The rows of a file in batches, each row with as many fields as there are columns.
 
-Short rows are filled. A row that is too long is refused, for nobody knows which of its fields are meant.
+Short rows are filled. A row that is too long is refused, because it is unclear which of its fields are meant.
 """
 
 import re
@@ -12,7 +12,7 @@ from servers.common.sql.importing.dialects import RowReader, read_rows
 from servers.common.sql.importing.layouts import Layout
 
 BATCH = 1_000
-"""Rows between two looks at the clock."""
+"""Rows between two checks of the clock."""
 _MOST_ROWS = 10_000_000
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -20,10 +20,10 @@ Rows = Sequence[Sequence[str]]
 
 
 class Records:
-    """The rows of a file, once."""
+    """The rows of a file, to iterate over once."""
 
     def __init__(self, rows: RowReader, layout: Layout, on_batch: Callable[[], None]) -> None:
-        """`rows` begin with the first of the file; `on_batch` raises where it is time to stop."""
+        """Read from `rows`, which begin with the first of the file; `on_batch` raises if it is time to stop."""
         self._rows = rows
         self._layout = layout
         self._on_batch = on_batch
@@ -33,13 +33,13 @@ class Records:
         self.count = 0
         """Rows so far."""
         self.short = 0
-        """How many of them were filled."""
+        """Rows that were filled."""
         self.first_short = ""
-        """Where the first of those is."""
+        """The place of the first of these."""
         self.comments = 0
 
     def __iter__(self) -> Iterator[Rows]:
-        """Batches of rows. Raises SqlError, which says where, and UnicodeDecodeError."""
+        """Yield batches of rows. Raises SqlError, which names the place, and UnicodeDecodeError."""
         self._read(self._layout.skipped)
         while raw := self._read(BATCH):
             width = self._layout.width
@@ -54,8 +54,8 @@ class Records:
 
     def where(self, index: int) -> str:
         """Return the place of a row of the last batch."""
-        kept = (number for number, row in enumerate(self._raw) if row and not self._is_comment(row))
-        return self._place(next(islice(kept, index, None)), self._before + index)
+        numbers = (number for number, row in enumerate(self._raw) if row and not self._is_comment(row))
+        return self._place(next(islice(numbers, index, None)), self._before + index)
 
     def _place(self, raw_index: int, row: int) -> str:
         line = self._line + sum(map(_count_lines, self._raw[:raw_index])) + 1
@@ -95,5 +95,5 @@ class Records:
 
 
 def _count_lines(row: Sequence[str]) -> int:
-    """How many lines a row took."""
+    """Return the number of lines of a row."""
     return 1 + sum(len(_LINE_END.findall(field)) for field in row)

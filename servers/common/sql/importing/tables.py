@@ -1,7 +1,6 @@
 """A file as rows of fields: a text in some charset with some delimiter, or a sheet of a workbook.
 
-How it is written is decided by its start. Where its
-charset turns out to be another one later, it is read again.
+The format is decided by the start of the file. If its charset turns out to be another one later, it is read again.
 """
 
 import codecs
@@ -19,10 +18,10 @@ from servers.common.sql.importing.files import Opener
 from servers.common.sql.importing.workbooks import is_workbook, open_sheet
 
 _START = 262_144
-"""Bytes by which it is decided how a text is written."""
+"""Bytes by which the format of a text is decided."""
 _BLOCK = 1_048_576
 _ROWS = 1_000
-"""Rows that tell where the table is."""
+"""Rows by which the position of the table is decided."""
 _NAMED = 20
 """Sheets that an answer names."""
 _ENDS = ("\r", "\n")
@@ -39,7 +38,7 @@ _OTHERS = {
 
 
 class Written(NamedTuple):
-    """What the client says of how a file is written; None is seen from the file itself."""
+    """The client's description of the format of a file; None is detected from the file."""
 
     delimiter: str | None = None
     quote: str | None = None
@@ -51,11 +50,11 @@ class Written(NamedTuple):
     """Columns with their types, as in `zip=text`."""
     sheet: str | None = None
     field_bytes: int = 16_000_000
-    """What one field may have."""
+    """Maximum size of one field, in bytes."""
 
 
 class Table(NamedTuple):
-    """How the rows of a file are read."""
+    """The way to read the rows of a file."""
 
     encoding: str
     """The codec; "" for a workbook."""
@@ -63,13 +62,13 @@ class Table(NamedTuple):
     start: Sequence[Sequence[str]]
     """The first rows, an empty line as one of no field."""
     words: Sequence[str]
-    """What was decided, and why."""
+    """The decisions, with their reasons."""
     notes: Sequence[str] = ()
-    """What of it has no value, and what helps."""
+    """Notes on cells without a value, and the remedy."""
 
 
 def open_table(opener: Opener, written: Written, codec: str | None = None) -> Table:
-    """Return how the rows of a file are read; `codec` is one that was found by more than the start.
+    """Return the way to read the rows of a file; `codec` is one that was detected from more than the start.
 
     Raises SqlError for what is neither a text nor a workbook.
     """
@@ -87,12 +86,12 @@ def open_table(opener: Opener, written: Written, codec: str | None = None) -> Ta
     dialect = sniff(text, whole=whole, delimiter=written.delimiter or named, quote=written.quote)
     rows, error = read_rows(dialect.read(io.StringIO(text, newline="")), _ROWS)
     if error is not None and not rows:
-        # Whoever reads all rows says where it is.
+        # The reading of all rows reports the place.
         rows = [[""]]
     if named:
         rows[0] = []
-    asked = " as the first line says" if named else " as asked" if written.delimiter else ""
-    return Table(encoding, dialect, rows, [f"text in {encoding} ({why})", f"{dialect}{asked}"])
+    origin = " as the first line says" if named else " as asked" if written.delimiter else ""
+    return Table(encoding, dialect, rows, [f"text in {encoding} ({why})", f"{dialect}{origin}"])
 
 
 def _open_workbook(file: BinaryIO, written: Written) -> Table:
@@ -116,7 +115,7 @@ def _open_workbook(file: BinaryIO, written: Written) -> Table:
 
 @contextmanager
 def read_table(opener: Opener, table: Table, written: Written) -> Iterator[tuple[BinaryIO, RowReader]]:
-    """Give the file, and all its rows from the first one on. They raise csv.Error and UnicodeDecodeError."""
+    """Yield the file, and all its rows from the first one on. They raise csv.Error and UnicodeDecodeError."""
     with opener() as file:
         if not table.encoding:
             yield file, open_sheet(file, written.sheet).rows
@@ -129,11 +128,11 @@ def read_table(opener: Opener, table: Table, written: Written) -> Iterator[tuple
             text.detach()
 
 
-def _find_encoding(start: bytes, given: str | None) -> tuple[str, str]:
-    """The codec of a text that begins so, and why it is that."""
+def _find_encoding(start: bytes, requested: str | None) -> tuple[str, str]:
+    """Return the codec of a text that begins with `start`, and the reason."""
     mark = next((name for name, mark in MARKS if start.startswith(mark)), None)
-    if given is not None:
-        return _require_codec(given, mark), "as asked"
+    if requested is not None:
+        return _require_codec(requested, mark), "as asked"
     if mark is not None:
         return _without_mark(mark), "by its byte order mark"
     other = next((words for magic, words in _OTHERS.items() if start.startswith(magic)), None)
@@ -151,7 +150,7 @@ def _find_encoding(start: bytes, given: str | None) -> tuple[str, str]:
 def _require_codec(name: str, mark: str | None) -> str:
     try:
         codec = codecs.lookup(name).name
-        # What is no charset, but zip or base64, can't encode a text.
+        # A codec that is no charset, such as zip or base64, can't encode a text.
         "a;1\n".encode(codec)
     except (LookupError, UnicodeError, ValueError):
         advice = "Give one such as utf-8, utf-16, cp1252, iso8859-2 or gb18030."
@@ -160,12 +159,12 @@ def _require_codec(name: str, mark: str | None) -> str:
 
 
 def _without_mark(codec: str) -> str:
-    """The codec that takes a byte order mark for none of the text."""
+    """Return the codec that does not take a byte order mark for a part of the text."""
     return "utf-8-sig" if codec == "utf-8" else codec[:6]
 
 
 def guess_encoding(file: BinaryIO) -> str:
-    """Return the likeliest codec of a text that is not UTF-8. Raises SqlError where there is none."""
+    """Return the likeliest codec of a text that is not UTF-8. Raises SqlError if no codec fits."""
     evidence = b""
     while len(evidence) < EVIDENCE and (block := file.read(_BLOCK)):
         evidence += evidence_lines(block)
@@ -177,7 +176,7 @@ def guess_encoding(file: BinaryIO) -> str:
 
 
 def _decode(start: bytes, encoding: str) -> str:
-    """The start of a text, which may be cut within a character."""
+    """Decode the start of a text, which may be cut within a character."""
     try:
         return codecs.getincrementaldecoder(encoding)().decode(start)
     except UnicodeDecodeError as error:

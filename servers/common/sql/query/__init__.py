@@ -1,1 +1,1 @@
-"""Queries, the rows that an answer has of them, and the formats of files that have them all."""
+"""Queries, their rows in an answer, and the file formats of exports."""

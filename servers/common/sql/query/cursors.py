@@ -1,8 +1,8 @@
-"""Cursors of queries whose rows did not fit into one answer: each has its position in it, and for `KEPT` seconds the
-source of its next rows is kept, which occupies a connection.
+"""Cursors of queries whose rows did not fit into one answer.
 
-The oldest source is released first. A query whose source is gone, or is in another replica, runs again from its
-position.
+Each has its position in the query, and the source of its next rows is kept for `KEPT` seconds, which occupies a
+connection. The oldest source is released first. A query whose source was released, or is in another replica, runs
+again from its position.
 """
 
 import hashlib
@@ -19,29 +19,30 @@ import anyio
 from servers.common.sql.errors import SqlError
 
 KEPT = 30.0
-"""Seconds."""
+"""Seconds for which the source of a cursor is kept."""
 KEPT_SHARE = 2
-"""Of the connections of a database one in so many is kept at most: the others are for other queries."""
+"""At most one in so many connections of a database is kept for cursors: the rest is for other queries."""
 _DIGEST_BYTES, _SECRET_BYTES = 8, 6
 _LAYOUT = struct.Struct(f">{_SECRET_BYTES}s{_DIGEST_BYTES}s{_DIGEST_BYTES}sQ")
 """A secret, then both digests of the position, then twice its offset, plus one where it is `changed`."""
 _MOST_OFFSET = 2**31 - 1
-"""What PostgreSQL takes as a count of rows."""
+"""The largest count of rows that PostgreSQL accepts."""
 
 K = TypeVar("K")
 
 
 class Position(NamedTuple):
-    """How far a query has come."""
+    """The position of a cursor in its query."""
 
     asked: bytes
-    """The fingerprint of who asks what of which database."""
+    """The fingerprint of the client, the query and the database."""
     offset: int
-    """Rows that were given."""
+    """Rows that were returned so far."""
     state: bytes
-    """The fingerprint of what the query saw: another one says that the database may have been changed."""
+    """The fingerprint of the state that the query saw: a different one means that the database may have been
+    changed."""
     changed: bool
-    """Whether it may have been changed before these rows already."""
+    """True if the database may have been changed before these rows already."""
 
 
 def fingerprint(*facts: object) -> bytes:
@@ -50,7 +51,10 @@ def fingerprint(*facts: object) -> bytes:
 
 
 class Cursors(Generic[K]):
-    """The cursors of one server. `run` must run meanwhile; `let_go` releases a source that is no longer kept."""
+    """The cursors of one server.
+
+    `run` must run meanwhile; `let_go` releases a source that is no longer kept.
+    """
 
     def __init__(self, let_go: Callable[[K], Awaitable[None]], kept_seconds: float) -> None:
         self._let_go = let_go
@@ -59,7 +63,7 @@ class Cursors(Generic[K]):
         self._some = anyio.Event()
 
     async def run(self) -> None:
-        """Lets go of what is kept when its time is over, until it is cancelled; then of all the rest."""
+        """Release each source when its time is over, until cancelled; then release all the rest."""
         try:
             while True:
                 await self._some.wait()
@@ -75,52 +79,52 @@ class Cursors(Generic[K]):
             while self._kept:
                 await self._let_go(self._kept.popitem()[1][0])
 
-    def place(self, position: Position, kept: K | None) -> str:
-        """A cursor for what comes after `position`, with what is kept for it."""
+    def place(self, position: Position, source: K | None) -> str:
+        """Return a cursor for the rows after `position`, with the source to keep for it."""
         number = 2 * position.offset + position.changed
-        # What `secrets` would give, which loads OpenSSL.
+        # The same as `secrets` gives, but that loads OpenSSL.
         packed = _LAYOUT.pack(os.urandom(_SECRET_BYTES), position.asked, position.state, number)
         cursor = urlsafe_b64encode(packed).decode()
-        if kept is not None:
-            self._kept[cursor] = kept, time.monotonic() + self._kept_seconds
+        if source is not None:
+            self._kept[cursor] = source, time.monotonic() + self._kept_seconds
             self._some.set()
         return cursor
 
-    def find(self, cursor: str, asked: bytes) -> Position:
-        """The position of a cursor, whichever replica gave it.
+    def find(self, cursor: str, requested: bytes) -> Position:
+        """Return the position of a cursor of any replica.
 
-        Raises SqlError `bad_cursor` where it is none of this query and this client.
+        Raises SqlError `bad_cursor` if the cursor belongs to another query or client.
         """
         position = _parse(cursor)
-        if position is None or position.asked != asked:
+        if position is None or position.asked != requested:
             reason = "the cursor is not one that this query gave"
             raise SqlError("bad_cursor", reason, "Leave it out to begin at the first row.")
         return position
 
     def take(self, cursor: str) -> K | None:
-        """What is kept for a cursor, which the caller has from now on; None where that is nothing any more."""
-        kept = self._kept.pop(cursor, None)
-        return None if kept is None else kept[0]
+        """Return the source kept for a cursor, which the caller owns from now on; None if it was released."""
+        entry = self._kept.pop(cursor, None)
+        return None if entry is None else entry[0]
 
     def count(self, is_meant: Callable[[K], bool]) -> int:
-        """How many are kept of those that are meant."""
-        return sum(is_meant(kept) for kept, _ in self._kept.values())
+        """Count the kept sources that `is_meant` accepts."""
+        return sum(is_meant(source) for source, _ in self._kept.values())
 
     async def press(self, is_meant: Callable[[K], bool]) -> bool:
-        """Lets go of what is kept longest of those that are meant; whether there was any."""
-        for cursor, (kept, _) in self._kept.items():
-            if is_meant(kept):
+        """Release the oldest kept source that `is_meant` accepts; return True if there was one."""
+        for cursor, (source, _) in self._kept.items():
+            if is_meant(source):
                 del self._kept[cursor]
-                await self._let_go(kept)
+                await self._let_go(source)
                 return True
         return False
 
 
 def _parse(cursor: str) -> Position | None:
-    """The position in a cursor; None where it is no text of ours."""
+    """Return the position in a cursor; None if it is not one of ours."""
     try:
-        _, asked, state, number = _LAYOUT.unpack(urlsafe_b64decode(cursor.encode()))
+        _, requested, state, number = _LAYOUT.unpack(urlsafe_b64decode(cursor.encode()))
     except (ValueError, struct.error):
         return None
     offset, changed = divmod(number, 2)
-    return Position(asked, offset, state, bool(changed)) if offset <= _MOST_OFFSET else None
+    return Position(requested, offset, state, bool(changed)) if offset <= _MOST_OFFSET else None

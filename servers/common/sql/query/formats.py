@@ -26,17 +26,17 @@ _QUOTED = re.compile(r'[",\r\n]|^$')
 
 
 class Codec(Protocol):
-    """How values that were fetched are written."""
+    """The encoding of fetched values."""
 
     def encode(self, rows: Sequence[Row], cell_bytes: int) -> list[Row]:
-        """As JSON holds them; of each so many bytes at most."""
+        """Return the rows as JSON holds them; each value takes at most `cell_bytes` bytes."""
 
     def format(self, rows: Sequence[Row]) -> Iterable[Sequence[str | None]]:
-        """As texts; None is NULL."""
+        """Return the rows as texts; None is NULL."""
 
 
 class Format(NamedTuple):
-    """A format: its type, and what writes the names of columns, and then rows, of which some may be the first."""
+    """A format: its type, and the functions that write the names of columns and then rows, which may be the first."""
 
     mime_type: str
     begin: Callable[[Sequence[str]], bytes]
@@ -88,16 +88,16 @@ class ExportRequest(NamedTuple):
 
 
 class ExportFile:
-    """A new file, which goes again where its block does not come to its end.
+    """A new file, which is removed if its block does not complete.
 
-    All raise SqlError: `too_large` where it gets more bytes than it may, `no_space`, `io_error`.
+    All methods raise SqlError: `too_large` if the file exceeds its limit, `no_space`, `io_error`.
     """
 
-    def __init__(self, wanted: ExportRequest, codec: Codec) -> None:
+    def __init__(self, request: ExportRequest, codec: Codec) -> None:
         self.rows = 0
         self.bytes = 0
-        self._wanted = wanted
-        self._format = FORMATS[wanted.format]
+        self._wanted = request
+        self._format = FORMATS[request.format]
         self._codec = codec
         self._unless_whole = ExitStack()
         self._file: BinaryIO
@@ -126,11 +126,11 @@ class ExportFile:
             self._unless_whole.pop_all()
 
     def begin(self, names: Sequence[str]) -> None:
-        """Writes the names of the columns."""
+        """Write the names of the columns."""
         self._write(self._format.begin(names))
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Writes rows."""
+        """Write rows."""
         self._write(self._format.add(self._codec, rows, self.rows == 0))
         self.rows += len(rows)
 

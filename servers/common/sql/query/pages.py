@@ -1,7 +1,7 @@
-"""As many rows as one answer may have.
+"""As many rows as fit into one answer.
 
-How many bytes rows take in an answer is known when they have been made, which costs more than fetching them. So some
-are made first, and then as many are fetched as should fit if they are like those; what does not fit waits.
+The size of rows in an answer is known only after they have been encoded, which costs more than fetching them. So some
+are encoded first, and then as many are fetched as should fit if they are similar; rows that do not fit wait.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,23 +14,23 @@ from servers.common.sql.errors import SqlError
 
 Row = tuple[Any, ...]
 Encode = Callable[[Sequence[Row], int], list[Row]]
-"""Makes rows as they were fetched what JSON holds; of each value so many bytes at most."""
+"""Encodes fetched rows for JSON; each value takes at most so many bytes."""
 
 _FRAME = 1_000
-"""Bytes of an answer besides its columns and rows."""
+"""Bytes of an answer in addition to its columns and rows."""
 _COLUMN = 100
-"""Bytes of what an answer says of a column, besides its name."""
+"""Bytes of the facts about a column, in addition to its name."""
 _CELL = 10
-"""Bytes of a value in both forms, besides the length of a text."""
+"""Bytes of a value in both forms, in addition to the length of a text."""
 _FIRST = 50
-"""Rows that tell how large the others are."""
+"""Rows by which the size of the others is estimated."""
 _FULL = 0.95
-"""Of the bytes, what is not worth another try."""
+"""The share of the bytes from which on an answer counts as full."""
 _SMALLEST_CELL = 16
 
 
 class AnswerLimits(NamedTuple):
-    """What one answer may have."""
+    """The limits of one answer."""
 
     rows: int
     bytes: int
@@ -43,7 +43,7 @@ class Page(NamedTuple):
 
     rows: list[Row]
     types: Sequence[str]
-    """What the values of each column are, in the database's words."""
+    """The type of the values in each column, in the database's words."""
 
 
 NO_ROWS = Page([], [])
@@ -54,11 +54,11 @@ class PageBuilder:
 
     def __init__(self, names: Sequence[str], limits: AnswerLimits, encode: Encode) -> None:
         self.made: list[Row] = []
-        """As JSON holds them."""
+        """The rows as JSON holds them."""
         self.given: list[Row] = []
-        """The same as they were fetched."""
+        """The same rows as they were fetched."""
         self.left = self._all = find_room(names, limits)
-        """Bytes that there are for further rows."""
+        """Bytes that are left for further rows."""
         self._limits = limits
         self._encode = encode
         self._most = _FIRST
@@ -71,30 +71,34 @@ class PageBuilder:
             return 0
         return min(self._most, self._limits.rows - len(self.made))
 
-    def add(self, taken: Sequence[Row]) -> list[Row]:
-        """Takes as many of the rows as there is room for; those for which there is none. Raises SqlError `too_large`
-        where not even the first of all has room."""
-        fitting, size = self._fit(taken, alone=not self.given)
+    def add(self, rows: Sequence[Row]) -> list[Row]:
+        """Add as many of the rows as there is room for, and return the rest.
+
+        Raises SqlError `too_large` if not even the very first row has room.
+        """
+        fitting, size = self._fit(rows, alone=not self.given)
         self.made += fitting
-        self.given += taken[: len(fitting)]
+        self.given += rows[: len(fitting)]
         self.left -= size
-        self._full = len(fitting) < len(taken)
+        self._full = len(fitting) < len(rows)
         # The next rows are likely to be as large as these.
         self._most = max(self.left * len(self.made) // max(self._all - self.left, 1), 1)
-        return [*taken[len(fitting) :]]
+        return [*rows[len(fitting) :]]
 
     def _fit(self, rows: Sequence[Row], *, alone: bool) -> tuple[list[Row], int]:
-        """The first of the `rows` for which there is room, and how many bytes those are. Where they would stand
-        `alone`, there is one at least."""
+        """Return the first of the `rows` for which there is room, and their size in bytes.
+
+        If they are the first of an answer (`alone`), there is at least one.
+        """
         cell_bytes = self._limits.cell_bytes
         while True:
-            made = self._encode(rows, cell_bytes)
-            size = measure(made)
-            while size > self.left and len(made) > alone:
-                made = made[: max(int(len(made) * self.left / size), int(alone))]
-                size = measure(made)
-            if size <= self.left or not made:
-                return made, size
+            encoded = self._encode(rows, cell_bytes)
+            size = measure(encoded)
+            while size > self.left and len(encoded) > alone:
+                encoded = encoded[: max(int(len(encoded) * self.left / size), int(alone))]
+                size = measure(encoded)
+            if size <= self.left or not encoded:
+                return encoded, size
             if cell_bytes == _SMALLEST_CELL:
                 raise SqlError("too_large", "one row is larger than one answer may be", "Select fewer columns.")
             # The first row alone, with its values cut shorter.
@@ -102,26 +106,26 @@ class PageBuilder:
 
 
 def find_room(names: Sequence[str], limits: AnswerLimits) -> int:
-    """Bytes that an answer with columns of these names has for rows."""
+    """Return the bytes that an answer with columns of these names has for rows."""
     return limits.bytes - _FRAME - measure(names) - _COLUMN * len(names)
 
 
 def measure(rows: Sequence[Any]) -> int:
-    """Bytes of rows, or of names, in both forms: as JSON, and as a text of JSON, which is JSON again."""
+    """Return the bytes of rows, or of names, in both forms: as JSON, and as a text of JSON, which is JSON again."""
     data = to_json(rows)
     return 2 * len(data) + data.count(b'"') + data.count(b"\\") + len(rows)
 
 
-def fetch(rows: Iterable[Row], most: int, left: int) -> list[Row]:
-    """About as many rows as `left` bytes take: one at least, unless there are none, and `most` at most."""
-    taken: list[Row] = []
+def fetch(rows: Iterable[Row], most: int, room: int) -> list[Row]:
+    """Return about as many rows as fit into `room` bytes: at least one if there is any, and at most `most`."""
+    fetched: list[Row] = []
     for row in islice(rows, most):
-        taken.append(row)
-        left -= _CELL * len(row)
+        fetched.append(row)
+        room -= _CELL * len(row)
         # One by one, for a single value may be larger than all that there is room for.
         for value in row:
             if value.__class__ is str or value.__class__ is bytes:
-                left -= 2 * len(value)
-        if left <= 0:
+                room -= 2 * len(value)
+        if room <= 0:
             break
-    return taken
+    return fetched

@@ -1,4 +1,4 @@
-"""How a database would run a statement: a tree of steps, and what is read whole."""
+"""The plan of a statement: a tree of steps, and the tables that are read whole."""
 
 from collections.abc import Sequence
 
@@ -8,14 +8,14 @@ from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.texts import fence, format_name
 
 _FRAME = 300
-"""Bytes of a plan besides its lists."""
+"""Bytes of a plan in addition to its lists."""
 
 
 class PlanStep(TypedDict):
     """A step of a plan, in the words of the database."""
 
     level: int
-    """How deep in the tree: it is part of the last step before it with a smaller one."""
+    """Depth in the tree: a step is part of the last step before it with a smaller level."""
     detail: str
 
 
@@ -24,12 +24,12 @@ class Plan(TypedDict):
 
     steps: list[PlanStep]
     scans: list[str]
-    """What is read whole: tables, or results of WITH under a second name, as the statement calls them."""
+    """Tables that are read whole, or results of WITH under a second name, as the statement calls them."""
     notes: list[str]
-    """What else there is to say of it."""
+    """Further remarks."""
     truncated: bool
     ran: bool
-    """Whether the statement was run for it."""
+    """True if the statement was run for the plan."""
 
 
 def make_plan(
@@ -41,7 +41,7 @@ def make_plan(
     notes: Sequence[str] = (),
     ran: bool = False,
 ) -> Plan:
-    """The plan in `most` bytes. `cut` says that the steps are not all."""
+    """Return the plan in `most` bytes. `cut` means that the steps are not complete."""
     budget = ByteBudget(most - _FRAME)
     shown_notes, more_notes = budget.share(4).fitting(notes, str) if notes else ([], 0)
     shown_scans, more_scans = budget.share(2).fitting(scans, format_name)
@@ -57,7 +57,7 @@ def make_plan(
 
 
 def format_plan(plan: Plan) -> str:
-    """The tree, indented, and what is read whole."""
+    """Format the tree, indented, and the tables that are read whole."""
     ran = "the statement was run" if plan["ran"] else "the statement was not run"
     head = f"{len(plan['steps'])} steps{', cut' if plan['truncated'] else ''}; {ran}"
     scans = [f"read whole: {', '.join(map(format_name, plan['scans']))}"] if plan["scans"] else []

@@ -1,4 +1,4 @@
-"""A query, and the rows that an answer to it has."""
+"""A query, and its rows in an answer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ class Query(NamedTuple):
     sql: str
     parameters: Parameters
     offset: int = 0
-    """Rows that were given already, by earlier answers."""
+    """Rows that earlier answers have returned."""
 
 
 class Found(NamedTuple):
@@ -24,14 +24,14 @@ class Found(NamedTuple):
 
     names: Sequence[str]
     declared: Sequence[str | None]
-    """The type that each column was declared with, None for an expression; empty where none are known."""
+    """The type that each column was declared with, None for an expression; empty if no types are known."""
     page: Page
     more: bool
-    """Whether there are rows after these."""
+    """True if there are rows after these."""
     cursor: str | None
-    """With which the query goes on; None after the last rows."""
+    """The cursor with which the query goes on; None after the last rows."""
     changed: bool
-    """Whether the database was changed between these rows and those before, so that some may be missing or double."""
+    """True if the database was changed between these rows and those before, so that some may be missing or double."""
     seconds: float
 
 
@@ -40,15 +40,15 @@ class TableRows(TypedDict):
 
     table: str
     key: list[str]
-    """The columns that a row is found by; none in a view."""
+    """The columns that identify a row; empty in a view."""
     columns: list[str]
     rows: list[tuple[Any, ...]]
     next_query: str | None
-    """What gives the rows after these; None where these are all."""
+    """A query for the rows after these; None if these are the last."""
 
 
 def make_table_rows(
     table: str, key: Sequence[str], names: list[str], page: Page, next_query: str | None = None
 ) -> TableRows:
-    """The rows of a page of the `table`, each of which is found by the columns of its `key`."""
+    """Return the rows of a page of the `table`, whose rows are identified by the columns of `key`."""
     return {"table": table, "key": [*key], "columns": names, "rows": page.rows, "next_query": next_query}

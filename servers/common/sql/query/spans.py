@@ -1,4 +1,4 @@
-"""What who collects spans is told of a statement: which kind it is, and of which database; nothing of its text."""
+"""Tracing spans of statements: the kind of a statement and its database, never its text."""
 
 import re
 from contextlib import AbstractContextManager
@@ -15,15 +15,17 @@ _FIRST_WORD = re.compile(r"(?:\s+|--[^\n]*|/\*.*?(?:\*/|$))*(\w*)", re.DOTALL)
 
 
 def kind_of(statement: str) -> str:
-    """The first word of a statement, "OTHER" where it is none that begins one."""
-    found = _FIRST_WORD.match(statement)
-    word = "" if found is None else found[1].upper()
+    """Return the first word of a statement, "OTHER" if no statement begins with it."""
+    match = _FIRST_WORD.match(statement)
+    word = "" if match is None else match[1].upper()
     return word if word in _KINDS else "OTHER"
 
 
 def statement_span(statement: str, system: str, database: str) -> AbstractContextManager[spans.Span]:
-    """A span as long as the block, in which `statement` runs in the `database` of a `system`; of several statements
-    it is the first."""
+    """Open a span for the block, in which `statement` runs in the `database` of a `system`.
+
+    If there are several statements, it is the first.
+    """
     if spans.tracer is None:
         return spans.NOBODY
     kind = kind_of(statement)

@@ -1,4 +1,4 @@
-"""The tables of a database with their columns and the keys between them, as a view of the schema draws them."""
+"""The tables of a database with their columns and the keys between them, for a view that draws the schema."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
@@ -10,16 +10,16 @@ from typing_extensions import TypedDict
 from servers.common.sql.schema.records import Entry, ForeignKey, TableColumn
 
 _BYTES = 90_000
-"""Of all tables, as JSON."""
+"""Bytes of all tables, as JSON."""
 _LEAST = 100
-"""Bytes, with which no table fits any more."""
+"""Bytes below which no table fits any more."""
 _COLUMNS = 100
 """Columns of one table."""
 _TRIES = 3
 """Tables in a row that don't fit, after which only names are drawn."""
 
 Columns = Callable[[str], Sequence[TableColumn]]
-"""The columns of the table or view of that name; none where there is no time to read them."""
+"""Returns the columns of the table or view of that name; none if there is no time to read them."""
 
 
 class DrawnColumn(TypedDict):
@@ -50,7 +50,7 @@ class DrawnTable(TypedDict):
 
 
 class Diagram(TypedDict):
-    """What there is room for; `more`: that is not all."""
+    """The tables that there is room for; `more` means that these are not all."""
 
     database: str
     tables: list[DrawnTable]
@@ -58,41 +58,41 @@ class Diagram(TypedDict):
 
 
 def draw(
-    database: str, found: Sequence[Entry], keys: Sequence[ForeignKey], rows: Mapping[str, int], columns: Columns
+    database: str, entries: Sequence[Entry], keys: Sequence[ForeignKey], rows: Mapping[str, int], columns: Columns
 ) -> Diagram:
-    """The tables and views as far as there is room for them, in their order; where one is too large, its name."""
+    """Draw as many tables and views as fit, in their order; a table that is too large is reduced to its name."""
     keys_of = {table: list(group) for table, group in groupby(keys, itemgetter("table"))}
     tables: list[DrawnTable] = []
-    left, failed, more = _BYTES, 0, False
-    for one in found:
-        if left < _LEAST:
+    room, failed, more = _BYTES, 0, False
+    for entry in entries:
+        if room < _LEAST:
             break
         drawn: DrawnTable = {
-            "name": one.name,
-            "kind": "view" if one.kind == "view" else "table",
-            "rows": rows.get(one.name),
+            "name": entry.name,
+            "kind": "view" if entry.kind == "view" else "table",
+            "rows": rows.get(entry.name),
             "columns": [],
             "foreign_keys": [
                 {"columns": key["columns"], "table": key["to_table"], "to": key["to_columns"]}
-                for key in keys_of.get(one.name, ())
+                for key in keys_of.get(entry.name, ())
             ],
         }
-        known = columns(one.name) if failed < _TRIES else []
-        whole = drawn | {"columns": [_draw_column(column) for column in known[:_COLUMNS]]}
-        fits = failed < _TRIES and len(to_json(whole)) < left
+        table_columns = columns(entry.name) if failed < _TRIES else []
+        whole = drawn | {"columns": [_draw_column(column) for column in table_columns[:_COLUMNS]]}
+        fits = failed < _TRIES and len(to_json(whole)) < room
         failed = 0 if fits else failed + 1
         size = len(to_json(whole if fits else drawn)) + 1
-        more |= not fits or len(known) > _COLUMNS
-        if size <= left:
+        more |= not fits or len(table_columns) > _COLUMNS
+        if size <= room:
             tables.append(whole if fits else drawn)
-            left -= size
-    return {"database": database, "tables": tables, "more": more or len(tables) < len(found)}
+            room -= size
+    return {"database": database, "tables": tables, "more": more or len(tables) < len(entries)}
 
 
-def _draw_column(one: TableColumn) -> DrawnColumn:
+def _draw_column(column: TableColumn) -> DrawnColumn:
     return {
-        "name": one["name"],
-        "type": one["type"],
-        "not_null": one["not_null"],
-        "primary_key": one["primary_key"],
+        "name": column["name"],
+        "type": column["type"],
+        "not_null": column["not_null"],
+        "primary_key": column["primary_key"],
     }

@@ -1,4 +1,4 @@
-"""The parts of a schema, as every engine tells them."""
+"""The parts of a schema, in the form that all engines share."""
 
 from typing import Any, NamedTuple, NotRequired
 
@@ -9,7 +9,7 @@ class Entry(NamedTuple):
     """A table or view."""
 
     name: str
-    """As a statement names it."""
+    """The name as a statement has it."""
     kind: str
     """"table", "view", or another word of the database."""
     sql: str
@@ -24,7 +24,7 @@ class TableColumn(TypedDict):
     not_null: bool
     default: str | None
     primary_key: int
-    """Its position in the primary key, from 1 on; 0 where it is not in it."""
+    """Position in the primary key, from 1 on; 0 if it is not part of it."""
     kind: str
     """"ordinary", or what is special about it, as "generated stored"."""
     comment: NotRequired[str]
@@ -37,7 +37,7 @@ class ForeignKey(TypedDict):
     columns: list[str]
     to_table: str
     to_columns: list[str]
-    """None are named where it is the primary key."""
+    """Empty if it is the primary key."""
     on_update: str
     on_delete: str
 
@@ -55,21 +55,21 @@ class Index(TypedDict):
 
 
 class ColumnStatistics(TypedDict):
-    """What one column holds."""
+    """The statistics of one column."""
 
     column: str
     nulls: int
     distinct: int | None
-    """Different values besides null; None where they are too large to compare."""
+    """Different values besides null; None if they are too large to compare."""
     min: Any
     max: Any
 
 
 class Statistics(TypedDict):
-    """What the columns hold."""
+    """The statistics of the columns of a table."""
 
     rows_examined: int
     partial: bool
-    """Whether the table has more rows, or columns are missing: because the time was over, or their values can't be
+    """True if the table has more rows, or columns are missing: because the time was over, or their values can't be
     compared."""
     columns: list[ColumnStatistics]

@@ -6,7 +6,7 @@ from servers.common.sql.texts import fence
 
 
 def join_statements(statements: Sequence[str], most: int) -> str:
-    """The statements, each with its semicolon, in `most` bytes; what is left out is counted."""
+    """Join the statements, each with its semicolon, in `most` bytes; count what is left out."""
     shown: list[str] = []
     for statement in statements:
         most -= len(statement.encode()) + len("\n\n")

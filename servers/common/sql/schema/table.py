@@ -1,4 +1,4 @@
-"""All there is to know of one table or view, as far as one answer has room."""
+"""The full description of one table or view, as far as it fits into one answer."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,17 +11,17 @@ from servers.common.sql.schema.records import Entry, ForeignKey, Index, Statisti
 from servers.common.sql.texts import fence, format_name, format_row, shorten
 
 FRAME = 800
-"""Bytes of a description besides its lists."""
+"""Bytes of a description in addition to its lists."""
 SAMPLE_CELL = 200
 """Bytes of a value in a sample."""
 SAMPLE_SHARE = 0.25
-"""Of the seconds of the call, those for a sample."""
+"""The share of the seconds of a call that is for a sample."""
 _SQL = 4_000
-"""Characters of a CREATE statement that are told."""
+"""Characters of a CREATE statement that are shown."""
 
 
 class TableRequest(NamedTuple):
-    """Of which table what is wanted besides its schema."""
+    """A request to describe a table, and the extras it asks for."""
 
     table: str
     sample: int = 0
@@ -41,33 +41,34 @@ class TableDescription(TypedDict):
     name: str
     kind: str
     facts: Sequence[str]
-    """What else the database says of it as a whole, as STRICT, in its own words."""
+    """Further properties of the table as a whole, such as STRICT, in the database's words."""
     rows_estimated: int | None
-    """By the last ANALYZE."""
+    """Estimated by the last ANALYZE."""
     columns: list[TableColumn]
     foreign_keys: list[ForeignKey]
     referenced_by: list[ForeignKey]
     indexes: list[Index]
     triggers: list[str]
-    """The SQL of each."""
+    """The SQL of each trigger."""
     sql: str
-    """The CREATE statement, with the checks and expressions in it; empty where the database keeps none."""
+    """The CREATE statement, with the checks and expressions in it; empty if the database does not keep it."""
     sections: dict[str, list[str]]
-    """What else there is, by its title."""
+    """Further facts, by their title."""
     problem: str | None
-    """Why the columns can't be told, as of a view of a table that is gone."""
+    """The reason that the columns can't be read, such as a view of a dropped table."""
     left_out: dict[str, int]
-    """How many columns and so on there was no room for, and rows of a sample also where there was no time."""
+    """Counts of columns and other parts that there was no room for, and of rows of a sample also if there was no
+    time."""
     sample: Sample | None
     statistics: Statistics | None
 
 
 class TableFacts(NamedTuple):
-    """All that the schema has of a table or view."""
+    """The schema of a table or view, as an engine reads it."""
 
     entry: Entry
     words: Sequence[str]
-    """What the database says of it as a whole, as STRICT."""
+    """Properties of the table as a whole, such as STRICT, in the database's words."""
     rows_estimated: int | None
     columns: Sequence[TableColumn]
     foreign_keys: Sequence[ForeignKey]
@@ -79,7 +80,7 @@ class TableFacts(NamedTuple):
 
 
 def describe(facts: TableFacts, budget: ByteBudget) -> TableDescription:
-    """The table without a sample and statistics, as far as there is room; what has none is counted."""
+    """Describe the table without a sample and statistics, as far as there is room; the rest is counted."""
     left_out: dict[str, int] = {}
     shown_columns, left_out["columns"] = budget.fitting(facts.columns, lines.format_column)
     shown_keys, left_out["foreign_keys"] = budget.fitting(facts.foreign_keys, lines.format_foreign_key)
@@ -111,14 +112,14 @@ def describe(facts: TableFacts, budget: ByteBudget) -> TableDescription:
     }
 
 
-def fit_statistics(found: Statistics, budget: ByteBudget) -> Statistics:
-    """The statistics of as many columns as there is room for."""
-    columns, left_out = budget.fitting(found["columns"], lines.format_statistics)
-    return {**found, "columns": columns, "partial": found["partial"] or left_out > 0}
+def fit_statistics(statistics: Statistics, budget: ByteBudget) -> Statistics:
+    """Return the statistics of as many columns as there is room for."""
+    columns, left_out = budget.fitting(statistics["columns"], lines.format_statistics)
+    return {**statistics, "columns": columns, "partial": statistics["partial"] or left_out > 0}
 
 
 def format_table(table: TableDescription) -> str:
-    """All about a table."""
+    """Format the description of a table."""
     facts: list[str] = [table["kind"], *table["facts"]]
     if table["rows_estimated"] is not None:
         facts.append(f"about {table['rows_estimated']} rows by the last ANALYZE")
@@ -134,12 +135,12 @@ def format_table(table: TableDescription) -> str:
 def _list_parts(table: TableDescription) -> Iterator[str]:
     if table["problem"] is not None:
         yield f"problem: {table['problem']}"
-    yield from lines.format_section("columns", [lines.format_column(one) for one in table["columns"]])
-    yield from lines.format_section("foreign keys", [lines.format_foreign_key(one) for one in table["foreign_keys"]])
+    yield from lines.format_section("columns", [lines.format_column(column) for column in table["columns"]])
+    yield from lines.format_section("foreign keys", [lines.format_foreign_key(key) for key in table["foreign_keys"]])
     yield from lines.format_section(
-        "referenced by", [lines.format_foreign_key(one) for one in table["referenced_by"]]
+        "referenced by", [lines.format_foreign_key(key) for key in table["referenced_by"]]
     )
-    yield from lines.format_section("indexes", [lines.format_index(one) for one in table["indexes"]])
+    yield from lines.format_section("indexes", [lines.format_index(index) for index in table["indexes"]])
     yield from lines.format_section("triggers", table["triggers"])
     for title, section in table["sections"].items():
         yield from lines.format_section(title, section)
@@ -151,5 +152,5 @@ def _list_parts(table: TableDescription) -> Iterator[str]:
         )
     if table["statistics"] is not None:
         yield from lines.format_section(
-            "statistics", [lines.format_statistics(one) for one in table["statistics"]["columns"]]
+            "statistics", [lines.format_statistics(column) for column in table["statistics"]["columns"]]
         )

@@ -1,1 +1,1 @@
-"""What changes a database: statements, imports, and the questions that come before; and backups."""
+"""Changes of a database: statements, imports, confirmation, and backups."""

@@ -12,15 +12,15 @@ from servers.common.sql.texts import format_names
 
 
 class Figures(NamedTuple):
-    """How much changes."""
+    """The extent of changes."""
 
     rows: int
-    """In all: also by triggers and foreign keys, and within virtual tables."""
+    """Rows in all: also by triggers and foreign keys, and within virtual tables."""
     affected: tuple[int, ...]
-    """By the words of each statement."""
+    """Rows that each statement changes directly."""
     tables: tuple[str, ...]
     defined: bool
-    """Whether the schema changes."""
+    """True if the schema changes."""
 
     def __str__(self) -> str:
         parts = ["the schema changes"] if self.defined else []
@@ -31,14 +31,14 @@ class Figures(NamedTuple):
 
 
 class Consent(NamedTuple):
-    """How much may change without asking, and what the user has agreed to."""
+    """The changes that are allowed without asking, and those that the user has agreed to."""
 
     rows: int | None = None
-    """Rows that may change; None where nobody needs to be asked, whatever changes."""
+    """Rows that may change; None if the user is never asked."""
     agreed: Figures | None = None
 
     def covers(self, figures: Figures) -> bool:
-        """Whether these changes may be made. Raises SqlError `changed` where the user has agreed to others."""
+        """Return True if these changes may be made. Raises SqlError `changed` if the user has agreed to others."""
         if self.rows is None or (figures.rows <= self.rows and not figures.defined) or figures == self.agreed:
             return True
         if self.agreed is None:

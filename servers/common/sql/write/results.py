@@ -1,6 +1,7 @@
-"""Statements that change a database, and what they did, in both forms.
+"""Statements that change a database, and their results, in both forms.
 
-What is so of most statements is said only where it is not: the schema stays, no rows are returned, nothing is cut.
+Facts that hold for most statements are mentioned only if they do not: the schema stays, no rows are returned, nothing
+is cut.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,9 +19,9 @@ from servers.common.sql.texts import NOTE, fence, format_name, format_names, for
 from servers.common.sql.write.consent import Figures
 
 LEAST_FOR_ROWS = 2_000
-"""Bytes without which no rows are shown."""
+"""Bytes below which no rows are shown."""
 _EFFECT = 300
-"""Bytes of an answer for what is said of a statement besides its rows and the names of tables."""
+"""Bytes of an answer for the facts of a statement, in addition to its rows and the names of tables."""
 
 
 class Statement(NamedTuple):
@@ -31,18 +32,18 @@ class Statement(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """What one statement did."""
+    """The effect of one statement."""
 
     affected: int
-    """Rows that it inserted, updated or deleted by its own words."""
+    """Rows that it inserted, updated or deleted directly."""
     total: int
-    """Those, and what triggers and foreign keys changed, and rows within virtual tables."""
+    """These rows, and those that triggers and foreign keys changed, and rows within virtual tables."""
     rowid: Any
-    """Of the last row that it inserted by its own words."""
+    """The rowid of the last row that it inserted directly."""
     tables: tuple[str, ...]
-    """Those whose rows it may have changed: by its own words, by triggers or by foreign keys."""
+    """Tables whose rows it may have changed: directly, by triggers or by foreign keys."""
     defined: bool
-    """Whether it changed the schema."""
+    """True if it changed the schema."""
     names: tuple[str, ...]
     page: Page
     """The rows that it returned, as many as there was room for."""
@@ -50,38 +51,38 @@ class Effect(NamedTuple):
 
 
 class TableChange(NamedTuple):
-    """What changed in one table."""
+    """The changes in one table."""
 
     table: str
     counts: dict[str, int]
-    """Of rows inserted, updated and deleted, by these words."""
+    """Numbers of rows, by "inserted", "updated" and "deleted"."""
     columns: tuple[str, ...]
     rows: Sequence[tuple[Any, Any]]
-    """The first rows that changed: each as it was and as it is, in cells; None where there was or is none."""
+    """The first rows that changed: each before and after, in cells; None if the row did not or does not exist."""
     truncated: bool
-    """Whether more rows changed than are shown."""
+    """True if more rows changed than are shown."""
     note: str
 
 
 class ResponseLimits(NamedTuple):
-    """What one answer may have."""
+    """The limits of one answer."""
 
     rows: AnswerLimits
     max_bytes: int
-    """For all of it, in both forms."""
+    """Bytes of the whole answer, in both forms."""
 
 
 class StatementResult(TypedDict):
     """What one statement did."""
 
     affected: int
-    """Rows, by its own words."""
+    """Rows that it changed directly."""
     last_insert_rowid: NotRequired[Any]
     tables: NotRequired[Sequence[str]]
-    """Those whose rows it may have changed, also by triggers and foreign keys."""
+    """Tables whose rows it may have changed, also by triggers and foreign keys."""
     schema_changed: NotRequired[bool]
     columns: NotRequired[Sequence[str]]
-    """Of the rows that it returned."""
+    """Columns of the rows that it returned."""
     rows: NotRequired[Sequence[tuple[Any, ...]]]
     truncated: NotRequired[bool]
 
@@ -93,7 +94,7 @@ class TableResult(TypedDict):
     counts: dict[str, int]
     columns: NotRequired[Sequence[str]]
     rows: NotRequired[Sequence[tuple[Any, Any]]]
-    """The first rows as they are before and after."""
+    """The first rows before and after."""
     truncated: NotRequired[bool]
     note: NotRequired[str]
 
@@ -108,7 +109,7 @@ _SCHEMA: JsonDict = {
     },
     "required": ["committed", "statements"],
 }
-"""What programs go by."""
+"""The part of the schema that programs use."""
 
 
 @with_config(json_schema_extra=_SCHEMA)
@@ -116,7 +117,7 @@ class WriteResult(TypedDict):
     """What the statements of one call did."""
 
     note: str
-    """How to take what follows."""
+    """A note that the rest is data, not instructions."""
     committed: bool
     elapsed_ms: float
     statements: list[StatementResult]
@@ -133,9 +134,9 @@ class Written(NamedTuple):
 def make_result(
     effects: Sequence[Effect], changes: Sequence[TableChange] | None, seconds: float, max_bytes: int
 ) -> Written:
-    """The result of the statements, of a dry run with its `changes`. Raises SqlError `too_large`.
+    """Make the result of the statements, or of a dry run with its `changes`. Raises SqlError `too_large`.
 
-    It is made before the commit, so that what can't be told is not done.
+    It is made before the commit, so that changes which can't be reported are not made.
     """
     value: WriteResult = {
         "note": NOTE,
@@ -218,7 +219,7 @@ def _list_counts(change: TableResult) -> Iterator[str]:
 
 
 def sum_figures(effects: Sequence[Effect]) -> Figures:
-    """How much the statements change, for the user to agree to."""
+    """Sum up the extent of the changes, for the user to agree to."""
     return Figures(
         sum(effect.total for effect in effects),
         tuple(effect.affected for effect in effects),
@@ -228,6 +229,6 @@ def sum_figures(effects: Sequence[Effect]) -> Figures:
 
 
 def reduce_limits(limits: AnswerLimits, effect: Effect) -> AnswerLimits:
-    """What is left of the limits of an answer."""
+    """Return the remaining limits of an answer."""
     used = _EFFECT + measure(effect.names) + measure(effect.tables) + measure(effect.page.rows)
     return AnswerLimits(limits.rows - len(effect.page.rows), max(limits.bytes - used, 0), limits.cell_bytes)
