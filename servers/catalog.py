@@ -1,6 +1,6 @@
 """`catalog.yaml` as typed records: which servers there are, how each is started, what it offers and what it asks for.
 
-What stands in a catalog is data: nothing in it is expanded or given to a shell. `catalog.schema.json` beside this
+The content of a catalog is data: nothing in it is expanded or passed to a shell. `catalog.schema.json` next to this
 file is the JSON Schema of these records, for editors.
 """
 
@@ -13,16 +13,16 @@ from shared.program.settings.command_line import Spelling, spellings
 from shared.yaml import YamlError, read_yaml
 
 PACKAGE = __package__
-"""What these servers are a package of: `servers` in a checkout, `mcp_server_bundle.servers` in an installed wheel."""
+"""The package of these servers: `servers` in a checkout, `mcp_server_bundle.servers` in an installed wheel."""
 
 _SERVERS = Path(__file__).resolve().parent
 CATALOG = next(path for path in (_SERVERS / "catalog.yaml", _SERVERS.parent / "catalog.yaml") if path.exists())
 """The bundle's own catalog: in `servers` in an installed wheel, in the directory above it in a checkout."""
 
 MAX_CATALOG = 1_000_000
-"""Bytes of a catalog."""
+"""The largest catalog, in bytes."""
 
-# What becomes part of a command or of a path may not be taken for an option, nor for anything but a name.
+# A value that becomes part of a command or of a path must not be mistaken for an option, and is a plain name.
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,63}$")]
 Key = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Module = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")]
@@ -43,17 +43,17 @@ class Argument(_Record):
     type: Literal["string", "integer", "number", "boolean", "file", "directory"]
     description: Line
     metavar: Line | None = None
-    """How its value is called in a usage line."""
+    """The placeholder for its value in a usage line."""
     option: Option | None = None
     environment: Variable | None = None
-    """The variable that sets it as well."""
+    """The environment variable that also sets it."""
     repeated: bool = False
-    """Whether it may be given several times, each time with one value."""
+    """True if it may be given several times, each time with one value."""
     required: bool = False
     default: bool | int | float | str | list[int] | None = None
     choices: list[str] = []
     secret: bool = False
-    """Whether its value is to be kept from logs, from screens and from links."""
+    """True if its value must be kept out of logs, screens and links."""
 
 
 class Tools(_Record):
@@ -69,7 +69,7 @@ class Permissions(_Record):
     paths: list[str] = []
     """The arguments whose files and directories it opens; it opens no others."""
     network: Literal["none", "public", "any"] = "none"
-    """Which hosts it connects to unless told otherwise: no host, hosts of the public internet, or any host."""
+    """The hosts that it connects to by default: none, those of the public internet, or any."""
     writing: Option | None = None
     """The option without which it changes nothing; a server without one never does."""
 
@@ -83,12 +83,12 @@ class Entry(_Record):
     summary: Annotated[Line, StringConstraints(max_length=100)]
     """One sentence."""
     description: Line
-    """What it is for and how it behaves, in a few sentences."""
+    """Its purpose and behaviour, in a few sentences."""
     category: Literal["files", "data", "web", "prompts", "testing"]
     icon: str | None = None
     """A picture, best a PNG file of 512 by 512 pixels, as a path from the catalog's directory, or as a URL."""
     module: Module
-    """What `python -m` starts."""
+    """The module that `python -m` starts."""
     script: Script | None = None
     """The console script that starts it, where there is one."""
     extra: str | None = None
@@ -100,24 +100,24 @@ class Entry(_Record):
     scopes: dict[str, list[str]] = {}
     """The scopes that its tools need unless the operator says otherwise, with the tools that need each."""
     resources: list[str] = []
-    """URIs of the resources it always has."""
+    """The URIs of its fixed resources."""
     resource_templates: list[str] = []
     prompts: list[str] = []
     documentation: str | None = None
     """A text, as a path from the catalog's directory, or as a URL."""
     image: str | None = None
-    """The container image, by the name it is built under."""
+    """The name that the container image is built under."""
     licence: str | None = None
     """An SPDX licence expression."""
 
     def spellings(self) -> dict[str, Spelling]:
-        """How its arguments can be written on a command line; each sets what is called as its option."""
-        named = [(one.option, one) for one in self.arguments if one.option is not None]
+        """Return the ways to write its arguments on a command line, each with the option that it sets."""
+        named = [(argument.option, argument) for argument in self.arguments if argument.option is not None]
         return {
-            spelling: meant
-            for option, one in named
-            for spelling, meant in spellings(
-                option, option, is_switch=one.type == "boolean", choices=one.choices
+            spelling: spelling_of
+            for option, argument in named
+            for spelling, spelling_of in spellings(
+                option, option, is_switch=argument.type == "boolean", choices=argument.choices
             ).items()
         }
 
@@ -128,18 +128,18 @@ class Catalog(_Record):
     servers: list[Entry]
 
     def entry(self, name: str) -> Entry:
-        """The server called `name`. Raises ValueError, naming those there are."""
+        """Return the server called `name`. Raises ValueError that lists the existing names."""
         for entry in self.servers:
             if entry.name == name:
                 return entry
-        known = ", ".join(entry.name for entry in self.servers)
-        raise ValueError(f"there is no server {name!r} in the catalog; there are: {known}")
+        names = ", ".join(entry.name for entry in self.servers)
+        raise ValueError(f"there is no server {name!r} in the catalog; there are: {names}")
 
 
 def load_catalog(path: Path = CATALOG) -> Catalog:
-    """The catalog in the file at `path`, with the files that it names by their absolute paths.
+    """Read the catalog in the file at `path`; the files that it names get absolute paths.
 
-    Raises ValueError, in one line, for what can't be read or is no catalog.
+    Raises ValueError, in one line, for a file that can't be read or is not a catalog.
     """
     try:
         with path.open("rb") as file:
@@ -162,7 +162,7 @@ def load_catalog(path: Path = CATALOG) -> Catalog:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"{path}: two servers are called {name!r}")
-    # The bundle's own is a directory deeper in a wheel than in a checkout; what it names is not.
+    # In a wheel the bundle's own catalog is one directory deeper than in a checkout; the files that it names are not.
     directory = _SERVERS.parent if path == CATALOG else path.absolute().parent
     above = PACKAGE.removesuffix("servers") if path == CATALOG else ""
     servers = []
@@ -174,5 +174,5 @@ def load_catalog(path: Path = CATALOG) -> Catalog:
 
 
 def catalog_schema() -> dict[str, Any]:
-    """The JSON Schema (2020-12) of a catalog."""
+    """Return the JSON Schema (2020-12) of a catalog."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Catalog.model_json_schema()}

@@ -1,8 +1,8 @@
-"""Starts a server quickly and small: what its `__main__` does before anything else of ours is loaded.
+"""Fast start of a server with little memory: the work of its `__main__` before it loads other modules of ours.
 
-A host waits for every server it starts, and keeps all of them, also those that nobody calls. So the garbage collector
-is off until `run` sets it up, and some modules that others import without needing them yet have a stand-in. This
-module itself imports the standard library only.
+A host waits for every server that it starts, and keeps all of them running, even those that are never called. So the
+garbage collector is off until `run` configures it, and some modules that others import before they need them are
+replaced by lazy modules. This module itself imports only the standard library.
 """
 
 import gc
@@ -18,9 +18,10 @@ _making_way = Lock()
 
 
 def start(package: str, *, epilog: str = "") -> NoReturn:
-    """Runs the `app` of the module `server` in `package`, such as `servers.filesystem`, and exits with its code.
-    `epilog` ends its help. Raises ModuleNotFoundError where a library is missing without which it can't be loaded."""
-    # What is loaded stays, so to look through it for garbage is for nothing, and 3 % of the instructions of a start.
+    """Run the `app` of the module `server` in `package`, such as `servers.filesystem`, and exit with its code.
+    `epilog` is the last part of its help. Raises ModuleNotFoundError if a library that it needs is missing."""
+    # Loaded modules stay, so looking through them for garbage is useless, and takes 3 % of the instructions of a
+    # start.
     gc.disable()
     put_off()
     from shared.program.run import run
@@ -29,30 +30,30 @@ def start(package: str, *, epilog: str = "") -> NoReturn:
 
 
 def put_off() -> None:
-    """Puts off modules that a server on stdio may never need; what is loaded already stays. Ends the program where
-    `shared` is not ours.
+    """Make modules lazy that a server on stdio may never need, except those that are loaded already. Exits the
+    program if the `shared` on the path is not ours.
 
-    For its first validator pydantic seeks plugins in the metadata of every installed package. That is 7 % of the
-    instructions of a start, and 2.3 MiB, since it loads `importlib.metadata` with `email` and `zipfile`; and a plugin
-    that another program needs would stand in the way of every message. PYDANTIC_DISABLE_PLUGINS ends the search but
+    For its first validator pydantic looks for plugins in the metadata of every installed package. That takes 7 % of
+    the instructions of a start and 2.3 MiB, since it loads `importlib.metadata` with `email` and `zipfile`; and a
+    plugin that another program needs would slow down every message. PYDANTIC_DISABLE_PLUGINS stops the search, but
     not the loading.
 
-    OpenSSL takes 4 MiB, whoever loads it, and 4 %. asyncio and anyio do for encrypted connections, of which a server
-    on stdio has none; `hashlib`, which pydantic loads for its secrets, has it for some kinds of hash.
+    OpenSSL takes 4 MiB and 4 % of a start. asyncio and anyio load it for encrypted connections, which a server on
+    stdio does not have; `hashlib`, which pydantic loads for its secrets, needs it for some hash algorithms.
     """
     _refuse_foreign()
     _stand_in("pydantic.plugin._loader", get_plugins=tuple)
     for name in ("asyncio.sslproto", "hashlib", "hmac", "secrets"):
         _stand_in(name)
     ssl = _stand_in("ssl", SSLContext=Any)
-    import_module("anyio.streams.tls")  # names that class as a type, which is all it wants of it
+    import_module("anyio.streams.tls")  # it uses that class only as a type annotation
     del vars(ssl)["SSLContext"]
-    vars(import_module("asyncio"))["sslproto"] = sys.modules["asyncio.sslproto"]  # as importing it would have done
+    vars(import_module("asyncio"))["sslproto"] = sys.modules["asyncio.sslproto"]  # as an import would do
 
 
 def _refuse_foreign() -> None:
-    """Ends the program with one line on stderr where Python finds another `shared` before ours. In a wheel none of
-    our packages has that name."""
+    """Exit with one line on stderr if Python finds another `shared` before ours. In a wheel none of our packages has
+    that name."""
     spec = PathFinder.find_spec("shared") if __package__ == "servers" else None
     place = spec and next(iter(spec.submodule_search_locations or ()), spec.origin)
     ours = Path(__file__).resolve().parents[1] / "shared"
@@ -62,22 +63,22 @@ def _refuse_foreign() -> None:
         sys.exit(f"{sys.argv[0]}: {reason}: {fix}")
 
 
-def _stand_in(name: str, **known: Any) -> ModuleType:
-    """A module that takes the name of another, and has what is `known` of it; it loads the real one as soon as
-    anybody wants something else. Where that one is loaded already, it stays."""
+def _stand_in(name: str, **attributes: Any) -> ModuleType:
+    """Register a lazy module under `name` that has these `attributes`, and return it. It loads the real module at the
+    first access to any other attribute. A module that is loaded already stays."""
 
-    def ask(wanted: str) -> Any:
-        if wanted.startswith("__"):
-            raise AttributeError(wanted)
+    def load_attribute(attribute: str) -> Any:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
         with _making_way:
             if sys.modules.get(name) is module:
                 del sys.modules[name]
         real = import_module(name)
-        # Whoever holds the stand-in asks no more.
+        # Code that holds the lazy module does not call this again.
         vars(module).update(vars(real))
-        return getattr(real, wanted)
+        return getattr(real, attribute)
 
     module = ModuleType(name)
-    vars(module).update(known, __getattr__=ask)
+    vars(module).update(attributes, __getattr__=load_attribute)
     sys.modules.setdefault(name, module)
     return module

@@ -1,1 +1,1 @@
-"""What concerns the bundle as a whole: its catalog, its commands, and what they need."""
+"""The bundle as a whole: its catalog and its commands."""

@@ -1,9 +1,10 @@
-"""Completion by the shell: of commands, servers, tools, arguments and URIs.
+"""Shell completion: of commands, servers, tools, arguments and URIs.
 
     eval "$(register-python-argcomplete mcp-server-bundle)"
 
-The shell runs the program with the line in its environment, and argcomplete answers. What a server has is asked of
-the server, which is started for that; it has 2 seconds, and where it fails nothing is completed, without a word.
+The shell runs the program with the line in its environment, and argcomplete answers. The names at a server are
+requested from the server, which is started for that; it has 2 seconds, and if it fails nothing is completed, without
+a message.
 """
 
 import os
@@ -36,27 +37,27 @@ from .terminal.showing import records_of
 from .terminal.targets import Asked, find_target, names_of
 
 SECONDS = 2.0
-"""How long a server may take; who has pressed the key is waiting."""
+"""The time limit for a server, since the user is waiting."""
 _WITHOUT_NAMES = ("list", "demo")
 
 Asking = Callable[[Client], Awaitable[Iterable[str]]]
 
 
 def complete(program: str, commands: Sequence[str]) -> None:
-    """Answers the shell, and ends the program."""
-    # What is being typed is the last of the words, also where it is empty yet.
+    """Answer the shell, and exit."""
+    # The last word is the one being typed, even if it is still empty.
     words = f"{os.environ['COMP_LINE'][: int(os.environ['COMP_POINT'])]}_".split()
     command = next((word for word in words[:-1] if word in commands), None)
     if command is None:
         parser = ArgumentParser(program, add_help=False)
         parser.add_argument("command", choices=commands)
     else:
-        # The words that matter begin with the command, where the name of a program would stand.
+        # The relevant words begin with the command, in the position of a program's name.
         os.environ["_ARGCOMPLETE"] = str(words.index(command) + 1)
         if command in _PARSERS:
             parser = _PARSERS[command]()
         else:
-            # Of a command that talks to no server, the names of servers are completed.
+            # For a command that talks to no server, the names of servers are completed.
             parser = ArgumentParser(add_help=False)
             if command not in _WITHOUT_NAMES:
                 parser.add_argument("names", nargs="*")
@@ -68,18 +69,18 @@ def complete(program: str, commands: Sequence[str]) -> None:
 
 
 def _servers(parsed_args: Namespace, **_: Any) -> list[str]:
-    """The names of the catalog, and what the clients on this machine have."""
-    found = _names_of_catalog(parsed_args)
+    """Return the names in the catalog, and those in the configurations of clients on this machine."""
+    names = _names_of_catalog(parsed_args)
     try:
         machine = this_machine()
     except ValueError:
-        return found
+        return names
     for client in CLIENTS:
         try:
-            found += [f"{client.name}:{name}" for name in names_of(client, machine, Path.cwd())]
+            names += [f"{client.name}:{name}" for name in names_of(client, machine, Path.cwd())]
         except ValueError:
             continue
-    return found
+    return names
 
 
 def _names_of_catalog(parsed_args: Namespace, **_: Any) -> list[str]:
@@ -90,10 +91,10 @@ def _names_of_catalog(parsed_args: Namespace, **_: Any) -> list[str]:
 
 
 def _listed(ask: Callable[[Client], Awaitable[Any]], key: str) -> Callable[..., list[str]]:
-    """Gives what stands under `key` in a list of the server's."""
+    """Return a completer for the values of `key` in a list of the server."""
 
     async def names(client: Client) -> list[str]:
-        return [one[key] for one in records_of(await ask(client)) if isinstance(one.get(key), str)]
+        return [record[key] for record in records_of(await ask(client)) if isinstance(record.get(key), str)]
 
     return lambda parsed_args, **_: _asked(parsed_args, names)
 
@@ -102,25 +103,25 @@ _uris = _listed(lambda client: client.plain.list_resources(), "uri")
 
 
 def _pairs(parsed_args: Namespace, prefix: str, **_: Any) -> list[str]:
-    """The names of arguments, and of one of them the values where the schema names them."""
+    """Return the names of arguments, or the values of one argument if the schema lists them."""
 
     async def of_tool(client: Client) -> list[str]:
         tools = records_of(await client.plain.list_tools())
-        schema = next((one.get("inputSchema") for one in tools if one.get("name") == parsed_args.tool), None)
-        known = parameters_of(schema)
-        if (chosen := known.get(prefix.partition("=")[0])) is None or "=" not in prefix:
-            return [f"{name}=" for name in known]
+        schema = next((tool.get("inputSchema") for tool in tools if tool.get("name") == parsed_args.tool), None)
+        parameters = parameters_of(schema)
+        if (chosen := parameters.get(prefix.partition("=")[0])) is None or "=" not in prefix:
+            return [f"{name}=" for name in parameters]
         values = [*chosen.choices, *((True, False) if "boolean" in chosen.types else ())]
         return [f"{chosen.name}={as_text(value)}" for value in values]
 
     async def of_prompt(client: Client) -> list[str]:
         prompts = records_of(await client.plain.list_prompts())
-        takes = next((one.get("arguments") for one in prompts if one.get("name") == parsed_args.prompt), None)
+        takes = next((item.get("arguments") for item in prompts if item.get("name") == parsed_args.prompt), None)
         name, equals, value = prefix.partition("=")
         if not equals:
-            return [f"{one.get('name')}=" for one in records_of(takes)]
-        found = await client.complete(PromptReference(name=parsed_args.prompt), name, value)
-        return [f"{name}={one}" for one in found.values]
+            return [f"{item.get('name')}=" for item in records_of(takes)]
+        completion = await client.complete(PromptReference(name=parsed_args.prompt), name, value)
+        return [f"{name}={item}" for item in completion.values]
 
     return _asked(parsed_args, of_tool if "tool" in parsed_args else of_prompt)
 
@@ -134,7 +135,7 @@ _COMPLETERS: dict[str, Callable[..., list[str]]] = {
     "uris": _uris,
     "pairs": _pairs,
 }
-"""By what the arguments of the commands are called."""
+"""The completers by the names of the commands' arguments."""
 _PARSERS: dict[str, Callable[[], ArgumentParser]] = {
     "call": call_parser,
     "read": read_parser,
@@ -145,10 +146,10 @@ _PARSERS: dict[str, Callable[[], ArgumentParser]] = {
 
 
 def _asked(parsed_args: Namespace, asking: Asking) -> list[str]:
-    """What a server says that is not to take longer than somebody waits."""
+    """Return the answer of a server within the time that a user waits; an empty list if it fails."""
     try:
         line = shlex.split(os.environ.get("COMP_LINE", ""))
-    except ValueError:  # a quote that is still open
+    except ValueError:  # an unclosed quote
         line = []
     words = tuple(line[line.index("--") + 1 :]) if "--" in line else ()
 
@@ -164,6 +165,6 @@ def _asked(parsed_args: Namespace, asking: Asking) -> list[str]:
         return []
 
     try:
-        return [one for one in anyio.run(ask) if one.isprintable()]
+        return [candidate for candidate in anyio.run(ask) if candidate.isprintable()]
     except (Misuse, McpError, OSError, ValueError, ModuleNotFoundError):
         return []

@@ -1,7 +1,7 @@
-"""Entries of a client that are no server of the catalog: one that is elsewhere, or several servers as one.
+"""Entries of a client that are not servers of the catalog: a remote server, or several servers as one.
 
-Both start a command of the bundle itself, `connect` or `run --join`; a server elsewhere has its URL in the entry of a
-client that takes URLs.
+Both start a command of the bundle itself, `connect` or `run --join`; a client that takes URLs has the URL of a remote
+server in its entry.
 """
 
 import re
@@ -32,12 +32,12 @@ BUNDLE = Entry(
     extra="all",
     transports=["stdio"],
 )
-"""Stands for that program where an entry of the catalog stands for a server."""
+"""The entry of that program, used in place of a catalog entry."""
 JOINED = "bundle"
-"""The name of an entry for several servers, unless another is given."""
+"""The default name of an entry for several servers."""
 
 _HERE = {f"{PACKAGE}.filesystem": "MCP_FILESYSTEM_ROOTS"}
-"""Servers that take the directory they are started in, by their module, and the variable that names another."""
+"""Servers that use their working directory, by module, with the variable that names another."""
 
 
 class Elsewhere(NamedTuple):
@@ -46,14 +46,13 @@ class Elsewhere(NamedTuple):
     url: str
     token_file: Path | None = None
     token_variable: str | None = None
-    """The variable of the client's environment with the token."""
+    """The variable in the client's environment that contains the token."""
     through: bool = False
-    """Whether it is reached through `connect` in any case."""
+    """True if it must be reached through `connect`."""
 
 
 def name_of(url: str) -> str:
-    """What the entry for a server at `url` is called, unless it is given a name: as what stands before `/mcp` in the
-    path, or as the host."""
+    """Return the default name of an entry for a server at `url`: the part of the path before `/mcp`, or the host."""
     parts = urlsplit(url)
     path = [part for part in parts.path.split("/") if part]
     word = path[-2] if path[1:] and path[-1] in ("mcp", "sse") else parts.hostname or ""
@@ -61,10 +60,10 @@ def name_of(url: str) -> str:
 
 
 def reached(client: Client, name: str, there: Elsewhere, environment: Mapping[str, str]) -> Configured:
-    """The server `there`, by its URL where the client takes that and nothing else is wanted, or through `connect`,
-    which has the variables of `environment`.
+    """Return the entry of the server `there`: by its URL if the client takes that and nothing else is needed, or
+    through `connect` with the variables of `environment`.
 
-    Raises ValueError, in one line, for what can't work.
+    Raises ValueError, in one line, for a combination that can't work.
     """
     check_url(there.url)
     is_http = urlsplit(there.url).scheme in ("http", "https")
@@ -82,25 +81,26 @@ def reached(client: Client, name: str, there: Elsewhere, environment: Mapping[st
 def joined(
     name: str, servers: Sequence[str], config: Path | None, catalog: Catalog, environment: Mapping[str, str]
 ) -> Configured:
-    """The `servers` as one, those of the catalog or of the file `config`, with the variables of `environment`.
+    """Return the entry of `servers` as one, from the catalog or from the file `config`, with the variables of
+    `environment`.
 
-    What is taken from the directory in which one stands is written down, since clients start servers anywhere. Raises
-    ValueError, in one line, for a name or a file that is wrong.
+    A default that depends on the current directory is written into the entry, since clients start servers in any
+    directory. Raises ValueError, in one line, for an invalid name or file.
     """
     words = ["run", "--join", *servers]
     if config is not None:
-        known = read_configuration(config).servers
-        missing = [one for one in servers if known is not None and one not in known]
+        configured = read_configuration(config).servers
+        missing = [server for server in servers if configured is not None and server not in configured]
         if missing:
             raise ValueError(f"{config}: there is no server {missing[0]!r} in it")
         return _started(name, [*words, "--config", str(config.absolute())], environment)
     if not servers:
         raise ValueError("--join takes the names of servers, or --config FILE with their settings")
-    modules = [catalog.entry(one).module for one in servers]
-    here = {_HERE[one]: str(Path.cwd()) for one in modules if one in _HERE}
+    modules = [catalog.entry(server).module for server in servers]
+    here = {_HERE[server]: str(Path.cwd()) for server in modules if server in _HERE}
     return _started(name, words, {**here, **environment})
 
 
 def _started(name: str, words: Sequence[str], environment: Mapping[str, str]) -> Configured:
-    command, *given = launch_command(BUNDLE, words)
-    return Configured(name, command, tuple(given), {**launch_environment(), **environment})
+    command, *args = launch_command(BUNDLE, words)
+    return Configured(name, command, tuple(args), {**launch_environment(), **environment})

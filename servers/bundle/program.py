@@ -1,6 +1,6 @@
-"""The program of the bundle: `python -m servers`, which is also called `mcp-server-bundle`, and its commands.
+"""The program of the bundle: `python -m servers`, also installed as `mcp-server-bundle`, and its commands.
 
-Nothing of `shared` is loaded before `main` has put modules off.
+Nothing of `shared` is imported before `main` has called `put_off`.
 """
 
 import errno
@@ -39,8 +39,8 @@ COMMANDS = {
     "inspect": "show what a server offers",
     "demo": "start the servers as a desktop host would, and do real work",
 }
-"""Each is the `main` of the module of that name in `commands`, loaded when it is called. It takes the arguments after
-the name, and gives the exit code."""
+"""Each is the `main` of the module of that name in `commands`, imported when it is called. It gets the arguments
+after the name, and returns the exit code."""
 
 _ELSEWHERE = {
     "list": ("info", "list_servers"),
@@ -49,20 +49,20 @@ _ELSEWHERE = {
     "accounts": ("login", "accounts"),
     **{name: (f"client.{name}", "main") for name in ("call", "read", "watch", "prompt", "inspect")},
 }
-"""Commands whose module has another name than they: the module and its function."""
+"""Commands whose module has another name: the module and its function."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What a disk says that takes no more."""
+"""The errors of a full disk."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; its exit code."""
+    """Run one command, and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     put_off()
     if isinstance(sys.stdout, TextIOWrapper):
-        # A pipe may take fewer letters than a path has.
+        # The encoding of a pipe may lack characters of a path.
         sys.stdout.reconfigure(errors="backslashreplace")
-    if "_ARGCOMPLETE" in os.environ:  # the shell asks how the line may go on
+    if "_ARGCOMPLETE" in os.environ:  # the shell requests completions
         from .completion import complete
 
         complete(program_name(), list(COMMANDS))
@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             code = _run(words[0], words[1:])
         except* KeyboardInterrupt:
             code = 130
-        except* BrokenPipeError:  # nobody reads on, as head after some lines
+        except* BrokenPipeError:  # the reader has closed the pipe, as head does
             pass
         except* OSError as errors:
             code, lost = 0, _why_full(errors)
@@ -86,7 +86,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _why_full(errors: BaseExceptionGroup[OSError]) -> str:
-    """Why no more can be written, which is no fault of the command. Raises all of `errors` where one says more."""
+    """Return the reason why no more can be written, which is not an error of the command. Raises `errors` if there
+    are others among them."""
     full, others = errors.split(lambda error: isinstance(error, OSError) and error.errno in _FULL)
     if full is None or others is not None:
         raise errors
@@ -97,8 +98,8 @@ def _why_full(errors: BaseExceptionGroup[OSError]) -> str:
 
 
 def _end_output() -> str:
-    """Writes what is left; why that can't be done, if it can't. Python tries once more at its end, and would complain
-    then, with an exit code of its own."""
+    """Flush the output; return the reason if that fails, else "". Python tries again at exit, and would report an
+    error then, with an exit code of its own."""
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -108,7 +109,7 @@ def _end_output() -> str:
 
 
 def _refuse(words: Sequence[str]) -> int:
-    """Says what there is, or that the first word is none of it."""
+    """Print the list of commands, or an error for an unknown command."""
     from argparse import RawDescriptionHelpFormatter
 
     from shared.program.line_parser import LineParser
@@ -141,7 +142,7 @@ def _run(name: str, words: Sequence[str]) -> int:
         if library in ("servers", "shared", "mcp_server_bundle"):
             raise
         if name == "doctor":
-            # It is there to say what is missing.
+            # The doctor reports what is missing.
             shown: int = import_module(".doctor.findings", __package__).report_libraries(words)
             return shown
         from shared.program.messages import exit_with_error, needs_extra

@@ -1,4 +1,4 @@
-"""How the program of the bundle was called."""
+"""The name of the program of the bundle, as it was called."""
 
 import sys
 from pathlib import Path
@@ -7,5 +7,6 @@ _SERVERS = __package__.rpartition(".")[0]
 
 
 def program_name() -> str:
-    """What the user called: the console script, which pipx puts on the PATH, or `python -m servers`."""
+    """Return the name that the user called: the console script, which pipx puts on the PATH, or `python -m
+    servers`."""
     return "mcp-server-bundle" if Path(sys.argv[0]).stem == "mcp-server-bundle" else f"python -m {_SERVERS}"

@@ -1,4 +1,4 @@
-"""The file of tokens, as its operator changes it: whole, one change at a time, and the rest left as it is."""
+"""Changes to the file of tokens: one at a time, atomically, with the rest of the file unchanged."""
 
 import secrets
 from collections.abc import Iterator
@@ -16,42 +16,42 @@ from .hosts.toml_tree import lead, spans, without
 
 _RANDOM_BYTES = 32
 _BEGINNING = "mcp_"
-"""Scanners for secrets find tokens by how they begin."""
+"""The prefix by which secret scanners find tokens."""
 
 
 class TokensToChange:
-    """The tokens in a file, which may not be there yet."""
+    """The tokens in a file, which may not exist yet."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def all(self) -> dict[str, NamedToken]:
-        """The tokens by their names. Raises ValueError, in one line, for a file that is wrong."""
+        """Return the tokens by name. Raises ValueError, in one line, for an invalid file."""
         return read_tokens(self._text().decode(), self.path)
 
     def make(self, name: str, scopes: list[str] | None, days: int | None) -> str:
-        """Makes a token called `name`, which allows these scopes, or everything, for so many days, or for ever; gives
-        the token, which is written nowhere. Raises ValueError, in one line, where that can't be done."""
+        """Create a token called `name` with these scopes, or all, that is valid for so many days, or without limit;
+        return the token, which is not stored. Raises ValueError, in one line, if that fails."""
         token = _BEGINNING + secrets.token_urlsafe(_RANDOM_BYTES)
-        said: dict[str, Any] = {"digest": digest_of(token)}
+        fields: dict[str, Any] = {"digest": digest_of(token)}
         if scopes is not None:
-            said["scopes"] = scopes
+            fields["scopes"] = scopes
         if days is not None:
-            said["expires"] = datetime.now(UTC).replace(microsecond=0) + timedelta(days=days)
+            fields["expires"] = datetime.now(UTC).replace(microsecond=0) + timedelta(days=days)
         with self._held():
             text = self._text()
             if name in self.all():
                 raise ValueError(f"{self.path}: there is a token {name!r} already; `token revoke` takes it out")
             newline = b"\r\n" if text.partition(b"\n")[0].endswith(b"\r") else b"\n"
-            block = tomli_w.dumps({name: said}).encode().replace(b"\n", newline)
+            block = tomli_w.dumps({name: fields}).encode().replace(b"\n", newline)
             self._write(text + lead(text, newline) + block)
         return token
 
     def revoke(self, name: str) -> None:
-        """Takes the token called `name` out. Raises ValueError, in one line, where that can't be done."""
+        """Remove the token called `name`. Raises ValueError, in one line, if that fails."""
         with self._held():
-            text, known = self._text(), self.all()
-            if name not in known:
+            text, tokens = self._text(), self.all()
+            if name not in tokens:
                 raise ValueError(f"{self.path}: there is no token {name!r}")
             try:
                 self._write(without(text, spans(text, [name])))

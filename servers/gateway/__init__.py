@@ -1,1 +1,1 @@
-"""Servers behind this one: several as one, and those of others through a bridge."""
+"""A server in front of others: several servers joined as one, and a bridge to foreign servers."""

@@ -6,7 +6,7 @@ from servers.start import put_off
 
 
 def main() -> None:
-    """Runs the servers; exits with its code."""
+    """Run the servers, and exit with their code."""
     put_off()
     from shared.program.messages import exit_with_error, needs_extra, program_name
 
@@ -15,7 +15,7 @@ def main() -> None:
     try:
         sys.exit(run_gateway(program_name(), sys.argv[1:]))
     except ModuleNotFoundError as error:
-        # The catalog and configurations are read with it.
+        # The catalog and configurations need this library.
         if error.name != "yaml":
             raise
     exit_with_error(program_name(), needs_extra("catalog"))

@@ -1,4 +1,4 @@
-"""The program of the gateway: several servers as one, for a client that starts it."""
+"""The program of the gateway: several servers as one, started by a client."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -35,8 +35,8 @@ class _Own(BaseModel):
 
 
 def run_gateway(program: str, argv: Sequence[str], *, is_command: bool = False) -> int:
-    """Serves until its client or a signal ends it; the exit code. `program` is how it was called, and `is_command`
-    whether `--join` has to be said, since the command has other uses."""
+    """Serve until the client or a signal ends it; return the exit code. `program` is the name it was started with;
+    `is_command` is true if `--join` is required, since the command has other uses."""
     open_standard_streams()
     own_fields = {name: field for name, field in _Own.model_fields.items() if is_command or name != "join"}
     parser = OptionParser(
@@ -46,17 +46,17 @@ def run_gateway(program: str, argv: Sequence[str], *, is_command: bool = False) 
         EPILOG,
         "--join [OPTION ...] [NAME ...]" if is_command else None,
     )
-    given = parser.read(argv)
+    arguments = parser.read(argv)
     try:
-        own = read_options(_Own, given)
+        own = read_options(_Own, arguments)
         configuration = Configuration() if own.config is None else read_configuration(own.config)
-        options = read_options(Options, {**given, "transport": "stdio"}, os.environ, "MCP", configuration.options)
-        said = {name: words for name, words in given.items() if name != "join"}
-        choice = choose_joined(own.names, load_catalog(own.catalog or CATALOG), configuration, said)
-        # Those that are named are joined; else those that a configuration joins, or all.
+        options = read_options(Options, {**arguments, "transport": "stdio"}, os.environ, "MCP", configuration.options)
+        words_of = {name: words for name, words in arguments.items() if name != "join"}
+        choice = choose_joined(own.names, load_catalog(own.catalog or CATALOG), configuration, words_of)
+        # The named servers are joined; else those that the configuration joins, or all.
         names = [] if own.names else choice.joined
-        servers = [one for one in choice.servers if one.name in names or not names]
+        servers = [server for server in choice.servers if server.name in names or not names]
         joined = Joined(servers, choice.prefix, options)
     except ValueError as error:
         exit_with_error(parser.program, str(error))
-    return joined.run(parser.program, next(filter(None, (one.exposed for one in servers)), None))
+    return joined.run(parser.program, next(filter(None, (server.exposed for server in servers)), None))

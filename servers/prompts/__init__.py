@@ -1,1 +1,1 @@
-"""A library of prompts: a folder of Markdown files that are at once prompts and skills."""
+"""Server of prompt libraries: folders of Markdown files that are both prompts and skills."""

@@ -1,6 +1,6 @@
 """`python -m servers.prompts [DIR...]`, and the console script `mcp-bundle-prompts`.
 
-Where the first argument is lint, render, test, export or update, that is done instead of serving.
+If the first argument is lint, render, test, export or update, that command runs instead of the server.
 """
 
 import sys
@@ -10,11 +10,11 @@ from servers.start import start
 HELP = "With lint, render, test, export or update as the first word it does that instead: lint --help says more."
 
 COMMANDS = frozenset(["export", "lint", "render", "test", "update"])
-"""What the first argument is then. A folder that is called so is served as ./lint."""
+"""The possible first arguments. A folder with such a name is served as ./lint."""
 
 
 def main() -> None:
-    """Runs the server, or what the first argument says; exits with its code."""
+    """Run the server, or the command in the first argument, and exit with its code."""
     arguments = sys.argv[1:]
     if arguments and arguments[0] in COMMANDS:
         from servers.prompts.cli.parser import run

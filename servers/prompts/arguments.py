@@ -1,6 +1,4 @@
-"""Arguments of prompts: their values from the texts that clients send, the form for those that are missing, and what
-is suggested to somebody who types one.
-"""
+"""Arguments of prompts: conversion of the strings that clients send, the form for missing ones, and completion."""
 
 import json
 import math
@@ -14,10 +12,10 @@ from servers.prompts.format.definitions import Argument, Prompt
 from shared.text import is_unicode, join_lines
 
 MOST_CHARACTERS = 500_000
-"""Of one argument."""
+"""The limit of one argument."""
 _MOST_ITEMS = 1_000
 _MOST_SAID = 10
-"""Unknown arguments that are named."""
+"""The number of unknown arguments that an error names."""
 _MOST_SUGGESTED = 100
 _NUMBER = re.compile(r"[-+]?[0-9]{1,100}(\.[0-9]{1,100})?([eE][-+]?[0-9]{1,3})?")
 _BOOLEANS = {
@@ -25,7 +23,7 @@ _BOOLEANS = {
     **dict.fromkeys(("false", "no", "off", "0"), False),
 }
 _EMPTY: dict[str, Any] = {"boolean": False, "number": None}
-"""What an argument is where nothing is given, if that is not an empty text or list."""
+"""The value of an omitted argument, unless it is an empty string or list."""
 _SHOWN_EXAMPLES = 3
 _FIELDS: dict[str, dict[str, Any]] = {
     "number": {"type": "number"},
@@ -35,21 +33,21 @@ _FIELDS: dict[str, dict[str, Any]] = {
 _HINTS = {"file": "The path of a file.", "list": "One a line, or with commas between them."}
 
 
-def find_missing(prompt: Prompt, given: Mapping[str, str]) -> tuple[Argument, ...]:
-    """The required arguments that nothing is given for. An empty text is nothing."""
-    return tuple(one for one in prompt.arguments if one.required and not given.get(one.name))
+def find_missing(prompt: Prompt, texts: Mapping[str, str]) -> tuple[Argument, ...]:
+    """Return the required arguments without a value. An empty string is no value."""
+    return tuple(argument for argument in prompt.arguments if argument.required and not texts.get(argument.name))
 
 
-def parse_values(prompt: Prompt, given: Mapping[str, str]) -> dict[str, Any]:
-    """The value of each argument of the prompt. Raises PromptError, which says all that is wrong."""
-    known = {one.name for one in prompt.arguments}
-    unknown = [f"{name[:64]!r} is not an argument of it" for name in given if name not in known][:_MOST_SAID]
-    absent = find_missing(prompt, given)
-    found: dict[str, Any] = {}
+def parse_values(prompt: Prompt, texts: Mapping[str, str]) -> dict[str, Any]:
+    """Return the value of each argument of the prompt. Raises PromptError that lists all faults."""
+    declared = {argument.name for argument in prompt.arguments}
+    unknown = [f"{name[:64]!r} is not an argument of it" for name in texts if name not in declared][:_MOST_SAID]
+    absent = find_missing(prompt, texts)
+    values: dict[str, Any] = {}
     wrong = list(unknown)
-    for one in prompt.arguments:
+    for argument in prompt.arguments:
         try:
-            found[one.name] = parse_value(one, given.get(one.name, ""))
+            values[argument.name] = parse_value(argument, texts.get(argument.name, ""))
         except PromptError as error:
             wrong.append(error.reason)
     if wrong:
@@ -57,16 +55,16 @@ def parse_values(prompt: Prompt, given: Mapping[str, str]) -> dict[str, Any]:
         raise PromptError("bad_arguments", "; ".join(wrong), f"Its arguments: {names}." if unknown else "")
     if absent:
         raise PromptError("missing_arguments", f"the prompt {prompt.name!r} needs: {format_names(absent)}")
-    return found
+    return values
 
 
 def format_names(arguments: Iterable[Argument]) -> str:
-    """The names of arguments, in quotes, as errors list them."""
-    return ", ".join(repr(one.name) for one in arguments) or "none"
+    """Return the names of arguments, in quotes, as errors list them."""
+    return ", ".join(repr(argument.name) for argument in arguments) or "none"
 
 
 def parse_value(argument: Argument, text: str) -> Any:
-    """The value of an argument. An empty text is its default. Raises PromptError."""
+    """Return the value of an argument. An empty string gives its default. Raises PromptError."""
     if not text:
         if argument.default is not None:
             return list(argument.default) if argument.type == "list" else argument.default
@@ -78,27 +76,27 @@ def parse_value(argument: Argument, text: str) -> Any:
     if argument.type == "enum":
         if text in argument.enum:
             return text
-        alike = [one for one in argument.enum if one.casefold() == text.strip().casefold()]
+        alike = [choice for choice in argument.enum if choice.casefold() == text.strip().casefold()]
         if len(alike) != 1:
             why = f"{argument.name!r} is not one of: {', '.join(map(repr, argument.enum))}"
             raise PromptError("bad_arguments", why)
         return alike[0]
-    found = _OF_TYPE[argument.type](text)
-    if found is None:
+    value = _OF_TYPE[argument.type](text)
+    if value is None:
         reason = f"{argument.name!r} is not {_NAMES[argument.type]}: {text[:80]!r}"
         raise PromptError("bad_arguments", reason)
-    return found
+    return value
 
 
 def _parse_number(text: str) -> int | float | None:
     text = text.strip()
-    found = _NUMBER.fullmatch(text)
-    if found is None:
+    match = _NUMBER.fullmatch(text)
+    if match is None:
         return None
     number = float(text)
     if not math.isfinite(number):
         return None
-    return number if found[1] or found[2] else int(text)
+    return number if match[1] or match[2] else int(text)
 
 
 def _parse_url(text: str) -> str | None:
@@ -112,17 +110,17 @@ def _parse_url(text: str) -> str | None:
 
 
 def _parse_list(text: str) -> list[str] | None:
-    """A JSON list of texts, or one item a line, or items with commas between them."""
+    """Parse a JSON list of strings, or one item per line, or items with commas between them."""
     if text.lstrip().startswith("["):
         try:
-            found = json.loads(text)
+            parsed = json.loads(text)
         except (ValueError, RecursionError):
             return None
-        if not all(isinstance(one, str | int | float) for one in found):
+        if not all(isinstance(item, str | int | float) for item in parsed):
             return None
-        items = [one if isinstance(one, str) else json.dumps(one) for one in found]
+        items = [item if isinstance(item, str) else json.dumps(item) for item in parsed]
     else:
-        items = [one.strip() for one in text.split("\n" if "\n" in text else ",")]
+        items = [item.strip() for item in text.split("\n" if "\n" in text else ",")]
     items = list(filter(None, items))
     return items if len(items) <= _MOST_ITEMS and all(map(is_unicode, items)) else None
 
@@ -144,10 +142,10 @@ _NAMES = {
 
 
 def build_form(arguments: Iterable[Argument]) -> dict[str, Any]:
-    """The schema of a flat form with these arguments, all of them required."""
+    """Return the schema of a flat form with these arguments, all of them required."""
     fields: dict[str, dict[str, Any]] = {}
     for argument in arguments:
-        # An empty text would count as nothing.
+        # An empty string would count as no value.
         field = dict(_FIELDS.get(argument.type) or {"type": "string", "minLength": 1})
         if argument.type == "enum":
             field = {"type": "string", "enum": list(argument.enum)}
@@ -155,25 +153,25 @@ def build_form(arguments: Iterable[Argument]) -> dict[str, Any]:
             field["title"] = join_lines(argument.title)
         shown = argument.examples[:_SHOWN_EXAMPLES]
         examples = f"For example: {', '.join(shown)}" if shown else None
-        said = list(filter(None, [argument.description, _HINTS.get(argument.type), examples]))
-        if said:
-            field["description"] = join_lines(" ".join(said))
+        parts = list(filter(None, [argument.description, _HINTS.get(argument.type), examples]))
+        if parts:
+            field["description"] = join_lines(" ".join(parts))
         fields[argument.name] = field
     return {"type": "object", "properties": fields, "required": list(fields)}
 
 
 def format_filled(filled: Mapping[str, Any], arguments: Iterable[Argument]) -> dict[str, str]:
-    """The texts of those of `arguments` that were filled in."""
+    """Return the strings of those of `arguments` that were filled in."""
     texts: dict[str, str] = {}
-    for one in arguments:
-        value = filled.get(one.name)
+    for argument in arguments:
+        value = filled.get(argument.name)
         if value is not None:
-            texts[one.name] = value if isinstance(value, str) else json.dumps(value)
+            texts[argument.name] = value if isinstance(value, str) else json.dumps(value)
     return texts
 
 
 def format_default(argument: Argument) -> str | None:
-    """The default of an argument as a text that `parse_value` reads; None where it has none."""
+    """Return the default of an argument as a string that `parse_value` reads; None if it has no default."""
     value = argument.default
     return value if value is None or isinstance(value, str) else json.dumps(value)
 
@@ -182,16 +180,16 @@ class Completion(NamedTuple):
     """The best suggestions."""
 
     values: list[str]
-    """At most 100, best first."""
+    """At most 100, the best first."""
     total: int
 
 
 def complete(argument: Argument, typed: str, paths: Iterable[str] = ()) -> Completion:
-    """What the argument could be, after what is typed of it: its values and its examples, first those that begin
-    with it and then those that have it within, and the `paths` of files that it could be."""
-    known = ("true", "false") if argument.type == "boolean" else (*argument.enum, *argument.examples)
+    """Return completions of the argument for the typed beginning: its values and examples, first those that begin
+    with it and then those that contain it, and the `paths` of matching files."""
+    suggestions = ("true", "false") if argument.type == "boolean" else (*argument.enum, *argument.examples)
     begun = typed.casefold()
-    first = [one for one in known if one.casefold().startswith(begun)]
-    within = [one for one in known if begun in one.casefold()]
-    found = list(dict.fromkeys([*first, *within, *paths]))
-    return Completion(found[:_MOST_SUGGESTED], len(found))
+    first = [suggestion for suggestion in suggestions if suggestion.casefold().startswith(begun)]
+    within = [suggestion for suggestion in suggestions if begun in suggestion.casefold()]
+    matches = list(dict.fromkeys([*first, *within, *paths]))
+    return Completion(matches[:_MOST_SUGGESTED], len(matches))

@@ -1,4 +1,6 @@
-"""What can go wrong with a prompt, as one exception with a stable code.
+"""The errors of the prompt library, as one exception with a stable code.
+
+`PromptError` is the only exception that the domain raises intentionally.
 
 `PromptError` is the only exception the domain lets out on purpose.
 """
@@ -10,23 +12,23 @@ from shared.text import escape
 
 
 class PromptError(CodedError):
-    """A refusal or failure, each text of it on one line, where what files say stands in quotes.
+    """A refusal or failure, with its texts on one line each, and text of files in quotes.
 
     The codes: `bad_prompt` (the file), `bad_template`, `bad_arguments`, `missing_arguments`, `not_found`,
-    `too_large`, and `too_long` for what took too many steps or too much time.
+    `too_large`, and `too_long` for too many steps or too much time.
     """
 
     def __init__(self, code: str, reason: str, suggestion: str = "", line: int | None = None) -> None:
         super().__init__(code, escape(reason), escape(suggestion))
         self.line = line
-        """The line of the file, from 1, where that is known."""
+        """The line of the file, from 1, if known."""
 
 
 class Problem(NamedTuple):
-    """What is wrong with a file of a library, or with all of it."""
+    """A problem of a file in a library, or of the whole library."""
 
     path: str
-    """Within the library, with / between names; "" is all of it."""
+    """The path in the library, with / between names; "" is the whole library."""
     line: int | None
     reason: str
 

@@ -1,6 +1,6 @@
-"""The prompt library: what it is, how it is opened and watched, and what clients are told of errors.
+"""The prompt library: its declaration, how it is opened and watched, and its errors for clients.
 
-Each file in `features` says what clients see of one kind; the work is done by the files and folders beside it.
+Each file in `features` defines one kind of feature; the work is done by the files and folders next to it.
 """
 
 import logging
@@ -97,10 +97,10 @@ async def _begin_updates(settings: Settings) -> "Updates | None":
 
 def _prepare(libraries: Libraries, watch: Watch, opening: Opening) -> None:
     libraries.look()
-    # While a watch is made, and while what makes it is loaded, no client would be answered.
+    # While a watch is started, and its library loaded, no client would get an answer.
     watch.arm()
-    # What clients ask for next: they have it at once. Pydantic builds late what checks the params of a request, which
-    # takes half as long as the page.
+    # What clients request next must be ready. Pydantic builds the validator of the params late, which takes half as
+    # long as the page.
     ListParams.model_rebuild()
     shown = prompts.list_page(libraries, "", opening.page_size + 1)
     if len(shown) > opening.page_size:
@@ -114,8 +114,8 @@ def _tell(opened: Opened, changes: Changes, changed: Changed) -> None:
 
 
 def _hear(watch: Watch, change: Change) -> tuple[str, ...]:
-    """Another replica has seen or made a change, and tells of the index with each. What a client reads here is new
-    when this one has looked as well, and so it is told then."""
+    """Handle a change that another replica has noticed or made, and announces for the index. A client that reads here
+    gets the new state only after a look here, so it is notified then."""
     if change.uri == resources.INDEX:
         watch.hear()
     return ()

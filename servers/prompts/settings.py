@@ -1,4 +1,4 @@
-"""What the operator of the prompt library may set."""
+"""The settings of the prompt library."""
 
 from functools import cached_property
 from importlib.util import find_spec
@@ -41,7 +41,7 @@ class Settings(BaseModel):
     @field_validator("libraries", "files", mode="before")
     @classmethod
     def _are_named(cls, directories: Any) -> Any:
-        # A path that is empty, as that of an unset shell variable, would mean the working directory.
+        # An empty path, as from an unset shell variable, would mean the working directory.
         if isinstance(directories, list) and "" in directories:
             raise ValueError("the name of a directory is empty")
         return directories
@@ -67,14 +67,14 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _is_installed(self) -> Self:
-        # They are loaded with the first prompt only, which is late to hear of it.
+        # They are loaded only with the first prompt, which is too late for this error.
         if any(find_spec(library) is None for library in ("jinja2", "yaml", "watchfiles")):
             raise ValueError(needs_extra("prompts"))
         return self
 
     @cached_property
     def roots(self) -> list[Path]:
-        """The directories of all libraries, first that with precedence."""
+        """The directories of all libraries, the one with precedence first."""
         roots = [*self.libraries, *(checkout.root for checkout in self.checkouts)]
         return [*roots, STARTER] if self.starter or not roots else roots
 
@@ -88,12 +88,13 @@ class Settings(BaseModel):
         return [Checkout(parse_address(address)) for address in self.library]
 
     def narrowed(self, narrowing: Narrowing) -> Self:
-        """These settings for who has these libraries alone, and is suggested these files. Prompts are written where
-        they are here, which may be nowhere in them. Raises ValueError for what is not in what these have."""
+        """Return these settings for a principal with only these libraries and suggested files. Prompts are saved
+        where they are saved here, which may be outside of all of them. Raises ValueError for a directory that is
+        outside of those here."""
         if not narrowing.libraries:
             raise ValueError("libraries: name at least one")
-        libraries = [place_within(one, self.roots) for one in narrowing.libraries]
-        files = [place_within(one, self.files) for one in narrowing.files]
+        libraries = [place_within(directory, self.roots) for directory in narrowing.libraries]
+        files = [place_within(directory, self.files) for directory in narrowing.files]
         written = self.libraries[0].resolve() if self.allow_write else None
         writes = written is not None and libraries[0].is_relative_to(written)
         own = self.model_copy(

@@ -1,6 +1,5 @@
-"""`python -m servers config`: what is pasted into the configuration of a client; and how all commands that tell a
-client of a server are told themselves.
-"""
+"""`python -m servers config`: print the snippet for the configuration of a client; and the options of all commands
+that add a server to a client."""
 
 import codecs
 import re
@@ -27,43 +26,44 @@ from ..hosts.launching import launch_command, launch_environment
 from ..terminal.command_parser import CommandParser
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
-# Claude Code refuses any other.
+# Claude Code accepts no others.
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prints the snippet, and on stderr where it belongs; the exit code."""
+    """Print the snippet, and its destination on stderr; return the exit code."""
     parser = HostParser("config", "Print what is pasted into the configuration of a client.")
     parser.add_entry()
     parser.add_server()
     options, arguments = parser.read(argv)
     try:
-        found = find_wanted(options, arguments)
-        # The files of all clients are UTF-8, so a pipe that is not gets ASCII.
+        choice = find_wanted(options, arguments)
+        # The files of all clients are UTF-8; a pipe with another encoding gets ASCII.
         ascii_only = codecs.lookup(sys.stdout.encoding).name != "utf-8"
-        text = write_snippet(found.client, [found.server], ascii_only)
-        place = found.client.file(this_machine(), "user", Path.cwd())
+        text = write_snippet(choice.client, [choice.server], ascii_only)
+        place = choice.client.file(this_machine(), "user", Path.cwd())
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     print(text)  # noqa: T201 - it is the output
-    print(f"goes into {place}; then {found.client.renewal}", file=sys.stderr)  # noqa: T201 - for people
+    print(f"goes into {place}; then {choice.client.renewal}", file=sys.stderr)  # noqa: T201 - for people
     return 0
 
 
 class Wanted(NamedTuple):
-    """A server, and the client that shall know it."""
+    """A server, and the client that it is configured for."""
 
     client: Client
     entry: Entry
     server: Configured
     words: tuple[str, ...]
-    """The arguments of the server itself, without those of what starts it."""
+    """The arguments of the server itself, without those of the command that starts it."""
     secrets: frozenset[str]
-    """What of it nobody should see."""
+    """The values that must not be displayed."""
 
 
 class HostParser(CommandParser):
-    """The parser of a command about one entry of one client; what is no option of the command is the server's."""
+    """The parser of a command about one entry of one client; arguments that are not options of the command go to the
+    server."""
 
     def __init__(self, name: str, description: str) -> None:
         super().__init__(name, description)
@@ -75,17 +75,17 @@ class HostParser(CommandParser):
         self.add_catalog()
 
     def add_entry(self) -> None:
-        """Takes `--name`, under which the server stands in the client."""
+        """Add `--name`, the name of the entry in the client."""
         self.add_argument("--name", metavar="ENTRY", help="name the client knows it by (default: NAME)")
 
     def add_scope(self) -> None:
-        """Takes `--scope`."""
+        """Add `--scope`."""
         self.add_argument(
             "--scope", choices=SCOPES, default="user", help="for the user, or for the project in this directory"
         )
 
     def add_server(self) -> None:
-        """Takes what an entry consists of."""
+        """Add the options that describe an entry."""
         self.usage = (
             f"{self.prog} NAME [ARGUMENT ...] --client CLIENT\n       [OPTION ...] [-- ARGUMENT ...]\n"
             f"       {self.prog} --url URL --client CLIENT [OPTION ...]\n"
@@ -109,16 +109,18 @@ class HostParser(CommandParser):
         self.set_defaults(token_file=None)
 
     def add_switch(self, option: str, text: str) -> None:
-        """Takes an option without a value."""
+        """Add an option without a value."""
         self.add_argument(option, action="store_true", help=text)
 
     def read(self, argv: Sequence[str]) -> tuple[Namespace, list[str]]:
-        """The options of the command, and the arguments of the server, in their order."""
+        """Return the options of the command, and the arguments of the server in their order."""
         end = argv.index("--") if "--" in argv else len(argv)
         line = self._line(argv[:end])
-        is_joined = any(one.name == "join" for one in line.given)
-        names = [one.word for one in line.given if one.name is None][: None if is_joined else 1]
-        named = [number for one in line.given if one.name is not None for number in range(one.first, one.word + 1)]
+        is_joined = any(item.name == "join" for item in line.given)
+        names = [item.word for item in line.given if item.name is None][: None if is_joined else 1]
+        named = [
+            number for item in line.given if item.name is not None for number in range(item.first, item.word + 1)
+        ]
         ours = {*named, *(fault.word for fault in line.faults if fault.reason)}
         theirs = [word for number, word in enumerate(argv) if number not in {*ours, *names} and number != end]
         options = self.parse_args([argv[number] for number in (*names, *sorted(ours))])
@@ -127,14 +129,14 @@ class HostParser(CommandParser):
         return options, theirs
 
     def _line(self, words: Sequence[str]) -> CommandLine:
-        """The words, where an option that is not ours may have the next one as its value."""
+        """Parse the words; an option that is not ours may take the next word as its value."""
         line = read_command_line(words, self._spellings())
-        if not any(one.name == "url" for one in line.given):
+        if not any(item.name == "url" for item in line.given):
             return line
-        # An option of servers, which with a NAME is that one's.
+        # An option of servers; with a NAME it belongs to that server.
         own = Spelling("token_file")
         elsewhere = read_command_line(words, {**self._spellings(), "--token-file": own})
-        if any(one.name is None for one in elsewhere.given):
+        if any(item.name is None for item in elsewhere.given):
             return line
         self.add_argument("--token-file", type=Path)
         return elsewhere
@@ -148,7 +150,7 @@ class HostParser(CommandParser):
 
 
 def find_wanted(options: Namespace, arguments: Sequence[str]) -> Wanted:
-    """What shall stand in the client, checked. Raises ValueError, in one line, for what can't work."""
+    """Return the checked entry. Raises ValueError, in one line, for a combination that can't work."""
     is_bundled = options.join or not options.servers
     if is_bundled and not options.join:
         check_url(options.url)
@@ -163,7 +165,7 @@ def find_wanted(options: Namespace, arguments: Sequence[str]) -> Wanted:
 
 
 def _of_bundle(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
-    """An entry that is no server of the catalog."""
+    """Return an entry that is not a server of the catalog."""
     client, environment = client_named(options.client), dict(map(_variable, options.env))
     if arguments:
         raise ValueError(f"it takes no {arguments[0]!r}: arguments need a server that is named")
@@ -179,7 +181,7 @@ def _of_bundle(options: Namespace, arguments: Sequence[str], name: str) -> Wante
 
 
 def _of_file(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
-    """A server of one's own in one Python file, which this Python starts."""
+    """Return the entry of a user's own server in one Python file, which this Python starts."""
     file, environment = Path(options.servers[0]).absolute(), dict(map(_variable, options.env))
     if not file.is_file():
         raise ValueError(f"there is no file {file}")
@@ -215,25 +217,25 @@ def _of_catalog(options: Namespace, arguments: Sequence[str], name: str) -> Want
     except UnicodeEncodeError:
         raise ValueError("a path that is not UTF-8 can't be written into the file of a client") from None
     server = Configured(name, command, tuple(words), {**launch_environment(), **environment})
-    known = _known_variables(entry.arguments)
+    public = _known_variables(entry.arguments)
     return Wanted(
         client,
         entry,
         server,
         checked.words,
-        checked.secrets | frozenset(value for name, value in environment.items() if name not in known),
+        checked.secrets | frozenset(value for name, value in environment.items() if name not in public),
     )
 
 
 def _secrets_of(url: str) -> frozenset[str]:
-    """The URL itself where it has a password or a key in it."""
+    """Return the URL itself if it contains a password or a key."""
     parts = urlsplit(url)
     return frozenset([url] if parts.query or parts.username or parts.password else [])
 
 
 def _known_variables(arguments: Iterable[Argument]) -> set[str | None]:
-    known = {variable_of(name, "MCP") for name, field in Options.model_fields.items() if not is_secret(field)}
-    return {*known, *(argument.environment for argument in arguments if not argument.secret)}
+    common = {variable_of(name, "MCP") for name, field in Options.model_fields.items() if not is_secret(field)}
+    return {*common, *(argument.environment for argument in arguments if not argument.secret)}
 
 
 def _variable(text: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""`python -m servers connect URL`: a stdio server that is the one at a URL, for hosts that only start programs."""
+"""`python -m servers connect URL`: a stdio server for the one at a URL, for hosts that only start programs."""
 
 import os
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class _Sent(BaseModel):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Serves until the client ends; the exit code."""
+    """Serve until the client disconnects; return the exit code."""
     open_standard_streams()
     parser = OptionParser(
         f"{program_name()} connect",
@@ -49,12 +49,12 @@ def main(argv: Sequence[str]) -> int:
         "on this machine can see command lines: a secret belongs in a file or a variable.",
         "[OPTION ...] URL",
     )
-    given = parser.read(argv)
+    arguments = parser.read(argv)
     try:
-        options = read_common(given, "stdio")
-        limits = read_options(Limits, given, os.environ, _OWN)
-        sent = read_options(_Sent, given, os.environ, _OWN)
-        urls = read_options(_Where, given).url
+        options = read_common(arguments, "stdio")
+        limits = read_options(Limits, arguments, os.environ, _OWN)
+        sent = read_options(_Sent, arguments, os.environ, _OWN)
+        urls = read_options(_Where, arguments).url
         if len(urls) != 1:
             raise ValueError("give one URL, such as https://mcp.example.org/mcp")
         try:

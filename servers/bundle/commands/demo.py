@@ -1,6 +1,6 @@
 """`mcp-server-bundle demo`: real work on real files, through the servers as a desktop host would start them.
 
-It needs no Node and no network. Everything happens in a temporary directory, which is gone at the end.
+It needs neither Node nor a network. Everything happens in a temporary directory, which is deleted at the end.
 """
 
 import json
@@ -31,8 +31,8 @@ _JOINED = [part for part in PARTS if not part.is_alone]
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the demo; 0 when all of it worked. It prints a line for each thing that was done, and with `--verbose`
-    every call with its answer. Raises what went wrong."""
+    """Run the demo; return 0 if all of it worked. It prints a line for each piece of work, and with `--verbose` every
+    call with its answer. Raises the error of a failure."""
     parser = CommandParser("demo", "Start the servers as a desktop host would, and do real work through them.")
     parser.add_argument("--verbose", action="store_true", help="show every call, and all that came of it")
     verbose: bool = parser.parse_args(argv).verbose
@@ -53,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
 async def _show(part: Part, folder: Path, verbose: bool) -> None:
     arguments = part.arguments(folder)
     command = local_command(load_catalog().entry(part.server), arguments)
-    # Of several things to work on, the first.
+    # The first of several databases.
     env = {} if part.needs is None else {part.needs: os.environ[part.needs].partition(",")[0]}
     versions = []
     for mode in MODES:
@@ -73,7 +73,7 @@ async def _show(part: Part, folder: Path, verbose: bool) -> None:
 
 
 async def _show_all(folder: Path, verbose: bool) -> None:
-    """Does the work through one program that has all of them."""
+    """Do the work through one program that joins all servers."""
     for part in _JOINED:
         (folder / part.server).mkdir()
         part.arguments(folder / part.server)
@@ -106,7 +106,7 @@ async def _work(part: Part, client: Client, folder: Path, teller: Teller) -> Non
 
 @asynccontextmanager
 async def _http_server(command: list[str], env: dict[str, str]) -> AsyncIterator[str]:
-    """The server over HTTP on a free port, until the end of the block; its URL is what it says on stderr."""
+    """Run the server over HTTP on a free port during the block; yield the URL that it prints to stderr."""
     served = [*command, "--transport", "http", "--port", "0"]
     async with await anyio.open_process(served, env=env, stdout=None) as process:
         try:
@@ -116,9 +116,9 @@ async def _http_server(command: list[str], env: dict[str, str]) -> AsyncIterator
 
 
 async def _announced(process: anyio.abc.Process) -> str:
-    said = b""
+    output = b""
     stderr = process.stderr
     with anyio.fail_after(20):
-        while stderr is not None and not said.endswith(b"\n"):
-            said += await stderr.receive()
-    return said.decode().removeprefix("listening on ").strip()
+        while stderr is not None and not output.endswith(b"\n"):
+            output += await stderr.receive()
+    return output.decode().removeprefix("listening on ").strip()

@@ -1,4 +1,4 @@
-"""`python -m servers doctor`: what keeps the servers from running, and how to fix it."""
+"""`python -m servers doctor`: find what keeps the servers from running, and how to fix it."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -25,7 +25,7 @@ _STYLES = {Severity.OK: "green", Severity.WARNING: "yellow", Severity.FAULT: "bo
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prints what was found; the exit code is 1 where something does not work."""
+    """Print the findings; return the exit code, which is 1 if something does not work."""
     parser = CommandParser(
         "doctor",
         "Look at the installation, at the configuration of each client, and at this shell; start each of our servers "
@@ -34,39 +34,40 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="servers to look at (default: all)")
     text = "look at this configuration of `serve` and at the servers in it, in place of the clients"
     parser.add_argument("--config", type=Path, metavar="FILE", help=text)
-    known = ", ".join(client.name for client in CLIENTS)
-    parser.add_argument("--client", metavar="CLIENT", help=f"the only client to look at: {known}")
+    names = ", ".join(client.name for client in CLIENTS)
+    parser.add_argument("--client", metavar="CLIENT", help=f"the only client to look at: {names}")
     parser.add_catalog()
     parser.add_json()
-    given = parser.parse_args(argv)
+    args = parser.parse_args(argv)
     try:
-        catalog = load_catalog(given.catalog)
-        if given.config is None:
-            entries = [catalog.entry(name) for name in dict.fromkeys(given.names)] or catalog.servers
-            clients = [client_named(given.client)] if given.client is not None else []
-            machine, here, asked = this_machine(), this_installation(), bool(given.names)
+        catalog = load_catalog(args.catalog)
+        if args.config is None:
+            entries = [catalog.entry(name) for name in dict.fromkeys(args.names)] or catalog.servers
+            clients = [client_named(args.client)] if args.client is not None else []
+            machine, here, is_named = this_machine(), this_installation(), bool(args.names)
             look: Look = partial(
-                examine, Examination(machine, here, Path.cwd(), entries, asked=asked, clients=clients)
+                examine, Examination(machine, here, Path.cwd(), entries, asked=is_named, clients=clients)
             )
-        elif given.client is not None:
+        elif args.client is not None:
             raise ValueError("--client and --config are two things to look at: give one of them")
         else:
-            look = partial(examine_served, Served(given.config, catalog, this_installation(), given.names))
+            look = partial(examine_served, Served(args.config, catalog, this_installation(), args.names))
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     with console().status("starting the servers"):
-        found = anyio.run(look)
-    if given.json:
-        print_json([finding._asdict() for finding in found])
+        findings = anyio.run(look)
+    if args.json:
+        print_json([finding._asdict() for finding in findings])
     else:
         out = console()
-        for finding in found:
-            told = Text(wrap(out, finding.line, " " * 8))
-            told.stylize(_STYLES[finding.severity], 0, 8)
-            out.print(told)
+        for finding in findings:
+            line = Text(wrap(out, finding.line, " " * 8))
+            line.stylize(_STYLES[finding.severity], 0, 8)
+            out.print(line)
         faults, warnings = (
-            sum(finding.severity is severity for finding in found) for severity in (Severity.FAULT, Severity.WARNING)
+            sum(finding.severity is severity for finding in findings)
+            for severity in (Severity.FAULT, Severity.WARNING)
         )
         counted = f"{faults} {'fault' if faults == 1 else 'faults'}"
         out.print(f"{counted}, {warnings} {'warning' if warnings == 1 else 'warnings'}")
-    return 1 if any(finding.severity is Severity.FAULT for finding in found) else 0
+    return 1 if any(finding.severity is Severity.FAULT for finding in findings) else 0

@@ -20,7 +20,7 @@ from ..terminal.command_parser import CommandParser
 
 
 def main(argv: Sequence[str]) -> int:
-    """Writes the files and prints the path of each, with what to do with it; the exit code."""
+    """Write the files and print the path of each, with its use; return the exit code."""
     parser = CommandParser("export", "Write what the MCP registry, desktop hosts and Docker's MCP gateway take.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a server; all of them, where none is named")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="directory for the files")
@@ -52,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _use(path: Path) -> str:
-    """What is done with the file, by the form that its ending tells."""
+    """Return the next step for the file, by its extension."""
     if path.suffix == ".json":
         return (
             f"once the package is on PyPI, list it in the MCP registry with: mcp-publisher publish {quote(str(path))}"
@@ -66,10 +66,10 @@ def _use(path: Path) -> str:
 
 
 def write_files(folder: Path, files: Mapping[str, bytes], *, force: bool = False) -> list[Path]:
-    """Writes each content to its path in `folder`, which is made where it is missing; gives the paths.
+    """Write each content to its path in `folder`, which is created if missing; return the paths.
 
-    A file that is there and holds something else is only replaced by `force`: else ValueError is raised, and nothing
-    is written. Each file is replaced as a whole. Raises OSError where the folder can't be written.
+    An existing file with another content is replaced only with `force`: otherwise ValueError is raised, and nothing
+    is written. Each file is replaced atomically. Raises OSError if the folder can't be written.
     """
     paths = {folder / name: content for name, content in files.items()}
     for path, content in paths.items():
@@ -78,8 +78,8 @@ def write_files(folder: Path, files: Mapping[str, bytes], *, force: bool = False
     for path, content in paths.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         entry = entry_at(path.parent.resolve() / path.name)
-        found = current(entry)
-        # A link is replaced, and nothing that it leads to is touched.
-        like = None if found is None or stat.S_ISLNK(found.st_mode) else found
-        put_in_place(prepared(entry, content, like, mode=0o644), entry, found)
+        existing = current(entry)
+        # A link is replaced, and its target is not changed.
+        like = None if existing is None or stat.S_ISLNK(existing.st_mode) else existing
+        put_in_place(prepared(entry, content, like, mode=0o644), entry, existing)
     return list(paths)

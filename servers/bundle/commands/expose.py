@@ -1,4 +1,4 @@
-"""`python -m servers expose -- COMMAND`: an HTTP server that is the one which a command starts."""
+"""`python -m servers expose -- COMMAND`: an HTTP server for the one that a command starts."""
 
 import os
 import re
@@ -40,7 +40,7 @@ class _How(BaseModel):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Serves until a signal ends it; the exit code."""
+    """Serve until a signal ends it; return the exit code."""
     open_standard_streams()
     parser = OptionParser(
         f"{program_name()} expose",
@@ -54,12 +54,12 @@ def main(argv: Sequence[str]) -> int:
         "Each option can also be set by the environment variable in brackets.",
         "[OPTION ...] -- COMMAND [ARGUMENT ...]",
     )
-    given = parser.read(argv)
+    arguments = parser.read(argv)
     try:
-        options = read_common(given, "http")
-        limits = read_options(Limits, given, os.environ, _OWN)
-        how = read_options(_How, given, os.environ, _OWN)
-        command = read_options(_Started, given).command
+        options = read_common(arguments, "http")
+        limits = read_options(Limits, arguments, os.environ, _OWN)
+        how = read_options(_How, arguments, os.environ, _OWN)
+        command = read_options(_Started, arguments).command
         if not command:
             raise ValueError("give the command that starts the server after `--`, such as -- npx -y some-server")
         if shutil.which(command[0]) is None:

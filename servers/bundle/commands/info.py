@@ -1,4 +1,4 @@
-"""`python -m servers list` and `info NAME`: the servers of a catalog, and everything that it says of one."""
+"""`python -m servers list` and `info NAME`: the servers of a catalog, and all details of one."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -12,16 +12,16 @@ from ..terminal.output import cell, console, list_demands, print_json, table
 
 
 def list_servers(argv: Sequence[str]) -> int:
-    """Shows each server; the exit code."""
+    """Print all servers; return the exit code."""
     parser = CommandParser("list", "List the servers of the bundle, or of another catalog.")
     parser.add_catalog()
     parser.add_json()
-    given = parser.parse_args(argv)
+    args = parser.parse_args(argv)
     try:
-        catalog = load_catalog(given.catalog)
+        catalog = load_catalog(args.catalog)
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
-    if given.json:
+    if args.json:
         print_json(catalog.model_dump(mode="json", exclude_defaults=True))
         return 0
     rows = [(entry.name, entry.summary, "; ".join(list_demands(entry))) for entry in catalog.servers]
@@ -30,17 +30,17 @@ def list_servers(argv: Sequence[str]) -> int:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Shows one server; the exit code."""
+    """Print one server; return the exit code."""
     parser = CommandParser("info", "Show everything that the catalog says of a server.")
     parser.add_argument("name", metavar="NAME", help="which server")
     parser.add_catalog()
     parser.add_json()
-    given = parser.parse_args(argv)
+    args = parser.parse_args(argv)
     try:
-        entry = load_catalog(given.catalog).entry(given.name)
+        entry = load_catalog(args.catalog).entry(args.name)
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
-    if given.json:
+    if args.json:
         print_json(entry.model_dump(mode="json"))
     else:
         out = console()
@@ -58,14 +58,15 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _sections(entry: Entry, width: int) -> Iterator[tuple[str, list[str]]]:
-    """What is shown above the arguments, by its headings. Commands, paths and URIs stay on a line, to be copied."""
+    """Yield the sections above the arguments, with their headings. Commands, paths and URIs stay on one line, so that
+    they can be copied."""
     yield "Start over stdio", [_example(entry, [])]
     if "http" in entry.transports:
-        told = "then connect to http://127.0.0.1:8000/mcp; to serve other machines add --host and --token-file FILE"
+        advice = "then connect to http://127.0.0.1:8000/mcp; to serve other machines add --host and --token-file FILE"
         command = _example(entry, ["--transport", "http", "--port", "8000"])
-        yield "Start over HTTP", [command, *_wrapped(told, width)]
+        yield "Start over HTTP", [command, *_wrapped(advice, width)]
     yield "Put into a host", [" ".join([f"{program_name()} config {entry.name}", *_needed(entry), "--client CLIENT"])]
-    yield "Asks for", [line for asked in list_demands(entry) for line in _wrapped(asked, width)]
+    yield "Asks for", [line for demand in list_demands(entry) for line in _wrapped(demand, width)]
     if entry.tools.read:
         yield "Tools", _wrapped(", ".join(entry.tools.read), width)
     if entry.tools.write:
@@ -95,17 +96,28 @@ def _example(entry: Entry, options: Sequence[str]) -> str:
 
 
 def _needed(entry: Entry) -> list[str]:
-    """The arguments to give where nothing else is said."""
-    unnamed = [one.metavar or one.name.upper() for one in entry.arguments if one.option is None]
-    named = [one for one in entry.arguments if one.option is not None and one.required]
-    return [part for one in named for part in (str(one.option), one.metavar or "VALUE")] + unnamed
+    """Return the arguments that are required by default."""
+    unnamed = [argument.metavar or argument.name.upper() for argument in entry.arguments if argument.option is None]
+    named = [argument for argument in entry.arguments if argument.option is not None and argument.required]
+    return [part for argument in named for part in (str(argument.option), argument.metavar or "VALUE")] + unnamed
 
 
-def _row(one: Argument) -> tuple[str, str, str, str]:
-    value = one.metavar or ("" if one.type == "boolean" else "VALUE")
-    name = f"{one.option or ''} {value}{' ...' if one.repeated else ''}".strip()
-    notes = [*(["required"] if one.required else []), *(["a secret"] if one.secret else [])]
-    choices = [f"one of {', '.join(one.choices)}"] if one.choices else []
-    text = "; ".join([one.description, *choices, *notes])
-    default = one.default if isinstance(one.default, list) else [] if one.default in (None, False) else [one.default]
-    return name, one.type, ", ".join(map(str, default)), f"{text}\n{one.environment}" if one.environment else text
+def _row(argument: Argument) -> tuple[str, str, str, str]:
+    value = argument.metavar or ("" if argument.type == "boolean" else "VALUE")
+    name = f"{argument.option or ''} {value}{' ...' if argument.repeated else ''}".strip()
+    notes = [*(["required"] if argument.required else []), *(["a secret"] if argument.secret else [])]
+    choices = [f"one of {', '.join(argument.choices)}"] if argument.choices else []
+    text = "; ".join([argument.description, *choices, *notes])
+    default = (
+        argument.default
+        if isinstance(argument.default, list)
+        else []
+        if argument.default in (None, False)
+        else [argument.default]
+    )
+    return (
+        name,
+        argument.type,
+        ", ".join(map(str, default)),
+        f"{text}\n{argument.environment}" if argument.environment else text,
+    )

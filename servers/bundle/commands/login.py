@@ -1,4 +1,4 @@
-"""`python -m servers login URL`, `logout` and `accounts`: who the user is at servers with a URL."""
+"""`python -m servers login URL`, `logout` and `accounts`: the user's accounts at servers with a URL."""
 
 import sys
 import time
@@ -33,7 +33,7 @@ from ..terminal.waking import woken_by_signals
 
 
 def main(argv: Sequence[str]) -> int:
-    """Has the user log in to a server; the exit code."""
+    """Log the user in to a server; return the exit code."""
     parser = CommandParser(
         "login",
         "Log in to a server at a URL, with the browser. `connect`, `call` and the other commands then use the login, "
@@ -58,17 +58,17 @@ def main(argv: Sequence[str]) -> int:
         "--port", type=_port, default=0, help="port that the browser comes back to (default: a free one)"
     )
     parser.add_argument("--no-browser", action="store_true", help="only print the page to log in on")
-    given = parser.parse_args(argv)
+    args = parser.parse_args(argv)
     try:
-        check_url(given.url)
-        client = _client_of(given)
-        return anyio.run(_log_in, given, client, Accounts(accounts_folder()))
+        check_url(args.url)
+        client = _client_of(args)
+        return anyio.run(_log_in, args, client, Accounts(accounts_folder()))
     except (ValueError, AuthError) as error:
         exit_with_error(parser.prog, str(error))
 
 
 def logout(argv: Sequence[str]) -> int:
-    """Has the user logged in no more; the exit code."""
+    """Log the user out; return the exit code."""
     parser = CommandParser(
         "logout",
         "Forget a login, and have the server's issuer take its tokens back. Exit codes: 0 it is forgotten, 1 there "
@@ -76,34 +76,37 @@ def logout(argv: Sequence[str]) -> int:
     )
     parser.add_argument("url", metavar="URL", nargs="?", help="the server's, as `accounts` has it")
     parser.add_argument("--all", action="store_true", help="forget all logins")
-    given = parser.parse_args(argv)
-    if (given.url is None) is not given.all:
+    args = parser.parse_args(argv)
+    if (args.url is None) is not args.all:
         parser.error("give the URL of a server, or --all")
     try:
-        return anyio.run(_log_out, Accounts(accounts_folder()), given.url)
+        return anyio.run(_log_out, Accounts(accounts_folder()), args.url)
     except (ValueError, AuthError) as error:
         exit_with_error(parser.prog, str(error))
 
 
 def accounts(argv: Sequence[str]) -> int:
-    """Lists the logins; the exit code."""
+    """List the logins; return the exit code."""
     parser = CommandParser("accounts", "List the servers that you are logged in to, without any token.")
     parser.add_json()
-    given = parser.parse_args(argv)
+    args = parser.parse_args(argv)
     try:
-        found = Accounts(accounts_folder()).all()
+        logins = Accounts(accounts_folder()).all()
     except (ValueError, AuthError) as error:
         exit_with_error(parser.prog, str(error))
-    if given.json:
-        print_json([one._asdict() for one in found])
+    if args.json:
+        print_json([login._asdict() for login in logins])
     else:
         ends = [
             "unknown"
-            if one.expires is None
-            else datetime.fromtimestamp(one.expires, UTC).isoformat(timespec="minutes")
-            for one in found
+            if login.expires is None
+            else datetime.fromtimestamp(login.expires, UTC).isoformat(timespec="minutes")
+            for login in logins
         ]
-        rows = [(one.resource, one.issuer, " ".join(one.scopes), end) for one, end in zip(found, ends, strict=True)]
+        rows = [
+            (login.resource, login.issuer, " ".join(login.scopes), end)
+            for login, end in zip(logins, ends, strict=True)
+        ]
         console().print(table(("Server", "Issuer", "Scopes", "Token ends"), rows), soft_wrap=False)
     return DONE
 
@@ -111,10 +114,10 @@ def accounts(argv: Sequence[str]) -> int:
 def _metadata_url(text: str) -> str:
     try:
         parts = urlsplit(text)
-        is_one = parts.scheme == "https" and bool(parts.hostname) and parts.path not in ("", "/")
+        is_valid = parts.scheme == "https" and bool(parts.hostname) and parts.path not in ("", "/")
     except ValueError:
-        is_one = False
-    if not is_one or not is_visible(text):
+        is_valid = False
+    if not is_valid or not is_visible(text):
         raise ArgumentTypeError("has to be an https URL with a path")
     return text
 
@@ -125,64 +128,68 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _client_of(given: Namespace) -> ClientInformation | None:
-    """The client that the command line names. Raises ValueError."""
-    if given.client_id is None:
-        if given.client_secret_file is not None:
+def _client_of(args: Namespace) -> ClientInformation | None:
+    """Return the client that the command line names; None if it names none. Raises ValueError."""
+    if args.client_id is None:
+        if args.client_secret_file is not None:
             raise ValueError("--client-secret-file goes with --client-id")
         return None
-    if not is_visible(given.client_id):
+    if not is_visible(args.client_id):
         raise ValueError("--client-id has characters that can't be sent")
-    if given.client_secret_file is None:
-        return ClientInformation(given.client_id, method="none")
+    if args.client_secret_file is None:
+        return ClientInformation(args.client_id, method="none")
     try:
-        secret = given.client_secret_file.read_text().strip()
+        secret = args.client_secret_file.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"--client-secret-file: {given.client_secret_file}: {error}") from None
+        raise ValueError(f"--client-secret-file: {args.client_secret_file}: {error}") from None
     if not is_visible(secret):
-        raise ValueError(f"--client-secret-file: {given.client_secret_file} has no secret that can be sent")
-    return ClientInformation(given.client_id, secret=secret)
+        raise ValueError(f"--client-secret-file: {args.client_secret_file} has no secret that can be sent")
+    return ClientInformation(args.client_id, secret=secret)
 
 
-async def _log_in(given: Namespace, client: ClientInformation | None, accounts: Accounts) -> int:
+async def _log_in(args: Namespace, client: ClientInformation | None, accounts: Accounts) -> int:
     def say_where(url: str) -> None:
         _say(f"if your browser does not open, log in on this page:\n{url}")
 
     try:
-        # Who is registered beforehand has said where the browser comes back to: no path that is made up will do.
-        path = None if client is None and given.client_metadata_url is None else "/callback"
-        loopback = Loopback(say_where, browses=not given.no_browser, path=path, port=given.port)
-        # Nothing else may happen while the browser is waited for, so Ctrl+C has to wake the loop itself.
+        # A client that was registered beforehand has a fixed redirect URI: a made-up path would not match.
+        path = None if client is None and args.client_metadata_url is None else "/callback"
+        loopback = Loopback(say_where, browses=not args.no_browser, path=path, port=args.port)
+        # Nothing else may happen while it waits for the browser, so Ctrl+C must wake the loop itself.
         with woken_by_signals(), loopback as redirect:
-            grant = AuthorizationCode(redirect, client, given.client_metadata_url)
-            # The login that is there would serve, and stays until this one has succeeded. The other commands, which
-            # renew its tokens, are not told of the client.
-            options = OAuthOptions(scopes=given.scope, anew=True, keeps_client=True)
-            credentials = OAuth(given.url, grant, tokens=accounts.tokens, options=options)
-            async with connect(given.url, auth=credentials):
+            grant = AuthorizationCode(redirect, client, args.client_metadata_url)
+            # An existing login would be reused, and stays until this one has succeeded. The other commands, which
+            # renew its tokens, do not know the client.
+            options = OAuthOptions(scopes=args.scope, anew=True, keeps_client=True)
+            credentials = OAuth(args.url, grant, tokens=accounts.tokens, options=options)
+            async with connect(args.url, auth=credentials):
                 pass
         if not credentials.has_token:
-            _say(f"{place_of(given.url)} needs no login")
+            _say(f"{place_of(args.url)} needs no login")
             return DONE
     except AuthError as error:
         _say(str(error))
         return REFUSED
     except (McpError, OSError) as error:
-        _say(f"no connection to {place_of(given.url)}: {error}")
+        _say(f"no connection to {place_of(args.url)}: {error}")
         return UNREACHED
-    _say(f"logged in to {place_of(given.url)}")
+    _say(f"logged in to {place_of(args.url)}")
     return DONE
 
 
 async def _log_out(accounts: Accounts, url: str | None) -> int:
     named = None if url is None else server_key(url)[1]
-    known = [one for one in accounts.all() if named is None or named in [one.resource, *accounts.urls(one.resource)]]
-    if not known and url is not None:
+    logins = [
+        login
+        for login in accounts.all()
+        if named is None or named in [login.resource, *accounts.urls(login.resource)]
+    ]
+    if not logins and url is not None:
         _say(f"there is no login to {place_of(url)}")
         return REFUSED
-    for one in known:
-        await _forget(accounts, one)
-        _say(f"logged out of {place_of(one.resource)}")
+    for login in logins:
+        await _forget(accounts, login)
+        _say(f"logged out of {place_of(login.resource)}")
     return DONE
 
 
@@ -190,9 +197,9 @@ async def _forget(accounts: Accounts, account: Account) -> None:
     tokens = accounts.tokens
     for url in accounts.urls(account.resource):
         try:
-            kept = await read_kept(tokens, url, None, time.time)
-            issuer = kept and TokenEndpoint(Web(), kept.login.found.issuer, kept.login.client, time.time)
-            if kept and issuer and not await issuer.revoke(kept.token):
+            stored = await read_kept(tokens, url, None, time.time)
+            issuer = stored and TokenEndpoint(Web(), stored.login.found.issuer, stored.login.client, time.time)
+            if stored and issuer and not await issuer.revoke(stored.token):
                 _say("the issuer did not revoke the tokens, which stay valid until they expire")
         except OutOfReach:
             raise  # what is not revoked and can't be deleted is not to be forgotten

@@ -1,4 +1,4 @@
-"""`python -m servers open`: the configured servers on this machine, and the workbench of them in the browser."""
+"""`python -m servers open`: serve the configured servers to this machine, and open the workbench in the browser."""
 
 import os
 import sys
@@ -20,7 +20,8 @@ from shared.program.settings.options import Group, read_options
 from ..program_name import program_name
 
 _SETTLED = {"host": "127.0.0.1", "port": "0", "workers": "1"}
-"""What a configuration says of these is for its operator's `serve`, which may run at the same time."""
+"""Settings that override the configuration, where they are meant for the operator's `serve`, which may run at the
+same time."""
 
 
 class _Own(Selection):
@@ -29,7 +30,7 @@ class _Own(Selection):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Serves until a signal ends it; the exit code."""
+    """Serve until a signal ends it; return the exit code."""
     open_standard_streams()
     others = {name: field for name, field in OPTIONS.items() if name not in _SETTLED}
     parser = OptionParser(
@@ -39,18 +40,18 @@ def main(argv: Sequence[str]) -> int:
         "browser.",
         EPILOG,
     )
-    given = parser.read(argv)
+    arguments = parser.read(argv)
     try:
-        own = read_options(_Own, given)
+        own = read_options(_Own, arguments)
         configuration = Configuration() if own.config is None else read_configuration(own.config)
-        said = {**_SETTLED, **given, "transport": "http"}
-        options = read_options(Options, said, os.environ, "MCP", configuration.options)
-        choice = choose_joined(own.names, load_catalog(own.catalog or CATALOG), configuration, given)
+        values = {**_SETTLED, **arguments, "transport": "http"}
+        options = read_options(Options, values, os.environ, "MCP", configuration.options)
+        choice = choose_joined(own.names, load_catalog(own.catalog or CATALOG), configuration, arguments)
         if missing_extra():
             raise ValueError(needs_extra("http"))
     except ValueError as error:
         exit_with_error(parser.program, str(error))
-    secrets = [configuration.exposed(configuration.options, OPTIONS), *(one.exposed for one in choice.servers)]
+    secrets = [configuration.exposed(configuration.options, OPTIONS), *(server.exposed for server in choice.servers)]
     from servers.gateway.serve.running import run_all
 
     from ..workbench.front import Workbench
@@ -58,7 +59,7 @@ def main(argv: Sequence[str]) -> int:
     def started(url: str) -> None:
         print(f"the workbench is at {url}; Ctrl+C ends it", file=sys.stderr, flush=True)  # noqa: T201 - for people
         if not own.no_browser:
-            # One in the terminal lasts until the person leaves it.
+            # A browser in the terminal blocks until the user leaves it.
             Thread(target=_browse, args=[url], daemon=True).start()
 
     exposed = next(filter(None, secrets), None)

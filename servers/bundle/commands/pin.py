@@ -1,4 +1,4 @@
-"""`python -m servers pin NAME --config FILE`: which tools of a server of others changed, and accepting them."""
+"""`python -m servers pin NAME --config FILE`: print the changed tools of a foreign server, and accept them."""
 
 import sys
 from argparse import Namespace
@@ -22,13 +22,14 @@ from ..terminal.session import Reached, Talk
 from ..terminal.targets import Asked
 
 SECONDS = 60.0
-"""How long a server may take to start, and for each answer."""
+"""The time limit for a server to start, and for each answer."""
 
 Tools = Sequence[dict[str, Any]]
 
 
 def main(argv: Sequence[str]) -> int:
-    """Shows what changed, and accepts it where it is told to; the exit code is 1 where something stays withheld."""
+    """Print the changes, and accept them if requested; return the exit code, which is 1 if a tool remains
+    withheld."""
     parser = CommandParser(
         "pin",
         "Compare the tools of a server of others with what they were when they were pinned, and show the changes. "
@@ -40,70 +41,70 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--config", type=Path, required=True, metavar="FILE", help=text)
     text = "pin the tools as they are now: these, or all where none is named"
     parser.add_argument("--accept", nargs="*", metavar="TOOL", help=text)
-    given = parser.parse_args(argv)
+    args = parser.parse_args(argv)
     try:
-        one = _found(given.config, given.name)
-        pins = Pins(pins_path(given.config, given.name))
+        foreign = _found(args.config, args.name)
+        pins = Pins(pins_path(args.config, args.name))
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
-    talk = Talk(parser.prog, Asked(one.name), SECONDS)
-    if not one.settings.pin:
-        talk.say(f"{one.name} has no `pin: true` in {given.config}: its pins count for nothing")
+    talk = Talk(parser.prog, Asked(foreign.name), SECONDS)
+    if not foreign.settings.pin:
+        talk.say(f"{foreign.name} has no `pin: true` in {args.config}: its pins count for nothing")
 
     async def work(client: Client) -> int:
-        return _judge(given, one, pins, await talk.bounded(list_tools(client)))
+        return _judge(args, foreign, pins, await talk.bounded(list_tools(client)))
 
-    # What has a token sent stands in the configuration, and no option of this command has it.
-    return talk.reach(Reached(one.name, one.connect, has_token=True), work, CAPABLE)
+    # The server's credentials are in the configuration, and no option of this command sets them.
+    return talk.reach(Reached(foreign.name, foreign.connect, has_token=True), work, CAPABLE)
 
 
 def _found(path: Path, name: str) -> Foreign:
-    """The server of others called `name`. Raises ValueError where there is none."""
+    """Return the foreign server called `name`. Raises ValueError if it does not exist."""
     configuration = read_configuration(path)
     foreign = configuration.foreign()
     if name in foreign:
         return foreign[name]
     if name in (configuration.servers or {}):
         raise ValueError(f"{path}: servers.{name}: this is one of ours, and has nothing to pin")
-    known = f"; there are: {', '.join(foreign)}" if foreign else ""
-    raise ValueError(f"{path}: there is no server {name!r} with a command or a url in it{known}")
+    existing = f"; there are: {', '.join(foreign)}" if foreign else ""
+    raise ValueError(f"{path}: there is no server {name!r} with a command or a url in it{existing}")
 
 
-def _judge(given: Namespace, one: Foreign, pins: Pins, tools: Tools) -> int:
-    """Shows and accepts; the exit code. Raises Misuse for tools that there are not."""
+def _judge(args: Namespace, foreign: Foreign, pins: Pins, tools: Tools) -> int:
+    """Print the comparison and accept the tools; return the exit code. Raises Misuse for unknown tools."""
     now = {tool["name"]: tool for tool in tools}
-    named = list(given.accept or ())
+    named = list(args.accept or ())
     for name in named:
         if name not in now and name not in pins.names:
             close = nearest(name, now)
             raise Misuse(f"there is no tool {name!r}" + (f"; did you mean {escape(close)}?" if close else ""))
-    was_new, found = pins.is_new, compare(pins, tools, one.rules)
-    _print([f"{one.name}: {len(now)} {'tool' if len(now) == 1 else 'tools'}", *_told(found, pins, now)])
-    if given.accept is not None:
+    was_new, comparison = pins.is_new, compare(pins, tools, foreign.rules)
+    _print([f"{foreign.name}: {len(now)} {'tool' if len(now) == 1 else 'tools'}", *_told(comparison, pins, now)])
+    if args.accept is not None:
         try:
             accept(pins, tools, named)
         except OSError as error:
             raise Misuse(f"{pins.path} can't be written: {error.strerror}") from None
         _print([f"pinned in {pins.path}: {', '.join(map(escape, named)) or 'all of them'}"])
-        found = compare(pins, tools, one.rules)
+        comparison = compare(pins, tools, foreign.rules)
     elif was_new:
         _print(["nothing is pinned yet: --accept does it now, or the first client of `serve`"])
-    if found.withheld and given.accept is None:
-        words = shell_line(["pin", one.name, "--config", str(given.config), "--accept"])
+    if comparison.withheld and args.accept is None:
+        words = shell_line(["pin", foreign.name, "--config", str(args.config), "--accept"])
         _print([f"accept with: {program_name()} {words}"])
-    return REFUSED if found.withheld else DONE
+    return REFUSED if comparison.withheld else DONE
 
 
-def _told(found: Comparison, pins: Pins, now: dict[str, Any]) -> Iterator[str]:
+def _told(comparison: Comparison, pins: Pins, now: dict[str, Any]) -> Iterator[str]:
     if not pins.is_new:
-        yield f"as they were pinned: {len(found.fitting)}"
-    for name in found.changed:
+        yield f"as they were pinned: {len(comparison.fitting)}"
+    for name in comparison.changed:
         yield f"changed: {escape(name)}"
         yield from (f"  {line}" for line in differences(pins.definition(name) or {}, definition_of(now[name])))
-    for name in found.new:
+    for name in comparison.new:
         yield f"new: {escape(name)}"
         yield from (f"  {line}" for line in summary(now[name]))
-    for name in found.gone:
+    for name in comparison.gone:
         yield f"gone: {escape(name)}"
 
 

@@ -1,8 +1,9 @@
-"""`python -m servers run NAME`: one server, by its name; with `--join` several as one (`servers/gateway/program.py`).
+"""`python -m servers run NAME`: start one server, by its name; with `--join` several as one
+(`servers/gateway/program.py`).
 
-Clients of the MCP registry start a package by the program that is called as the package, and give it arguments. So
-`mcp-server-bundle run filesystem DIR` is `mcp-bundle-filesystem DIR`. It reads no catalog: it must not need more than
-the server does.
+Clients of the MCP registry start a package by the program with the package's name, and pass it arguments. So
+`mcp-server-bundle run filesystem DIR` is `mcp-bundle-filesystem DIR`. It reads no catalog, since it must not need
+more libraries than the server does.
 """
 
 import sys
@@ -18,7 +19,7 @@ SERVERS = Path(__file__).resolve().parents[2]
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs the server, which ends the program with its own exit code."""
+    """Run the server, which exits with its own exit code."""
     if argv[:1] and argv[0].startswith("-") and "--join" in argv:
         program = import_module("...gateway.program", __package__)
         code: int = program.run_gateway(f"{program_name()} run", argv, is_command=True)

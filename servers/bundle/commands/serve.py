@@ -17,7 +17,7 @@ from ..program_name import program_name
 
 
 def main(argv: Sequence[str]) -> int:
-    """Serves until a signal ends it; the exit code."""
+    """Serve until a signal ends it; return the exit code."""
     open_standard_streams()
     parser = OptionParser(
         f"{program_name()} serve",
@@ -29,15 +29,15 @@ def main(argv: Sequence[str]) -> int:
         "uses them.",
         EPILOG,
     )
-    given = parser.read(argv)
+    arguments = parser.read(argv)
     try:
-        own = read_options(Selection, given)
+        own = read_options(Selection, arguments)
         configuration = Configuration() if own.config is None else read_configuration(own.config)
-        # What is said of one server alone has no meaning here.
-        options = read_options(Options, {**given, "transport": "http"}, os.environ, "MCP", configuration.options)
-        page = read_options(PageOptions, given, file=configuration.page)
-        choice = choose_joined(own.names, load_catalog(own.catalog or CATALOG), configuration, given)
-        foreign = sorted(configuration.foreign().keys() & {one.name for one in choice.servers})
+        # Options that apply to a single server have no meaning here.
+        options = read_options(Options, {**arguments, "transport": "http"}, os.environ, "MCP", configuration.options)
+        page = read_options(PageOptions, arguments, file=configuration.page)
+        choice = choose_joined(own.names, load_catalog(own.catalog or CATALOG), configuration, arguments)
+        foreign = sorted(configuration.foreign().keys() & {server.name for server in choice.servers})
         if options.workers > 1 and foreign:
             reason = "is reached by sessions that one process holds, so no other could go on with them"
             raise ValueError(f"--workers: {foreign[0]} {reason}; serve it by a program of its own")
@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
             raise ValueError(needs_extra("http"))
     except ValueError as error:
         exit_with_error(parser.program, str(error))
-    secrets = [configuration.exposed(configuration.options, OPTIONS), *(one.exposed for one in choice.servers)]
+    secrets = [configuration.exposed(configuration.options, OPTIONS), *(server.exposed for server in choice.servers)]
     exposed = next(filter(None, secrets), None)
     if has_workers(options):
         from shared.program.workers import supervise

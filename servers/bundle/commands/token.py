@@ -1,4 +1,4 @@
-"""`python -m servers token`: the named tokens of a listener, as `--tokens-file` has them."""
+"""`python -m servers token`: the named tokens of a listener, in the file for `--tokens-file`."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ _MOST_DAYS = 36_500
 
 
 def main(argv: Sequence[str]) -> int:
-    """Makes, lists or revokes tokens; the exit code."""
+    """Create, list or revoke tokens; return the exit code."""
     parser = CommandParser(
         "token",
         "Make tokens for people and programs, list them, and revoke them. The file has their digests alone: a token "
@@ -39,25 +39,25 @@ def main(argv: Sequence[str]) -> int:
     text = "take a token out"
     revoked = actions.add_parser("revoke", help=text, description="Take a token out.")
     revoked.add_argument("name", metavar="NAME", help="whose it is")
-    for one in (new, shown, revoked):
+    for action_parser in (new, shown, revoked):
         text = f"file with the digests (default: {VARIABLE}, or tokens.toml in your own directory for such things)"
-        one.add_argument("--tokens-file", type=Path, metavar="FILE", help=text)
-    given = parser.parse_args(argv)
+        action_parser.add_argument("--tokens-file", type=Path, metavar="FILE", help=text)
+    args = parser.parse_args(argv)
     try:
         named = os.environ.get(VARIABLE)
         usual = Path(named) if named else Path(state_folder(this_machine())) / "tokens.toml"
-        tokens = TokensToChange(given.tokens_file or usual)
-        if given.action == "new":
-            scopes = None if given.scope is None else sorted(read_scopes(" ".join(given.scope)))
-            if given.expires is not None and not 1 <= given.expires <= _MOST_DAYS:
+        tokens = TokensToChange(args.tokens_file or usual)
+        if args.action == "new":
+            scopes = None if args.scope is None else sorted(read_scopes(" ".join(args.scope)))
+            if args.expires is not None and not 1 <= args.expires <= _MOST_DAYS:
                 raise ValueError(f"--expires: give between 1 and {_MOST_DAYS} days")
-            print(tokens.make(given.name, scopes, given.expires))  # noqa: T201 - it is the output
-            told = f"this is shown once; servers take it with --tokens-file {tokens.path}"
-            print(plain(told), file=sys.stderr)  # noqa: T201 - for people
-        elif given.action == "list":
-            _list(tokens, as_json=given.json)
+            print(tokens.make(args.name, scopes, args.expires))  # noqa: T201 - it is the output
+            note = f"this is shown once; servers take it with --tokens-file {tokens.path}"
+            print(plain(note), file=sys.stderr)  # noqa: T201 - for people
+        elif args.action == "list":
+            _list(tokens, as_json=args.json)
         else:
-            tokens.revoke(given.name)
+            tokens.revoke(args.name)
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     return 0
@@ -66,11 +66,11 @@ def main(argv: Sequence[str]) -> int:
 def _list(tokens: TokensToChange, *, as_json: bool) -> None:
     rows = [
         (
-            one.name,
-            None if one.scopes is None else sorted(one.scopes),
-            None if one.expires is None else one.expires.isoformat(),
+            token.name,
+            None if token.scopes is None else sorted(token.scopes),
+            None if token.expires is None else token.expires.isoformat(),
         )
-        for one in tokens.all().values()
+        for token in tokens.all().values()
     ]
     if as_json:
         print_json([{"name": name, "scopes": scopes, "expires": end} for name, scopes, end in rows])

@@ -1,1 +1,1 @@
-"""The servers at work, as a desktop host would start them."""
+"""A demo of the servers, started as a desktop host would start them."""

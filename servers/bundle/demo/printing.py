@@ -1,4 +1,4 @@
-"""What the demo prints: a line for each thing that was done, or every call with all that came of it."""
+"""Output of the demo: a line for each piece of work, or every call with its result."""
 
 import re
 import sys
@@ -7,18 +7,18 @@ from typing import Any, NamedTuple
 
 from shared.client.client import Client
 
-# Servers put what is not theirs between two lines with the same mark.
+# Servers put foreign text between two lines with the same mark.
 _FENCE = re.compile(r"^<(\w+-[0-9a-f]+)>[^\n]*\n(.*?)\n?^</\1>$", re.DOTALL | re.MULTILINE)
 
 
 class Teller(NamedTuple):
-    """What is told of the work through one connection: `full` has all of it, `brief` a line here and there."""
+    """The output about the work through one connection: `full` is everything, `brief` only some lines."""
 
     full: bool
     brief: bool
 
     def show(self, text: str) -> None:
-        """Prints a line of the full form."""
+        """Print a line of the full form."""
         if self.full:
             say(text)
 
@@ -28,18 +28,19 @@ class Teller(NamedTuple):
             say(f"  {what:18} {text}")
 
     def quote(self, lines: Iterable[str]) -> None:
-        """Prints lines of a result below what was done, in the brief form."""
+        """Print lines of a result below the line about the work, in the brief form."""
         if self.brief:
             for line in lines:
                 say(f"{'':21}| {line}")
 
     async def call(self, client: Client, tool: str, **arguments: Any) -> list[str]:
-        """Calls a tool; the lines of its text, within the fence where there is one. Raises RuntimeError where it
+        """Call a tool; return the lines of its text, without the fence if there is one. Raises RuntimeError if it
         failed."""
         return await self._called(client, tool, arguments, refused=False)
 
     async def refused(self, client: Client, tool: str, **arguments: Any) -> list[str]:
-        """Calls a tool that has to refuse; the lines that say why. Raises RuntimeError where it did not."""
+        """Call a tool that must refuse; return the lines with the reason. Raises RuntimeError if it did not
+        refuse."""
         return await self._called(client, tool, arguments, refused=True)
 
     async def _called(self, client: Client, tool: str, arguments: dict[str, Any], *, refused: bool) -> list[str]:
@@ -55,5 +56,5 @@ class Teller(NamedTuple):
 
 
 def say(text: str) -> None:
-    """Prints at once."""
+    """Print a line at once."""
     print(text, file=sys.stdout, flush=True)  # noqa: T201 - showing is what a demo is for

@@ -1,4 +1,4 @@
-"""What the demo does through each server: it lays something out in a folder, and works on that."""
+"""The work of the demo through each server: it prepares a folder, and works in it."""
 
 import sys
 from collections.abc import Awaitable, Callable
@@ -59,45 +59,45 @@ DONE = "{{ 7 * 7 }} is what the template said"
 
 
 class Part:
-    """What is shown of one server."""
+    """The part of the demo about one server."""
 
     server: str
     is_alone = False
-    """Whether it is not shown with the others as one: its tools are called as those of another."""
+    """True if it is not part of the joined demo, because another server has tools with the same names."""
     needs: str | None = None
-    """The variable that says what to work on, where that is the user's own; without it there is nothing to show."""
+    """The variable that names the user's own data to work on; without it this part is skipped."""
 
     def arguments(self, folder: Path) -> list[str]:
-        """Lays something out in `folder`; how the server is started over it."""
+        """Prepare `folder`; return the arguments that start the server on it."""
         raise NotImplementedError
 
     def settings(self, folder: Path) -> dict[str, Any]:
-        """The same for what is laid out already, as a configuration of several servers says it."""
+        """Return the same for a prepared folder, as settings in a configuration of several servers."""
         raise NotImplementedError
 
     async def work(self, client: Client, folder: Path, teller: Teller) -> None:
-        """Works on what is laid out in `folder`."""
+        """Do the work in the prepared `folder`."""
         raise NotImplementedError
 
 
 class _Files(Part):
-    """A project, which another program changes meanwhile."""
+    """A project that another program changes during the demo."""
 
     server = "filesystem"
 
     def arguments(self, folder: Path) -> list[str]:
-        """Lays out a project in `folder`; how the server is started over it."""
+        """Prepare a project in `folder`; return the arguments that start the server on it."""
         (folder / "notes.md").write_text(NOTES)
         (folder / "src").mkdir()
         (folder / "src" / "hello.py").write_text('print("hello")\n')
-        # The journal of the user would have the edits of each demo.
+        # Otherwise the edits of each demo would go into the journal of the user.
         return ["--allow-write", "--no-undo", str(folder)]
 
     def settings(self, folder: Path) -> dict[str, Any]:
         return {"roots": [str(folder)], "allow-write": True, "no-undo": True}
 
     async def work(self, client: Client, folder: Path, teller: Teller) -> None:
-        """Lists, reads, edits, and is told of a change from outside."""
+        """List, read and edit files, and receive a change made outside."""
         (folder / "notes.md").write_text(NOTES)
         listed = await teller.call(client, "list_directory", path=str(folder))
         teller.sum_up("list_directory", f"a project has {', '.join(listed)}")
@@ -120,12 +120,12 @@ class _Files(Part):
 
 
 class _Database(Part):
-    """The database of a shop, which another program changes meanwhile."""
+    """The database of a shop that another program changes during the demo."""
 
     server = "sqlite"
 
     def arguments(self, folder: Path) -> list[str]:
-        """Makes the database of a shop in `folder`; how the server is started over it."""
+        """Create the database of a shop in `folder`; return the arguments that start the server on it."""
         make_sample(folder / "shop.db")
         return ["--allow-write", str(folder / "shop.db")]
 
@@ -133,7 +133,7 @@ class _Database(Part):
         return {"databases": [str(folder / "shop.db")], "allow-write": True}
 
     async def work(self, client: Client, folder: Path, teller: Teller) -> None:
-        """Looks around, asks, sees what a change would do, imports, and is told of a change by another program."""
+        """Describe and query the database, preview a change, import data, and receive a change by another program."""
         described = await teller.call(client, "describe_database")
         tables = [line.split()[1] for line in described if line.startswith("table ")]
         teller.sum_up("describe_database", f"{len(tables)} tables: {', '.join(tables)}")
@@ -161,18 +161,18 @@ class _Database(Part):
 
 
 class _UsersDatabase(Part):
-    """A database of the user."""
+    """A database of the user's own."""
 
     server = "postgres"
     is_alone = True
     needs = "MCP_POSTGRES_DATABASES"
 
     def arguments(self, folder: Path) -> list[str]:
-        """The server reads where the database is from its environment, since there may be a password in it."""
+        """Return no arguments: the server reads the address from its environment, since it may contain a password."""
         return []
 
     async def work(self, client: Client, folder: Path, teller: Teller) -> None:
-        """Looks around and asks, and is refused a change: what is there stays as it is."""
+        """Describe and query the database, and get a change refused: nothing is changed."""
         described = await teller.call(client, "describe_database")
         tables = [line for line in described if line.startswith("table ")]
         teller.sum_up("describe_database", f"{len(tables)} tables")
@@ -186,19 +186,20 @@ class _UsersDatabase(Part):
 
 
 class _Quiet(SimpleHTTPRequestHandler):
-    """Serves files, and writes no log."""
+    """Serves files without a log."""
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Write nothing."""
 
 
 class _Pages(Part):
-    """A site."""
+    """A web site."""
 
     server = "fetch"
 
     def arguments(self, folder: Path) -> list[str]:
-        """Lays out a site in `folder` and serves it until the program ends; how a server that may read it starts."""
+        """Prepare a site in `folder` and serve it until the program ends; return the arguments of a server that may
+        read it."""
         for name, text in PAGES.items():
             (folder / name).write_text(text)
         site = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
@@ -211,7 +212,7 @@ class _Pages(Part):
         return {"allow-private": [(folder / "host").read_text()]}
 
     async def work(self, client: Client, folder: Path, teller: Teller) -> None:
-        """Reads a page, a part of it, and data; and is refused what it may not have."""
+        """Read a page, a section and data, and get forbidden requests refused."""
         site = f"http://{(folder / 'host').read_text()}"
         page = await teller.call(client, "fetch", url=f"{site}/")
         teller.sum_up("fetch", "a page, as Markdown without its menu:")
@@ -226,12 +227,13 @@ class _Pages(Part):
 
 
 class _Prompts(Part):
-    """A library, in which somebody edits a prompt meanwhile."""
+    """A library with a prompt that is edited during the demo."""
 
     server = "prompts"
 
     def arguments(self, folder: Path) -> list[str]:
-        """Lays out a library in `folder`; how the server is started over it, with the prompts that come with it."""
+        """Prepare a library in `folder`; return the arguments that start the server on it, with the starter
+        prompts."""
         (folder / "standup.md").write_text(STANDUP)
         return ["--starter", str(folder)]
 
@@ -239,7 +241,7 @@ class _Prompts(Part):
         return {"libraries": [str(folder)], "starter": True}
 
     async def work(self, client: Client, folder: Path, teller: Teller) -> None:
-        """Lists prompts, fills one in, searches, and is told of an edit."""
+        """List the prompts, fill one in, search, and receive an edit."""
         names = [prompt.name for prompt in await client.list_prompts()]
         teller.show(f"-> prompts/list: {', '.join(names)}")
         filled = await _get(client, teller, done=DONE, mood="proud")
@@ -258,24 +260,24 @@ class _Prompts(Part):
         teller.sum_up("subscription", f"somebody edited {file.name}, and the client heard of it")
 
 
-async def _get(client: Client, teller: Teller, **given: str) -> list[str]:
-    """The lines of the prompt."""
-    result = await client.plain.get_prompt("standup", given)
-    teller.show(f"-> prompts/get standup {given}")
+async def _get(client: Client, teller: Teller, **arguments: str) -> list[str]:
+    """Return the lines of the prompt."""
+    result = await client.plain.get_prompt("standup", arguments)
+    teller.show(f"-> prompts/get standup {arguments}")
     lines = [line for message in result["messages"] for line in message["content"]["text"].splitlines()]
     for line in lines:
         teller.show(f"   {line}")
     return lines
 
 
-async def _watch(client: Client, teller: Teller, uri: str, told: str, change: Callable[[], Awaitable[None]]) -> None:
-    """Has the client be told of a change from outside."""
+async def _watch(client: Client, teller: Teller, uri: str, event: str, change: Callable[[], Awaitable[None]]) -> None:
+    """Make a change outside, and wait for its notification."""
     async with client.changes([uri], lists=False) as changes:
-        teller.show(f"-> subscribed to {uri}; now {told}")
+        teller.show(f"-> subscribed to {uri}; now {event}")
         await change()
         with anyio.fail_after(10):
-            heard = await anext(changes)
-        teller.show(f"<- notifications/resources/updated {heard.uri}")
+            notification = await anext(changes)
+        teller.show(f"<- notifications/resources/updated {notification.uri}")
 
 
 PARTS = (_Files(), _Database(), _UsersDatabase(), _Pages(), _Prompts())

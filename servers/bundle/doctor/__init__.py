@@ -1,1 +1,1 @@
-"""What keeps the servers from running on this machine: one module for each group of checks."""
+"""Checks of what keeps the servers from running on this machine: one module for each group of checks."""

@@ -1,4 +1,4 @@
-"""Which of our servers stand in the configuration of which client, and can the client read it?"""
+"""Discovery of our servers in the configurations of clients, and a check that each client can read its file."""
 
 import os
 import re
@@ -23,27 +23,27 @@ _LAST = re.compile(r"[^\\/]*$")
 
 
 class Launch(NamedTuple):
-    """One of our servers as a client starts or reaches it."""
+    """One of our servers, as a client starts or reaches it."""
 
     client: Client
     file: Path
     directory: Path
-    """Where it is started: clients do not agree, nor document it."""
+    """The directory where it is started: clients differ, and do not document it."""
     server: Configured
     entry: Entry
     words: tuple[str, ...] = ()
-    """The arguments of the server itself, without those of what starts it."""
+    """The arguments of the server itself, without those of the command that starts it."""
     is_foreign: bool = False
-    """Whether it is the program of the bundle, which answers for servers of others."""
+    """True if it is the program of the bundle, which represents foreign servers."""
 
     @property
     def where(self) -> str:
-        """How a finding names it."""
+        """Its name in findings."""
         return f"{self.client.title}, {self.server.name!r}"
 
     @property
     def another(self) -> str:
-        """How to have the client start the server of this installation, or a file of the user's own."""
+        """The advice for having the client start the server of this installation, or a file of the user's own."""
         if self.server.args[:1] and self.server.args[0].endswith(".py"):
             return f"correct {self.server.args[0]}"
         try:
@@ -53,7 +53,7 @@ class Launch(NamedTuple):
 
 
 class Configuration(NamedTuple):
-    """What was found in the files of the clients."""
+    """The servers in the files of the clients, and the findings."""
 
     launches: list[Launch]
     findings: list[Finding]
@@ -62,9 +62,9 @@ class Configuration(NamedTuple):
 def find_servers(
     machine: Machine, project: Path, entries: Sequence[Entry], clients: Sequence[Client]
 ) -> Configuration:
-    """Reads the files of the `clients` that are there, all clients' where none is named: the user's files, and those
-    of the `project`. Where BUNDLE is among the `entries`, those for `connect` and `run --join` are found, too."""
-    found = Configuration([], [])
+    """Read the existing files of the `clients`, or of all clients if there are none: the user's files, and those of
+    the `project`. If BUNDLE is among the `entries`, entries for `connect` and `run --join` are included."""
+    configuration = Configuration([], [])
     seen: set[Path] = set()
     sources = [
         _Source(client, client.file(machine, scope, project), Path(machine.home) if scope == "user" else project)
@@ -75,8 +75,8 @@ def find_servers(
     for source in sources:
         if source.path not in seen and os.path.lexists(source.path):
             seen.add(source.path)
-            _read(found, source, project, entries)
-    return found
+            _read(configuration, source, project, entries)
+    return configuration
 
 
 class _Source(NamedTuple):
@@ -91,7 +91,7 @@ class _Source(NamedTuple):
         return f"{self.client.title}, {self.path}"
 
 
-def _read(found: Configuration, source: _Source, project: Path, entries: Sequence[Entry]) -> None:
+def _read(configuration: Configuration, source: _Source, project: Path, entries: Sequence[Entry]) -> None:
     client, path, where = source.client, source.path, source.where
     try:
         listed = {**read_entries(client, path), **of_project(client, path, project)}
@@ -99,25 +99,25 @@ def _read(found: Configuration, source: _Source, project: Path, entries: Sequenc
         if not listed and client.format != "toml":
             root = jsonc.parse(read_bytes(path) or b"", client.format == "jsonc")
             members = root.members() if root is not None else []
-        # Another client would look there for servers, where this one finds none.
-        other = next((one.name for one in members if one.name in _LISTS and one.name != client.key), None)
+        # The key under which another client looks for servers, if this one finds none.
+        other = next((member.name for member in members if member.name in _LISTS and member.name != client.key), None)
     except ValueError as error:
         reason = str(error).removeprefix(f"{path}: ")
-        found.findings.append(fault(where, f"{client.title} can't read it: {reason}", _fix(client, path)))
+        configuration.findings.append(fault(where, f"{client.title} can't read it: {reason}", _fix(client, path)))
         return
     if other is not None:
         fix = f"rename {other!r} to {client.key!r} in that file"
-        found.findings.append(fault(where, f"its servers stand under {other!r}, which nobody reads", fix))
+        configuration.findings.append(fault(where, f"its servers stand under {other!r}, which nobody reads", fix))
         return
     if client.format == "json" and (read_bytes(path) or b"").startswith(jsonc.BOM):
         what = f"it begins with a byte order mark, for which {client.title} may take it for an empty one"
-        found.findings.append(warning(where, what, "save it as UTF-8 without a mark; `install` takes it out"))
-    before = len(found.launches)
+        configuration.findings.append(warning(where, what, "save it as UTF-8 without a mark; `install` takes it out"))
+    before = len(configuration.launches)
     for name, value in listed.items():
-        _add(found, source, name, value, entries)
-    count = len(found.launches) - before
+        _add(configuration, source, name, value, entries)
+    count = len(configuration.launches) - before
     ours = f"{count} of {format_count(len(listed), 'server')} {'is' if count == 1 else 'are'} ours"
-    found.findings.append(fine(where, f"can be read; {ours}"))
+    configuration.findings.append(fine(where, f"can be read; {ours}"))
 
 
 def _fix(client: Client, path: Path) -> str:
@@ -128,42 +128,42 @@ def _fix(client: Client, path: Path) -> str:
     return f"correct it in an editor, or remove it; until then {client.title} starts none of its servers"
 
 
-def _add(found: Configuration, source: _Source, name: str, value: Any, entries: Sequence[Entry]) -> None:
-    """Adds the server that `value` describes, where it is ours."""
+def _add(configuration: Configuration, source: _Source, name: str, value: Any, entries: Sequence[Entry]) -> None:
+    """Add the server that `value` describes, if it is ours."""
     client = source.client
     try:
         server = as_configured(client, name, value)
     except ValueError as error:
-        # It can't be seen whose it is, but for its name.
+        # Only the name shows if it is ours.
         if any(entry.name in name.lower() for entry in entries):
             what = f"{client.title} can't use it: {error}"
-            found.findings.append(fault(source.where, what, f"correct the entry in {source.path}"))
+            configuration.findings.append(fault(source.where, what, f"correct the entry in {source.path}"))
         return
     ours = None if server is None else _ours(server, entries)
     if server is not None and ours is not None:
         is_foreign = ours[0] is BUNDLE
-        found.launches.append(Launch(client, source.path, source.directory, server, *ours, is_foreign))
+        configuration.launches.append(Launch(client, source.path, source.directory, server, *ours, is_foreign))
 
 
 def _ours(server: Configured, entries: Sequence[Entry]) -> tuple[Entry, tuple[str, ...]] | None:
-    """Which of the `entries` it is, and the arguments that are its own."""
+    """Return the one of the `entries` that it is, and its own arguments; None if it is not ours."""
     if server.url is not None:
-        # `serve` has each at `/NAME/mcp`; a server by itself does not say in its URL which it is.
+        # `serve` has each at `/NAME/mcp`; the URL of a single server does not contain its name.
         named = {server.name, *server.url.partition("?")[0].split("/")}
         return next(((entry, ()) for entry in entries if entry.name in named), None)
     words = (server.command or "", *server.args)
     for number, word in enumerate(words):
         for entry in entries:
             rest = words[number + 1 :]
-            # With other words the program of the bundle does not answer for servers.
-            is_one = entry is not BUNDLE or rest[:1] == ("connect",) or (rest[:1] == ("run",) and "--join" in rest)
-            if is_one and _starts(entry, word, words[number - 1] if number else ""):
+            # The program of the bundle represents servers only with these commands.
+            is_match = entry is not BUNDLE or rest[:1] == ("connect",) or (rest[:1] == ("run",) and "--join" in rest)
+            if is_match and _starts(entry, word, words[number - 1] if number else ""):
                 return entry, rest
     return None
 
 
 def _starts(entry: Entry, word: str, before: str) -> bool:
-    """Whether the word is its console script, its image, or its module after `-m`."""
+    """Return True if the word is its console script, its image, or its module after `-m`."""
     last = _LAST.search(word)
     name = last[0].removesuffix(".exe").partition(":")[0] if last else ""
     return name in {entry.script, entry.image} if before != "-m" else word == entry.module

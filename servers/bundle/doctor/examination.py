@@ -1,4 +1,5 @@
-"""All checks, in their order, and of one server as a client has it: it is looked at, started, and spoken to."""
+"""All checks, in their order, and those of one server in a client's configuration: it is checked, started, and
+called."""
 
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -24,41 +25,41 @@ from .trials import MODES, Start, Tried, judge, split_secrets, talk
 from .urls import check_url
 
 SECONDS = 20.0
-"""How long a server may take to answer; clients wait for about a minute."""
+"""The time limit for a server's answer; clients wait for about a minute."""
 AT_ONCE = 4
-"""Servers that are started at the same time."""
+"""The limit of servers that are started at the same time."""
 
 Step = Callable[[], Awaitable[list[Finding]]]
 
 
 class Examination(NamedTuple):
-    """What is to be looked at."""
+    """The scope of an examination."""
 
     machine: Machine
     installation: Installation
     project: Path
-    """The directory whose own configurations count as well."""
+    """The directory whose project configurations are included."""
     entries: Sequence[Entry]
-    """The servers of the catalog, or those that were asked for."""
+    """The servers of the catalog, or those that the user named."""
     asked: bool = False
-    """Whether they were asked for by name."""
+    """True if the user named the servers."""
     clients: Sequence[Client] = ()
-    """The clients to look at; all where there is none."""
+    """The clients to check; all if empty."""
     seconds: float = SECONDS
 
 
 async def examine(examination: Examination) -> list[Finding]:
-    """Runs all checks. Each server is started twice, once for each era."""
+    """Run all checks. Each server is started twice, once for each era."""
     machine, entries = examination.machine, examination.entries
     sought = entries if examination.asked else [*entries, BUNDLE]
-    found = find_servers(machine, examination.project, sought, examination.clients)
-    configured = {launch.entry.name for launch in found.launches}
+    configuration = find_servers(machine, examination.project, sought, examination.clients)
+    configured = {launch.entry.name for launch in configuration.launches}
     used = {entry.name for entry in entries} if examination.asked else configured
     findings = list(check_installation(examination.installation, entries, used))
     broken = {finding.where for finding in findings if finding.severity is not Severity.OK}
-    findings += [*check_shell(machine, entries), *found.findings]
+    findings += [*check_shell(machine, entries), *configuration.findings]
     for client in examination.clients:
-        if not any(launch.client is client for launch in found.launches):
+        if not any(launch.client is client for launch in configuration.launches):
             what = "none of the servers is in its configuration"
             fix = f"put one there: {program_name()} install NAME --client {client.name}"
             findings.append(warning(client.title, what, fix))
@@ -66,30 +67,30 @@ async def examine(examination: Examination) -> list[Finding]:
     async def check(launch: Launch) -> list[Finding]:
         return (await try_launch(launch, machine, examination.installation, examination.seconds)).findings
 
-    steps: list[Step] = [partial(check, launch) for launch in found.launches]
-    if not found.launches or examination.asked:
+    steps: list[Step] = [partial(check, launch) for launch in configuration.launches]
+    if not configuration.launches or examination.asked:
         rest = [entry for entry in entries if entry.name not in configured | broken]
         steps += [partial(_try_out, examination, entry) for entry in rest]
     return findings + await take(steps)
 
 
 async def take(steps: Sequence[Step]) -> list[Finding]:
-    """What the steps find, in their order; some run at the same time."""
-    found: list[list[Finding]] = [[] for _ in steps]
+    """Run the steps, some at the same time, and return their findings in order."""
+    by_step: list[list[Finding]] = [[] for _ in steps]
     limit = anyio.CapacityLimiter(AT_ONCE)
 
     async def run(number: int) -> None:
         async with limit:
-            found[number] = await steps[number]()
+            by_step[number] = await steps[number]()
 
     async with anyio.create_task_group() as tasks:
         for number in range(len(steps)):
             tasks.start_soon(run, number)
-    return [finding for findings in found for finding in findings]
+    return [finding for findings in by_step for finding in findings]
 
 
 async def _try_out(examination: Examination, entry: Entry) -> list[Finding]:
-    """A server that no client has, started with little of its own."""
+    """Start a server that no client has, with minimal settings."""
     with tempfile.TemporaryDirectory(prefix="mcp-doctor-") as folder:
         arguments = _arguments(entry, folder)
         if arguments is None:
@@ -106,7 +107,7 @@ async def _try_out(examination: Examination, entry: Entry) -> list[Finding]:
 
 
 def _arguments(entry: Entry, folder: str) -> list[str] | None:
-    """What a first start needs: a sample of its own, or an empty directory; None where neither will do."""
+    """Return the arguments for a first start: a sample of its own, or an empty directory; None if it needs others."""
     if any(argument.name == "demo" for argument in entry.arguments):
         return ["--demo"]
     required = [argument for argument in entry.arguments if argument.required]
@@ -116,7 +117,7 @@ def _arguments(entry: Entry, folder: str) -> list[str] | None:
 
 
 def check_shell(machine: Machine, entries: Sequence[Entry]) -> Iterator[Finding]:
-    """Names each variable that a server would take notice of, and looks at the token file that one may name."""
+    """Report each variable that affects a server, and check the token file that one may name."""
     where = "this shell"
     for variable, server in known_variables(entries).items():
         if machine.environment.get(variable):
@@ -128,23 +129,23 @@ def check_shell(machine: Machine, entries: Sequence[Entry]) -> Iterator[Finding]
 
 
 class Trial(NamedTuple):
-    """What came of it."""
+    """The result of a trial."""
 
     findings: list[Finding]
     tools: int | None = None
-    """How many it has; None where it was not spoken to, or does not work."""
+    """The number of its tools; None if it was not started, or does not work."""
 
 
 async def try_launch(
     launch: Launch, machine: Machine, installation: Installation, seconds: float, modes: Sequence[str] = MODES
 ) -> Trial:
-    """Starts or reaches it where nothing stands against that, once for each of the `modes`, with so many `seconds`
-    to answer."""
+    """Start or reach it unless there is a fault, once for each of the `modes`, with so many `seconds` to answer."""
     server = launch.server
     try:
         findings = list(check_launch(launch, machine))
     except (OSError, ValueError) as error:
-        # A path may be longer than systems take, or have a null character; a port may have thousands of digits.
+        # A path may be longer than the system allows, or contain a null character; a port may have thousands of
+        # digits.
         reason = error.strerror if isinstance(error, OSError) else str(error)
         what = f"what it is started with can't be looked at: {reason}"
         return Trial([fault(launch.where, what, f"correct it in {launch.file}")])
@@ -153,25 +154,25 @@ async def try_launch(
     if not server.enabled:
         return Trial([*findings, fine(launch.where, f"not started: it is switched off in {launch.file}")])
     if server.command is None:
-        found, tools = await check_url(launch, machine, installation, seconds, modes)
-        return Trial([*findings, *found], tools)
+        results, tools = await check_url(launch, machine, installation, seconds, modes)
+        return Trial([*findings, *results], tools)
     if is_filled_in(launch):
         what = "not started: its entry has variables that only the client knows"
         return Trial([*findings, fine(launch.where, what)])
     env = {**environment_from(launch.client, machine), **server.env}
-    known = {argument.environment for argument in launch.entry.arguments if not argument.secret}
-    values = [value for variable, value in launch.server.env.items() if variable not in known]
+    public = {argument.environment for argument in launch.entry.arguments if not argument.secret}
+    values = [value for variable, value in launch.server.env.items() if variable not in public]
     values.append(machine.environment.get("MCP_TOKEN", ""))
-    values += [value for one, value in read_arguments(launch.entry, launch.words).own if one.secret]
+    values += [value for option, value in read_arguments(launch.entry, launch.words).own if option.secret]
     hidden = split_secrets(values)
     correct = f"correct it in {launch.file}"
     tried = Tried(launch.where, launch.entry, launch.another, correct, hidden, launch.is_foreign)
-    found, tools = await start(tried, Start([server.command, *server.args], env, launch.directory), seconds, modes)
-    return Trial([*findings, *found], tools)
+    results, tools = await start(tried, Start([server.command, *server.args], env, launch.directory), seconds, modes)
+    return Trial([*findings, *results], tools)
 
 
 async def start(tried: Tried, how: Start, seconds: float, modes: Sequence[str] = MODES) -> Trial:
-    """Starts it in each of the `modes`."""
+    """Start it in each of the `modes`."""
     talks = [await talk(how, mode, seconds) for mode in modes]
     findings = list(judge(tried, talks))
     is_fault = any(finding.severity is Severity.FAULT for finding in findings)

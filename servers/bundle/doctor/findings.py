@@ -1,5 +1,7 @@
-"""What a check found; and what a doctor can say where its own libraries are missing: which are, and those of the
-servers.
+"""Findings of checks; and the findings that are possible if the doctor's own libraries are missing: which ones, and
+which of the servers' are.
+
+So it imports only the standard library, and modules that need nothing else.
 
 So nothing is imported here but the standard library, and what needs nothing else.
 """
@@ -16,63 +18,63 @@ from shared.version import __version__
 
 
 class Severity(StrEnum):
-    """How much it matters."""
+    """The severity of a finding."""
 
     OK = "ok"
     WARNING = "warning"
-    """It works as it is, maybe not as it is meant."""
+    """It works, but maybe not as intended."""
     FAULT = "fault"
     """It does not work."""
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at. No secret may get into it: no token, no header, no value of a variable."""
+    """The result of one check. It must not contain secrets: no token, no header, no value of a variable."""
 
     severity: Severity
     where: str
     what: str
     fix: str = ""
-    """What to do about it; empty where there is nothing to do."""
+    """The advice; empty if nothing needs to be done."""
 
     @property
     def line(self) -> str:
-        """What people are told; how much it matters stands in the first eight columns."""
+        """The line for people, with the severity in the first eight columns."""
         return plain(f"{self.severity:8}{self.where}: {self.what}" + (f". Fix: {self.fix}" if self.fix else ""))
 
 
 def fine(where: str, what: str) -> Finding:
-    """All is well."""
+    """Return the finding that all is well."""
     return Finding(Severity.OK, where, what)
 
 
 def warning(where: str, what: str, fix: str) -> Finding:
-    """It works, but."""
+    """Return the finding that it works with a reservation."""
     return Finding(Severity.WARNING, where, what, fix)
 
 
 def fault(where: str, what: str, fix: str) -> Finding:
-    """It does not work."""
+    """Return the finding that it does not work."""
     return Finding(Severity.FAULT, where, what, fix)
 
 
 _OWN = "catalog"
-# These are for all servers, and for developers.
+# These belong to all servers, or to developers.
 _OTHERS = ("all", "auth", "client", "dev", "http", "keyring")
 
 
 def report_libraries(words: Sequence[str]) -> int:
-    """Prints what is there and what is missing; the exit code."""
-    found = list(look_at_libraries(this_installation()))
+    """Print the libraries that are installed and those that are missing; return the exit code."""
+    findings = list(look_at_libraries(this_installation()))
     if "--json" in words:
-        print(json.dumps([finding._asdict() for finding in found], indent=2))  # noqa: T201 - it is the output
+        print(json.dumps([finding._asdict() for finding in findings], indent=2))  # noqa: T201 - it is the output
         return 1
-    for finding in found:
+    for finding in findings:
         print(finding.line)  # noqa: T201 - it is the output
     return 1
 
 
 def look_at_libraries(copy: Installation) -> Iterator[Finding]:
-    """What is there of an installation, and what is missing."""
+    """Yield the installed and the missing libraries of an installation."""
     yield fine(str(copy.python), f"Python {platform.python_version()}, with {NAME} {__version__}")
     lacking = copy.lacking()
     for extra, libraries in sorted(lacking.items()):

@@ -1,4 +1,4 @@
-"""Is the bundle installed whole: its Python, its console scripts, the libraries of each server?"""
+"""Checks of the installation: its Python, its console scripts, and the libraries of each server."""
 
 import os
 import platform
@@ -19,19 +19,19 @@ from shared.program.installation import NAME
 from .findings import Finding, fault, fine, warning
 
 _HEAD = 4_096
-# Where the path of the interpreter is too long or has spaces, pip and uv have the shell start it, in the second line.
+# If the path of the interpreter is too long or has spaces, pip and uv let the shell start it, in the second line.
 _SHEBANG = re.compile(rb"#!\s*(/[^\r\n]*?)(?: -[^\r\n]*)?\r?\n(?:'''exec' (?:\"([^\"\n]+)\"|'([^'\n]+)'|(\S+)) )?")
 
 
 class Installation(NamedTuple):
-    """A Python, and what it knows of the bundle."""
+    """A Python, and its metadata of the bundle."""
 
     python: Path
     distribution: Distribution | None
-    """None where the bundle runs from a directory, without being installed."""
+    """None if the bundle runs from a directory without being installed."""
 
     def line(self, *extras: str, again: bool = False) -> str:
-        """The command that adds extras to it, or installs it anew."""
+        """Return the command that adds extras to it, or reinstalls it."""
         if self.distribution is None:
             return installation.this_installation().line(*extras)
         site = Path(str(self.distribution.locate_file("")))
@@ -39,7 +39,7 @@ class Installation(NamedTuple):
 
 
 def this_installation() -> Installation:
-    """The one that runs."""
+    """Return the running installation."""
     try:
         return Installation(Path(sys.executable), Distribution.from_name(NAME))
     except PackageNotFoundError:
@@ -47,22 +47,22 @@ def this_installation() -> Installation:
 
 
 def check_installation(bundle: Installation, entries: Sequence[Entry], used: Collection[str]) -> Iterator[Finding]:
-    """Looks at Python, at the console scripts, and at the libraries of the `entries`; those of the servers that are
-    `used` have to be there."""
+    """Check Python, the console scripts, and the libraries of the `entries`; those of the servers that are `used` are
+    required."""
     python, distribution = bundle
     if distribution is None:
         what = "the bundle runs from a directory and is not installed in this Python"
         yield warning(str(python), what, f"install it: {bundle.line('all')}")
         return
-    running, wanted = platform.python_version(), distribution.metadata["Requires-Python"] or ""
-    if SpecifierSet(wanted).contains(running, prereleases=True):
+    running, required = platform.python_version(), distribution.metadata["Requires-Python"] or ""
+    if SpecifierSet(required).contains(running, prereleases=True):
         yield fine(str(python), f"Python {running}, with {NAME} {distribution.version}")
     else:
         fix = "install a newer Python, and the bundle with that one"
-        yield fault(str(python), f"this is Python {running}, the bundle needs {wanted}", fix)
+        yield fault(str(python), f"this is Python {running}, the bundle needs {required}", fix)
     wrong: dict[str, list[str]] = {}
     for name in sorted(script.name for script in distribution.entry_points.select(group="console_scripts")):
-        # It stands beside the interpreter, or in the directory of the user.
+        # It is next to the interpreter, or in the directory of the user.
         files = [file for file in distribution.files or () if file.name in (name, f"{name}.exe")]
         path = Path(os.path.normpath(str(distribution.locate_file(files[0])))) if files else python.parent / name
         reason = _wrong(path, bundle.python)
@@ -94,11 +94,11 @@ def _wrong(script: Path, python: Path) -> str:
 
 
 def _lacking(distribution: Distribution | None, extra: str) -> Iterator[str]:
-    """The libraries of an extra that are missing or too old, with what their own extras need."""
+    """Yield the libraries of an extra that are missing or too old, with those of their own extras."""
     for line in (distribution.requires if distribution else None) or ():
         requirement = Requirement(line)
         marker = requirement.marker
-        # What is needed without the extra is needed for anything, this command included.
+        # A requirement without the extra is needed by every command, including this one.
         if marker is None or not marker.evaluate({"extra": extra}) or marker.evaluate({"extra": ""}):
             continue
         try:
@@ -113,20 +113,20 @@ def _lacking(distribution: Distribution | None, extra: str) -> Iterator[str]:
 
 
 def interpreter_of(script: Path) -> Path | None:
-    """The Python that a console script starts; None where it is no script, or one of another kind."""
+    """Return the Python that a console script starts; None if it is not a script, or of another kind."""
     try:
         if not script.is_file():
             return None
         with script.open("rb") as file:
-            found = _SHEBANG.match(file.read(_HEAD))
+            shebang = _SHEBANG.match(file.read(_HEAD))
     except OSError:
         return None
-    if found is None:
+    if shebang is None:
         return None
-    path = Path((found[2] or found[3] or found[4] or found[1]).decode("utf-8", "surrogateescape"))
+    path = Path((shebang[2] or shebang[3] or shebang[4] or shebang[1]).decode("utf-8", "surrogateescape"))
     return path if path.name.startswith(("python", "pypy")) else None
 
 
 def environment_of(program: Path) -> Path:
-    """The directory of the environment that a program is in: without links, which lead out of it."""
+    """Return the directory of the environment of a program; links are not followed, since they lead out of it."""
     return program.absolute().parent

@@ -1,4 +1,4 @@
-"""Can a client start what its configuration names? What can be seen without starting it."""
+"""Checks of what a client's configuration starts, without starting it."""
 
 import errno
 import os
@@ -26,7 +26,7 @@ _MODES = ("ro", "rw")
 
 
 def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
-    """Looks at the command, its environment of Python, its arguments and variables, and what these name."""
+    """Check the command, its Python environment, its arguments and variables, and the files that these name."""
     if launch.server.command is None or is_filled_in(launch):
         return
     yield from _command(launch, Path(launch.server.command), machine)
@@ -37,12 +37,12 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
             what = f"{wheel}, from which uvx takes the server, does not exist"
             yield fault(launch.where, what, f"put it there, or {launch.another}")
     if launch.is_foreign:
-        # Its arguments and variables are those of the servers that it answers for; it says itself what is wrong.
+        # Its arguments and variables are those of the servers that it represents; it reports errors itself.
         return
     separator = ";" if machine.system == "windows" else ":"
-    given = read_arguments(launch.entry, launch.words)
+    arguments = read_arguments(launch.entry, launch.words)
     variables = read_variables(launch.entry, launch.server.env, separator)
-    for reason in given.faults:
+    for reason in arguments.faults:
         yield fault(
             launch.where,
             reason,
@@ -50,26 +50,26 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
         )
     for reason in variables.faults:
         yield warning(launch.where, reason, f"correct it in {launch.file}, or take it out")
-    if value_of("transport", given, variables) == "http":
+    if value_of("transport", arguments, variables) == "http":
         what = "it is started with the transport http, and clients speak over stdio with what they start"
         fix = f"take that out of {launch.file}, or start it by yourself and put its URL there"
         yield fault(launch.where, what, fix)
-        port = value_of("port", given, variables)
+        port = value_of("port", arguments, variables)
         if port is not None:
-            yield from check_port(value_of("host", given, variables) or "127.0.0.1", port, launch.where)
-    # What follows a wrong option may be its value, and a secret; a container has files of its own.
-    if not given.faults and Path(launch.server.command).stem not in _CONTAINERS:
-        yield from check_paths(launch, [*given.own, *variables.own])
-        token = value_of("token_file", given, variables)
+            yield from check_port(value_of("host", arguments, variables) or "127.0.0.1", port, launch.where)
+    # The word after an invalid option may be its value, and a secret; a container has its own files.
+    if not arguments.faults and Path(launch.server.command).stem not in _CONTAINERS:
+        yield from check_paths(launch, [*arguments.own, *variables.own])
+        token = value_of("token_file", arguments, variables)
         if token is not None:
             yield from check_token_file(Path(token), launch.where)
-        tokens = value_of("tokens_file", given, variables)
+        tokens = value_of("tokens_file", arguments, variables)
         if tokens is not None:
             yield from check_tokens_file(Path(tokens), launch.where)
 
 
 def is_filled_in(launch: Launch) -> bool:
-    """Whether it has `${variables}`, which only the client knows."""
+    """Return True if it contains `${variables}`, which only the client knows."""
     server = launch.server
     return any("${" in word for word in (server.command or "", *server.args, *server.env.values()))
 
@@ -78,10 +78,10 @@ def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Findin
     let = launch.another
     if not command.is_absolute():
         if shutil.which(command, path=environment_from(launch.client, machine)["PATH"]) is None:
-            known = shutil.which(command, path=machine.environment.get("PATH", ""))
-            why = f"{launch.client.title} does not look where your shell does" if known else "is on no PATH"
+            elsewhere = shutil.which(command, path=machine.environment.get("PATH", ""))
+            why = f"{launch.client.title} does not look where your shell does" if elsewhere else "is on no PATH"
             what = f"{command} has no absolute path, and {why}"
-            yield fault(launch.where, what, f"in {launch.file} write {known}" if known else let)
+            yield fault(launch.where, what, f"in {launch.file} write {elsewhere}" if elsewhere else let)
     elif is_passing(command):
         if command.exists():
             what = f"{command} is in uv's cache, and gone after the next `uv cache clean`"
@@ -106,14 +106,14 @@ def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Findin
             yield fault(launch.where, what, let)
 
 
-# What its arguments name
+# The files that its arguments name
 
 
-def check_paths(launch: Launch, given: Sequence[tuple[Argument, str]]) -> Iterator[Finding]:
-    """Looks at every path in the arguments."""
-    switched = {argument.option for argument, value in given if is_on(argument, value)}
+def check_paths(launch: Launch, arguments: Sequence[tuple[Argument, str]]) -> Iterator[Finding]:
+    """Check every path in the arguments."""
+    switched = {argument.option for argument, value in arguments if is_on(argument, value)}
     writes = launch.entry.permissions.writing in switched
-    for argument, value in given:
+    for argument, value in arguments:
         written, mode = _path(argument, value)
         if argument.name in launch.entry.permissions.paths and written and not written.startswith(":"):
             yield from _look(launch, argument, Path(written), "--create" in switched)
@@ -124,7 +124,7 @@ def check_paths(launch: Launch, given: Sequence[tuple[Argument, str]]) -> Iterat
 
 
 def _path(argument: Argument, value: str) -> tuple[str, str]:
-    """The path in `DIR:MODE` or `NAME=PATH:MODE`, as the argument has it, and its mode."""
+    """Return the path in `DIR:MODE` or `NAME=PATH:MODE`, as the argument has it, and its mode."""
     if argument.type != "string":
         return value, ""
     if "=" in (argument.metavar or ""):
@@ -134,30 +134,30 @@ def _path(argument: Argument, value: str) -> tuple[str, str]:
 
 
 def _look(launch: Launch, argument: Argument, path: Path, creates: bool) -> Iterator[Finding]:
-    wanted = "directory" if argument.type == "directory" or "DIR" in (argument.metavar or "") else "file"
+    kind = "directory" if argument.type == "directory" or "DIR" in (argument.metavar or "") else "file"
     there = expand_home(path)
     where, correct = launch.where, f"correct the path in {launch.file}"
     if not there.is_absolute():
         fix = f"in {launch.file} write {launch.directory / there}, if that is the one"
         yield fault(where, f"{path} is not an absolute path, so it means another place with every client", fix)
     elif not there.exists():
-        if wanted != "file" or not creates:
-            make = "make the directory" if wanted == "directory" else "put the file there"
-            yield fault(where, f"the {wanted} {path} does not exist", f"{make}, or {correct}")
+        if kind != "file" or not creates:
+            make = "make the directory" if kind == "directory" else "put the file there"
+            yield fault(where, f"the {kind} {path} does not exist", f"{make}, or {correct}")
         elif not there.parent.is_dir():
             yield fault(where, f"{path} can't be made: {there.parent} is not a directory", f"make it, or {correct}")
-    elif there.is_dir() != (wanted == "directory"):
-        yield fault(where, f"{path} is {'a directory' if there.is_dir() else 'a file'} and no {wanted}", correct)
-    elif not os.access(there, os.R_OK | (os.X_OK if wanted == "directory" else 0)):
-        yield fault(where, f"the {wanted} {path} can't be read by you", f"let yourself read it: chmod u+rX '{there}'")
+    elif there.is_dir() != (kind == "directory"):
+        yield fault(where, f"{path} is {'a directory' if there.is_dir() else 'a file'} and no {kind}", correct)
+    elif not os.access(there, os.R_OK | (os.X_OK if kind == "directory" else 0)):
+        yield fault(where, f"the {kind} {path} can't be read by you", f"let yourself read it: chmod u+rX '{there}'")
 
 
 def check_token_file(path: Path, where: str) -> Iterator[Finding]:
-    """Looks whether it is there, holds something, and is nobody else's business. What it holds is told to nobody."""
+    """Check that it exists, is not empty, and is private. Its content is never reported."""
     make = f"make one: python -c 'import secrets; print(secrets.token_urlsafe())' > '{path}' && chmod 600 '{path}'"
     try:
         mode = path.stat().st_mode
-        # Who opens a pipe waits for another program, and takes from it what the server should have.
+        # Opening a pipe would block, and take the data that the server should get.
         empty = stat.S_ISREG(mode) and not path.read_bytes().strip()
     except FileNotFoundError:
         yield fault(where, f"the token file {path} does not exist", make)
@@ -173,7 +173,7 @@ def check_token_file(path: Path, where: str) -> Iterator[Finding]:
 
 
 def check_tokens_file(path: Path, where: str) -> Iterator[Finding]:
-    """Looks whether it can be read, and is nobody else's to change."""
+    """Check that it can be read, and that others can't change it."""
     try:
         exposed = TokensFile(path).exposed
     except ValueError as error:
@@ -186,7 +186,7 @@ def check_tokens_file(path: Path, where: str) -> Iterator[Finding]:
 
 
 def check_port(host: str, port: str, where: str) -> Iterator[Finding]:
-    """Tries to listen there, for a moment. Which program has the port can't be told."""
+    """Try to listen there, for a moment. The program that uses the port can't be determined."""
     if not port.isdecimal() or int(port) > 65535:
         yield fault(where, f"{port} is not a port", "give a number from 0 to 65535")
         return
@@ -194,7 +194,7 @@ def check_port(host: str, port: str, where: str) -> Iterator[Finding]:
         family, kind, protocol, _, address = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as listener:
             if os.name == "posix":
-                # As a server does: a port that was closed a moment ago is free.
+                # As a server does: a port that was closed a moment ago is available.
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
             listener.listen()

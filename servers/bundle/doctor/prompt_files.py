@@ -1,5 +1,5 @@
-"""The files of a library of prompts that are not served, or not as they are written, and libraries that could not be
-fetched: its index names them."""
+"""Files of a library of prompts that are not served, or not as written, and libraries that could not be fetched: its
+index lists them."""
 
 import json
 from collections.abc import Iterator
@@ -11,23 +11,23 @@ from shared.text import escape
 
 from .findings import Finding, warning
 
-# Those of servers/prompts, which loads its libraries with them.
+# The names in servers/prompts, which would load its libraries.
 _SERVER, _INDEX = "prompts", "prompt://"
 _NAMED = 20
-"""Files that have a finding of their own; `lint` names the others."""
+"""The limit of files with their own finding; `lint` lists the others."""
 _LONGEST = 300
-"""Characters of a path, and of a reason."""
+"""The longest path or reason, in characters."""
 
 
 class PromptProblem(NamedTuple):
-    """What a library says of a file, or of all of it."""
+    """A problem of a file, or of the whole library."""
 
     what: str
     is_file: bool
 
 
 class PromptProblems(NamedTuple):
-    """The first problems of a library, and how many there are."""
+    """The first problems of a library, and their total number."""
 
     named: tuple[PromptProblem, ...]
     total: int
@@ -37,7 +37,7 @@ NO_PROBLEMS = PromptProblems((), 0)
 
 
 async def read_problems(client: Client) -> PromptProblems:
-    """The problems in the index of a server of prompts; none for any other server."""
+    """Return the problems in the index of a server of prompts; none for any other server."""
     if client.server.info.get("name") != _SERVER or not client.server.can("resources"):
         return NO_PROBLEMS
     try:
@@ -45,7 +45,7 @@ async def read_problems(client: Client) -> PromptProblems:
         problems = json.loads(result["contents"][0]["text"])["problems"]
         return PromptProblems(tuple(_parse(problem) for problem in problems[:_NAMED]), len(problems))
     except (McpError, ValueError, LookupError, TypeError):
-        # A server of somebody else may have the name, and anything at the URI.
+        # A foreign server may have the same name, and anything at the URI.
         return NO_PROBLEMS
 
 
@@ -56,7 +56,7 @@ def _parse(problem: dict[str, object]) -> PromptProblem:
 
 
 def judge_problems(where: str, problems: PromptProblems) -> Iterator[Finding]:
-    """A finding for each of the first files, and one for all others."""
+    """Yield a finding for each of the first files, and one for all others."""
     for problem in problems.named:
         fix = "correct the file; it is served as soon as it is right"
         if not problem.is_file:

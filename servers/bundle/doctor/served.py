@@ -1,7 +1,7 @@
-"""What a configuration of `serve` names: is it as `serve` wants it, and are the servers of others there?
+"""Checks of a configuration of `serve`, and of the foreign servers in it.
 
-Each of those is started or connected to once, as any client would, and asked for its tools: which of them are
-withheld by their pins, and which rules of the operator concern none of them.
+Each foreign server is started or connected to once, as by any client, and its tools are listed: which of them are
+withheld by their pins, and which rules of the operator match none of them.
 """
 
 import logging
@@ -37,32 +37,32 @@ from .installation import Installation, check_installation
 from .trials import mask, split_secrets
 
 _NAMED = 5
-"""Tools that one finding names."""
+"""The limit of tools named in one finding."""
 _lines: ContextVar[deque[str] | None] = ContextVar("lines", default=None)
 
 
 class Served(NamedTuple):
-    """A configuration, and what it is looked at with."""
+    """A configuration, and the context of its checks."""
 
     path: Path
     catalog: Catalog
     installation: Installation
     names: Sequence[str] = ()
-    """The servers in it to look at; all where there is none."""
+    """The servers in it to check; all if empty."""
     seconds: float = SECONDS
-    """How long a server may take to start, and to say what tools it has."""
+    """The time limit for a server to start and list its tools."""
 
 
 async def examine_served(served: Served) -> list[Finding]:
-    """What is found of the configuration, and of each server in it."""
+    """Return the findings about the configuration, and about each server in it."""
     path = served.path
     try:
         configuration = read_configuration(path)
-        known = list(configuration.servers or ())
+        existing = list(configuration.servers or ())
         for name in served.names:
-            if name not in known:
-                raise ValueError(f"there is no server {name!r} in it; there are: {', '.join(known)}")
-        names = list(dict.fromkeys(served.names)) or known
+            if name not in existing:
+                raise ValueError(f"there is no server {name!r} in it; there are: {', '.join(existing)}")
+        names = list(dict.fromkeys(served.names)) or existing
     except ValueError as error:
         return [fault(str(path), _reason(error, path), f"correct it in {path}")]
     ours = [name for name in names if not is_foreign((configuration.servers or {}).get(name, {}))]
@@ -78,15 +78,15 @@ def _reason(error: Exception, path: Path) -> str:
 
 
 def _options(served: Served, configuration: Configuration) -> Iterator[Finding]:
-    """Whether what is said for all servers is what `serve` takes."""
-    path, known = served.path, list(configuration.servers or ())
+    """Check that the options for all servers are valid for `serve`."""
+    path, names = served.path, list(configuration.servers or ())
     try:
         read_options(Options, {"transport": "http"}, os.environ, "MCP", configuration.options)
-        read_options(Joining, {}, file=configuration.joining).members(known, known)
+        read_options(Joining, {}, file=configuration.joining).members(names, names)
     except ValueError as error:
         yield fault(str(path), _reason(error, path), f"correct it in {path}")
     else:
-        yield fine(str(path), f"can be read, and names {len(known)} {'server' if len(known) == 1 else 'servers'}")
+        yield fine(str(path), f"can be read, and names {len(names)} {'server' if len(names) == 1 else 'servers'}")
     exposed = configuration.exposed(configuration.options, OPTIONS)
     if exposed is not None:
         yield _exposed(str(path), exposed, path)
@@ -99,7 +99,7 @@ def _exposed(where: str, secret: str, path: Path) -> Finding:
 
 
 async def _server(served: Served, configuration: Configuration, name: str) -> list[Finding]:
-    """What is found of one server."""
+    """Return the findings about one server."""
     path, where = served.path, f"{served.path}, {name!r}"
     alone = configuration._replace(servers={name: (configuration.servers or {})[name]})
     try:
@@ -108,23 +108,23 @@ async def _server(served: Served, configuration: Configuration, name: str) -> li
         pins = Pins(pins_path(path, name)) if foreign is not None and foreign.settings.pin else None
     except ValueError as error:
         return [fault(where, _reason(error, path), f"correct it in {path}")]
-    findings = [_exposed(where, one.exposed, path) for one in chosen if one.exposed is not None]
+    findings = [_exposed(where, server.exposed, path) for server in chosen if server.exposed is not None]
     if foreign is None:
         return [*findings, fine(where, "its settings are as it takes them")]
-    others = [one for one in configuration.servers or () if one != name]
+    others = [server for server in configuration.servers or () if server != name]
     return findings + await _ask(served, foreign, pins, where, others)
 
 
 async def _ask(
     served: Served, foreign: Foreign, pins: Pins | None, where: str, others: Collection[str]
 ) -> list[Finding]:
-    """Reaches a server of others, and looks at its tools; `others` are the names of all other servers."""
+    """Connect to a foreign server and check its tools; `others` are the names of all other servers."""
     lines = deque[str](maxlen=1)
     _lines.set(lines)
     try:
         with anyio.fail_after(served.seconds):
             async with foreign.connect(CAPABLE) as client:
-                tools, said = await list_tools(client), client.server
+                tools, server = await list_tools(client), client.server
     except (OSError, McpError, ValueError) as error:
         secrets = split_secrets(foreign.values())
         if isinstance(error, TimeoutError):
@@ -139,8 +139,8 @@ async def _ask(
             fix = f"install {escape(command[0])}, or correct its command in {served.path}"
         return [fault(where, what, fix)]
     how = "it answers" if foreign.settings.command is None else "it starts"
-    name, version = (escape(str(said.info.get(key, "unknown")))[:100] for key in ("name", "version"))
-    what = f"{how}, is {name} {version}, speaks {said.version}, and has {format_count(len(tools), 'tool')}"
+    name, version = (escape(str(server.info.get(key, "unknown")))[:100] for key in ("name", "version"))
+    what = f"{how}, is {name} {version}, speaks {server.version}, and has {format_count(len(tools), 'tool')}"
     names = [tool["name"] for tool in tools]
     see = f"{program_name()} pin {foreign.name} --config '{served.path}'"
     return [
@@ -152,7 +152,7 @@ async def _ask(
 
 
 def _idle(path: Path, rules: Rules, names: Sequence[str], where: str) -> Iterator[Finding]:
-    """The rules that have no effect."""
+    """Report the rules without effect."""
     for rule, pattern in rules.idle(names):
         what = f"tools.{rule} has {pattern!r}, which matches none of its tools"
         yield warning(where, what, f"correct it in {path}")
@@ -162,29 +162,30 @@ def _idle(path: Path, rules: Rules, names: Sequence[str], where: str) -> Iterato
 
 
 def _misnamed(path: Path, names: Sequence[str], others: Collection[str], where: str) -> Iterator[Finding]:
-    """The tools that begin with the name of another server, as those of that one may where several are one."""
+    """Report the tools with the prefix of another server, which joined lists would show under its name."""
     for name in [name for name in names if server_of(name) in others][:_NAMED]:
         what = f"its tool {escape(name)[:100]} looks like one of the server {server_of(name)!r}"
         yield warning(where, what, f"see whether you trust it, or name it in its tools.deny in {path}")
 
 
-def _pinned(pins: Pins, found: Comparison, see: str, where: str) -> Finding:
-    """Whether something is withheld because it is not as it was pinned; `see` is the command that shows it."""
+def _pinned(pins: Pins, comparison: Comparison, see: str, where: str) -> Finding:
+    """Return the finding about tools that are withheld because they differ from their pins; `see` is the command that
+    shows them."""
     if pins.is_new:
         return fine(where, "its tools are not pinned yet: the first client of `serve` pins them")
-    if not found.withheld:
-        return fine(where, f"its tools are as they were pinned: {len(found.fitting)}")
-    names = ", ".join(escape(name)[:100] for name in found.withheld[:_NAMED])
-    more = f" and {len(found.withheld) - _NAMED} more" if len(found.withheld) > _NAMED else ""
+    if not comparison.withheld:
+        return fine(where, f"its tools are as they were pinned: {len(comparison.fitting)}")
+    names = ", ".join(escape(name)[:100] for name in comparison.withheld[:_NAMED])
+    more = f" and {len(comparison.withheld) - _NAMED} more" if len(comparison.withheld) > _NAMED else ""
     what = f"withheld from clients, since their definitions are not the pinned ones: {names}{more}"
     return warning(where, what, f"see what changed: {see}; --accept accepts it")
 
 
-# What the servers write to stderr
+# The stderr output of the servers
 
 
 class _Ear(logging.Handler):
-    """Keeps the last line of the server that is looked at where it was started."""
+    """Stores the last line of the server that the current task started."""
 
     def emit(self, record: logging.LogRecord) -> None:
         lines = _lines.get()

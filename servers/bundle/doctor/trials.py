@@ -1,4 +1,4 @@
-"""Starts a server, speaks to it in each era of the protocol, and says what the talks show."""
+"""Trials of a server: it is started and called in each era of the protocol, and the results are judged."""
 
 import os
 import re
@@ -33,7 +33,7 @@ _SHORTEST_SECRET = 4
 
 
 class Start(NamedTuple):
-    """How a server is started."""
+    """The command, environment and directory of a server."""
 
     command: Sequence[str]
     env: Mapping[str, str]
@@ -41,45 +41,45 @@ class Start(NamedTuple):
 
 
 class Outcome(StrEnum):
-    """What came of it."""
+    """The outcome of a trial."""
 
     ANSWERED = "answered"
     REFUSED = "refused"
-    """It answered with an error, or with what can't be used."""
+    """It answered with an error, or with an unusable result."""
     SILENT = "silent"
     ENDED = "ended"
-    """The program ended by itself."""
+    """The program exited."""
     UNSTARTABLE = "unstartable"
 
 
 class Talk(NamedTuple):
-    """What was said in one era."""
+    """The result of a conversation in one era."""
 
     mode: str
     outcome: Outcome
     reason: str = ""
     code: int | None = None
-    """That of the error it answered with; below 600 it is the status of HTTP."""
+    """The code of the error; below 600 it is an HTTP status."""
     version: str = ""
     """The version of the protocol."""
     info: Mapping[str, Any] = {}
-    """What the server says of itself."""
+    """The server's description of itself."""
     tools: int = 0
     noise: int = 0
-    """Lines on its stdout that are no messages."""
+    """The number of lines on its stdout that are not messages."""
     exit_code: int | None = None
     last_words: str = ""
-    """The last line it wrote to stderr."""
+    """The last line that it wrote to stderr."""
     problems: PromptProblems = NO_PROBLEMS
 
 
 class _Listening:
-    """The pipes of a child, with an ear for what a client passes over."""
+    """The pipes of a child; counts the lines that a client ignores."""
 
     def __init__(self, transport: ClosableTransport) -> None:
         self.noise = 0
         self.ended = False
-        """Whether the child closed its stdout before we did."""
+        """True if the child closed its stdout before we did."""
         self._transport = transport
 
     async def receive(self) -> Sequence[Message]:
@@ -99,60 +99,61 @@ class _Listening:
 
 
 async def talk(start: Start, mode: str, seconds: float) -> Talk:
-    """Starts the server, opens a session, lists its tools, and ends it; it has so many `seconds` to answer."""
+    """Start the server, open a session, list its tools, and end it; it has so many `seconds` to answer."""
     try:
         process = start_process(start.command, env=start.env, cwd=start.directory, stderr="keep")
         async with process as child:
             listening = _Listening(framed(child, Codec(is_client=True)))
-            said = await converse(Client(listening, ClientOptions(mode=mode)), mode, seconds)
+            result = await converse(Client(listening, ClientOptions(mode=mode)), mode, seconds)
     except (OSError, ValueError) as error:
-        # A ValueError is for an argument or a variable that no system takes, as one with a null character.
+        # ValueError is raised for an argument or a variable that no system accepts, such as one with a null
+        # character.
         reason = error.strerror if isinstance(error, OSError) else None
         return Talk(mode, Outcome.UNSTARTABLE, reason or str(error))
-    if said.outcome is Outcome.REFUSED and listening.ended:
-        said = said._replace(outcome=Outcome.ENDED)
+    if result.outcome is Outcome.REFUSED and listening.ended:
+        result = result._replace(outcome=Outcome.ENDED)
     lines = [line.strip() for line in child.stderr.splitlines() if line.strip()]
     last = lines[-1] if lines else ""
-    return said._replace(noise=listening.noise, exit_code=child.exit_code, last_words=last)
+    return result._replace(noise=listening.noise, exit_code=child.exit_code, last_words=last)
 
 
 async def converse(client: AbstractAsyncContextManager[Client], mode: str, seconds: float) -> Talk:
-    """Opens a session, lists the tools, and closes it."""
-    said = Talk(mode, Outcome.SILENT, f"no answer in {seconds:g} seconds")
+    """Open a session, list the tools, and close it."""
+    result = Talk(mode, Outcome.SILENT, f"no answer in {seconds:g} seconds")
     with anyio.move_on_after(seconds), suppress(TimeoutError):
         try:
             async with client as entered:
                 server = entered.server
                 tools = len(await entered.plain.list_tools()) if server.can("tools") else 0
-                said = Talk(mode, Outcome.ANSWERED, version=server.version, info=server.info, tools=tools)
-                said = said._replace(problems=await read_problems(entered))
+                result = Talk(mode, Outcome.ANSWERED, version=server.version, info=server.info, tools=tools)
+                result = result._replace(problems=await read_problems(entered))
         except PeerError as error:
-            said = Talk(mode, Outcome.REFUSED, str(error), code=error.code)
+            result = Talk(mode, Outcome.REFUSED, str(error), code=error.code)
         except (McpError, ConnectionError) as error:
-            said = Talk(mode, Outcome.REFUSED, str(error))
-    return said
+            result = Talk(mode, Outcome.REFUSED, str(error))
+    return result
 
 
-# What the talks show
+# Findings from the results
 
 
 class Tried(NamedTuple):
-    """What was started, and how to speak of it."""
+    """The server that was started, and the words for findings about it."""
 
     where: str
     entry: Entry
     another: str
-    """How to have another program started in its place."""
+    """The advice for having another program started instead."""
     correct: str
-    """How to correct what it is started with."""
+    """The advice for correcting the command."""
     secrets: Sequence[str] = ()
-    """What must not be shown."""
+    """The values that must not be displayed."""
     is_foreign: bool = False
-    """Whether it answers for a server of somebody else, of which no catalog says what it is called."""
+    """True if it represents a foreign server, whose name no catalog has."""
 
 
 def judge(tried: Tried, talks: Sequence[Talk]) -> Iterator[Finding]:
-    """What was found, from the talk in each era."""
+    """Yield the findings from the results of all eras."""
     failed = [talk for talk in talks if talk.outcome is not Outcome.ANSWERED]
     if len(failed) == len(talks):
         yield _failed(tried, failed[0])
@@ -175,7 +176,7 @@ def judge(tried: Tried, talks: Sequence[Talk]) -> Iterator[Finding]:
 
 
 def judge_version(tried: Tried, talk: Talk) -> Iterator[Finding]:
-    """Whether the one that answered is the server and the version that the catalog has."""
+    """Check that the server that answered is the one in the catalog, in the same version."""
     name, version = talk.info.get("name"), talk.info.get("version")
     if tried.is_foreign:
         return
@@ -188,7 +189,7 @@ def judge_version(tried: Tried, talk: Talk) -> Iterator[Finding]:
 
 
 def mask(text: str, secrets: Sequence[str]) -> str:
-    """`text` without the secrets, longest first, since one may be part of another."""
+    """Return `text` with the secrets masked, the longest first, since one may be part of another."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, "***")
@@ -196,13 +197,14 @@ def mask(text: str, secrets: Sequence[str]) -> str:
 
 
 def split_secrets(values: Iterable[str]) -> list[str]:
-    """These secrets, and what they are made of: who repeats a header may leave out the word before its token."""
+    """Return these secrets and their parts: an error message may repeat a header without the word before its
+    token."""
     return [part for value in values for part in (value, *re.split(r"[=:@\s]+", value))]
 
 
 def _failed(tried: Tried, talk: Talk) -> Finding:
     words = talk.last_words.removeprefix(f"python -m {tried.entry.module}: ")
-    where, said = tried.where, f"; last it said: {mask(words, tried.secrets)}" if words else ""
+    where, last_output = tried.where, f"; last it said: {mask(words, tried.secrets)}" if words else ""
     by_hand = "start it in a terminal, and read all that it says"
     match talk.outcome:
         case Outcome.UNSTARTABLE:
@@ -211,17 +213,17 @@ def _failed(tried: Tried, talk: Talk) -> Finding:
             end = f"it ended with exit code {talk.exit_code}"
             if talk.exit_code is not None and talk.exit_code < 0 and os.name == "posix":
                 end = f"it was ended by signal {-talk.exit_code}"
-            return fault(where, f"{end} before it answered{said}", _fix(tried, talk) or by_hand)
+            return fault(where, f"{end} before it answered{last_output}", _fix(tried, talk) or by_hand)
         case Outcome.SILENT:
             fix = f"{by_hand}; files on a network or a disk that sleeps may hold it up"
-            return fault(where, f"it gives no answer: {talk.reason} after it was started{said}", fix)
+            return fault(where, f"it gives no answer: {talk.reason} after it was started{last_output}", fix)
         case _:
             reason = mask(talk.reason, tried.secrets)
-            return fault(where, f"it does not answer as an MCP server does: {reason}{said}", by_hand)
+            return fault(where, f"it does not answer as an MCP server does: {reason}{last_output}", by_hand)
 
 
 def _fix(tried: Tried, talk: Talk) -> str:
-    """What its last words call for."""
+    """Return the advice for its last line of output; "" if there is no special advice."""
     if "No module named" in talk.last_words or "ImportError" in talk.last_words:
         return tried.another
     if "it needs the extra" in talk.last_words:

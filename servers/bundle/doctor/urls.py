@@ -1,4 +1,6 @@
-"""Does a server answer at the URL that a client has for it?
+"""Check of the server at the URL in a client's configuration.
+
+The library for HTTP is an extra, and the doctor must work without it.
 
 The library for HTTP is an extra, and a doctor has to work where it is missing.
 """
@@ -27,8 +29,8 @@ _UNREACHED = "no connection"
 async def check_url(
     launch: Launch, machine: Machine, installation: Installation, seconds: float, modes: Sequence[str] = MODES
 ) -> tuple[list[Finding], int | None]:
-    """Speaks to the server in each of the `modes`, with the headers of the entry; how many tools it has where all is
-    well."""
+    """Call the server in each of the `modes`, with the headers of the entry; return the findings, and the number of
+    its tools if all is well."""
     url, headers, token = launch.server.url or "", dict(launch.server.headers), ""
     if variable := launch.server.token_variable:
         token = environment_from(launch.client, machine).get(variable, "")
@@ -44,7 +46,7 @@ async def check_url(
     try:
         if urlsplit(url).scheme not in ("http", "https"):
             return [fine(launch.where, "not asked: its URL is neither of HTTP nor of HTTPS")], None
-        # One after the other: a server may take one session only.
+        # One after the other: a server may allow only one session.
         talks = [
             await converse(connect_http(url, ClientOptions(mode=mode), headers=headers), mode, seconds)
             for mode in modes
@@ -57,7 +59,7 @@ async def check_url(
         if login is not None:
             return [login], None
     findings = list(_judge(launch, talks, [*split_secrets(headers.values()), token, url]))
-    return findings, None if any(one.severity is Severity.FAULT for one in findings) else talks[0].tools
+    return findings, None if any(finding.severity is Severity.FAULT for finding in findings) else talks[0].tools
 
 
 def _judge(launch: Launch, talks: list[Talk], secrets: Sequence[str]) -> Iterator[Finding]:
@@ -82,7 +84,7 @@ def _failed(launch: Launch, talk: Talk, secrets: Sequence[str]) -> Finding:
         start = "start it"
         if not launch.is_foreign:
             port = urlsplit(launch.server.url or "").port
-            unnamed = [one.metavar or one.name for one in entry.arguments if one.option is None]
+            unnamed = [argument.metavar or argument.name for argument in entry.arguments if argument.option is None]
             words = ["--transport http", *([f"--port {port}"] if port else []), *unnamed]
             start += ": " + " ".join([entry.script or f"python -m {entry.module}", *words])
         return fault(where, what, f"{start}, or correct the URL in {launch.file}")
@@ -96,7 +98,7 @@ def _failed(launch: Launch, talk: Talk, secrets: Sequence[str]) -> Finding:
     if talk.code == 401:
         fix = f"put its token into {launch.file}, as the header Authorization: Bearer TOKEN"
         if not _has_token(launch):
-            # Some clients have other places for it.
+            # Some clients store it elsewhere.
             return warning(where, f"{place} wants a token, and no header of the entry has one", fix)
         return fault(where, f"{place} wants another token than the entry has", fix)
     if talk.code == 403:

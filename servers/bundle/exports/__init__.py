@@ -1,1 +1,1 @@
-"""What a catalog says, in the forms that registries, desktop hosts and container catalogs take."""
+"""Exports of catalog entries for registries, desktop hosts and container catalogs."""

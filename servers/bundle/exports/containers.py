@@ -1,11 +1,11 @@
-"""A server entry of Docker's MCP gateway, which starts servers from container images.
+"""Server entries for Docker's MCP gateway, which starts servers from container images.
 
-The form: https://github.com/docker/mcp-gateway, docs/server-entry-spec.md and pkg/catalog/types.go; the templates:
-pkg/eval. Its profiles and catalogs take such an entry by `--server file://NAME.yaml`; the catalogs of one file with a
-`registry`, which came before, it calls legacy. The gateway mounts a path at the same place in the container,
-read-only unless its operator allows more. What is left empty it puts into no variable, but into a command as an empty
-word; so only what is required stands in the command. A secret that is missing it sets to `<UNKNOWN>`, or does not
-start the server; so only those are named that are required.
+The format: https://github.com/docker/mcp-gateway, docs/server-entry-spec.md and pkg/catalog/types.go; the templates:
+pkg/eval. Its profiles and catalogs take such an entry by `--server file://NAME.yaml`; it calls the older single-file
+catalogs with a `registry` legacy. The gateway mounts a path at the same place in the container, read-only unless its
+operator allows more. For an empty value it sets no variable, but puts an empty word into a command; so the command
+contains only required values. It sets a missing secret to `<UNKNOWN>`, or does not start the server; so only required
+secrets are listed.
 """
 
 from typing import Any
@@ -18,27 +18,29 @@ from .servers import choose_arguments, is_path
 
 
 def describe_container(entry: Entry) -> str:
-    """The entry as YAML, of a server that has an image."""
+    """Return the entry, as YAML, of a server that has an image."""
     return yaml.safe_dump(_server(entry), sort_keys=False, allow_unicode=True, width=120)
 
 
 def _server(entry: Entry) -> dict[str, Any]:
-    arguments = [one for one in choose_arguments(entry) if not one.secret]
-    command = [one for one in arguments if one.required]
-    variables = [one for one in arguments if not one.required and one.environment]
+    arguments = [argument for argument in choose_arguments(entry) if not argument.secret]
+    command = [argument for argument in arguments if argument.required]
+    variables = [argument for argument in arguments if not argument.required and argument.environment]
     secrets = [
         {
-            "name": f"{entry.name}.{one.name}",
-            "env": one.environment,
-            "example": one.metavar or f"your_{one.name}",
+            "name": f"{entry.name}.{argument.name}",
+            "env": argument.environment,
+            "example": argument.metavar or f"your_{argument.name}",
         }
-        for one in entry.arguments
-        if one.secret and one.required and one.environment
+        for argument in entry.arguments
+        if argument.secret and argument.required and argument.environment
     ]
     words = [
-        word for one in command for word in (*([one.option] if one.option else []), _template(entry, one, _role(one)))
+        word
+        for argument in command
+        for word in (*([argument.option] if argument.option else []), _template(entry, argument, _role(argument)))
     ]
-    paths = [_template(entry, one, "volume") for one in arguments if is_path(one)]
+    paths = [_template(entry, argument, "volume") for argument in arguments if is_path(argument)]
     links = {"icon": entry.icon, "readme": entry.documentation}
     server: dict[str, Any] = {
         "name": entry.name,
@@ -47,10 +49,13 @@ def _server(entry: Entry) -> dict[str, Any]:
         "description": entry.summary,
         **{key: link for key, link in links.items() if link and "://" in link},
         "image": f"{entry.image}:{entry.version}",
-        # A session holds what a client has subscribed to, and more: it has to outlive a call.
+        # A session contains subscriptions and other state of a client: it must outlive a call.
         "longLived": True,
         "secrets": secrets,
-        "env": [{"name": one.environment, "value": _template(entry, one, _role(one))} for one in variables],
+        "env": [
+            {"name": argument.environment, "value": _template(entry, argument, _role(argument))}
+            for argument in variables
+        ],
         "command": words,
         "volumes": paths,
         "disableNetwork": entry.permissions.network == "none",
@@ -66,7 +71,7 @@ def _role(argument: Argument) -> str:
 
 
 def _template(entry: Entry, argument: Argument, role: str) -> str:
-    """What the gateway puts the user's value in place of: each of several, where there may be several."""
+    """Return the template that the gateway replaces by the user's value, or by each of several values."""
     several = "into" if _is_list(argument) else ""
     return "{{" + "|".join(filter(None, [f"{entry.name}.{argument.name}", role, several])) + "}}"
 
@@ -76,13 +81,16 @@ def _is_list(argument: Argument) -> bool:
 
 
 def _config(entry: Entry, arguments: list[Argument]) -> dict[str, Any]:
-    required = [one.name for one in arguments if one.required]
+    required = [argument.name for argument in arguments if argument.required]
     kinds = {"integer": "number", "number": "number", "boolean": "boolean"}
     properties: dict[str, Any] = {}
-    for one in arguments:
-        simple = {"type": kinds.get(one.type, "string")}
-        properties[one.name] = {"type": "array", "items": simple} if _is_list(one) else simple
-        properties[one.name] |= {"description": one.description, **({"enum": one.choices} if one.choices else {})}
+    for argument in arguments:
+        simple = {"type": kinds.get(argument.type, "string")}
+        properties[argument.name] = {"type": "array", "items": simple} if _is_list(argument) else simple
+        properties[argument.name] |= {
+            "description": argument.description,
+            **({"enum": argument.choices} if argument.choices else {}),
+        }
     return {
         "name": entry.name,
         "description": f"What {entry.title} may use",

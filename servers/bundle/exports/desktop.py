@@ -1,13 +1,13 @@
-"""An MCPB bundle, which a desktop host installs by a click.
+"""MCPB bundles, which a desktop host installs with a click.
 
-It is of the type `uv` (manifest 0.4, https://github.com/modelcontextprotocol/mcpb): it holds the sources of one
-server and a pyproject.toml with what they need, and the host's uv makes the environment on the user's machine, for
-its own system and processor. What the user has left empty stays in the command as it is written there,
-`${user_config.NAME}`, unless it has a default; so what is optional has an empty default, and goes through the
+A bundle is of the type `uv` (manifest 0.4, https://github.com/modelcontextprotocol/mcpb): it contains the sources of
+one server and a pyproject.toml with its requirements, and the host's uv creates the environment on the user's
+machine, for its system and processor. A value that the user has left empty stays in the command as the literal
+`${user_config.NAME}`, unless it has a default; so an optional value has an empty default, and is set in the
 environment, where empty means unset.
 
-Prompts can't be listed, since the manifest wants the text of each, and theirs is made when they are asked for. The
-tools listed are those that need no permission. The icon has to be a PNG file in the bundle; another one is left out.
+Prompts can't be listed, since the manifest requires the text of each, and ours is rendered on request. The tools
+listed are those that need no permission. The icon must be a PNG file in the bundle; any other is left out.
 """
 
 import io
@@ -34,29 +34,30 @@ runpy.run_module({module!r}, run_name="__main__", alter_sys=True)
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,99}")
 _ICON = "icon.png"
 _PNG = b"\x89PNG\r\n\x1a\n"
-_EARLIEST = (1980, 1, 1, 0, 0, 0)  # a ZIP file knows no earlier time
+_EARLIEST = (1980, 1, 1, 0, 0, 0)  # a ZIP file can't contain an earlier time
 OURS = "mcp-server-bundle"
-"""The package whose servers stand on `shared`, which comes with it. All others ask for it as they do for the rest."""
+"""The package whose servers need `shared`, which is part of it. All others list it in their requirements."""
 _SERVERS, _SHARED = (Path(str(module.__file__)).resolve().parent for module in (catalogs, version))
 
 
 def bundle_name(entry: Entry) -> str:
-    """The name of the file. Raises ValueError where the version can't be a part of it."""
+    """Return the name of the file. Raises ValueError if the version can't be part of it."""
     if _VERSION.fullmatch(entry.version) is None:
         raise ValueError(f"{entry.name}: the version {entry.version!r} can't be a part of a file's name")
     return f"{entry.name}-{entry.version}.mcpb"
 
 
 def make_bundle(entry: Entry, package: Package, catalog: Catalog) -> bytes:
-    """The ZIP file; from the same sources the same bytes. Raises ValueError where a file of it can't be read."""
+    """Return the ZIP file; the same sources give the same bytes. Raises ValueError if one of its files can't be
+    read."""
     icon = _icon(entry)
     described = make_manifest(entry, package) | ({"icon": _ICON} if icon else {})
-    # Nothing is built of it, uv only installs what it asks for. The strings of JSON are strings of TOML, as long as
-    # they hold no control characters.
-    wanted = "".join(f"    {json.dumps(line)},\n" for line in package.requirements)
+    # Nothing is built from it; uv only installs the requirements. JSON strings are also TOML strings if they contain
+    # no control characters.
+    dependencies = "".join(f"    {json.dumps(line)},\n" for line in package.requirements)
     project = (
         f"[project]\nname = {json.dumps(entry.script)}\nversion = {json.dumps(entry.version)}\n"
-        f"requires-python = {json.dumps(package.python)}\ndependencies = [\n{wanted}]\n\n"
+        f"requires-python = {json.dumps(package.python)}\ndependencies = [\n{dependencies}]\n\n"
         "[tool.uv]\npackage = false\n"
     )
     files = {
@@ -72,18 +73,24 @@ def make_bundle(entry: Entry, package: Package, catalog: Catalog) -> bytes:
         for name, content in files.items():
             member = zipfile.ZipInfo(name, _EARLIEST)
             member.compress_type = zipfile.ZIP_DEFLATED
-            member.create_system = 3  # Unix, so that the next line means a file all may read
+            member.create_system = 3  # Unix, so that the next line makes the file readable by all
             member.external_attr = 0o100644 << 16
             archive.writestr(member, content)
     return written.getvalue()
 
 
 def make_manifest(entry: Entry, package: Package) -> dict[str, Any]:
-    """The manifest, but for the icon. Raises ValueError where a default would be taken for a variable."""
+    """Return the manifest without the icon. Raises ValueError if a default would be read as a variable."""
     arguments = choose_arguments(entry)
-    filling = [one for one in arguments if fills_command(one)]
-    command = [part for one in filling for part in (*([one.option] if one.option else []), _value(one))]
-    variables = {one.environment: _value(one) for one in arguments if one.environment and not fills_command(one)}
+    filling = [argument for argument in arguments if fills_command(argument)]
+    command = [
+        part for argument in filling for part in (*([argument.option] if argument.option else []), _value(argument))
+    ]
+    variables = {
+        argument.environment: _value(argument)
+        for argument in arguments
+        if argument.environment and not fills_command(argument)
+    }
     return {
         "manifest_version": "0.4",
         "name": entry.script,
@@ -107,12 +114,12 @@ def make_manifest(entry: Entry, package: Package) -> dict[str, Any]:
         "keywords": ["mcp", entry.category],
         **({"license": entry.licence} if entry.licence else {}),
         "compatibility": {"runtimes": {"python": package.python}},
-        "user_config": {one.name: _field(one) for one in arguments},
+        "user_config": {argument.name: _field(argument) for argument in arguments},
     }
 
 
 def _icon(entry: Entry) -> dict[str, bytes]:
-    """The file of the icon, by its name in the bundle; none where it is no PNG file on this machine."""
+    """Return the icon's file, by its name in the bundle; nothing if it is not a PNG file on this machine."""
     if entry.icon is None or "://" in entry.icon:
         return {}
     try:
@@ -152,33 +159,35 @@ def _default(argument: Argument) -> bool | str:
 
 
 def sources_of(entry: Entry, package: Package, catalog: Catalog) -> dict[str, bytes]:
-    """Their contents, by their paths from the directory that is to be imported from.
+    """Return the contents of the sources, by their paths relative to the import directory.
 
-    It is the whole of the server's top package. But where several servers of the catalog stand side by side in one
-    package, each is taken to stand alone, as ours do: then it is the server's own folder only, with the modules
-    beside the folders that it imports. Raises ValueError where the module is not found, or a file can't be read.
+    This is the whole top package of the server. But if several servers of the catalog are side by side in one
+    package, each is expected to be independent, as ours are: then it is only the server's own folder, with the
+    modules next to the folders that it imports. Raises ValueError if the module is not found, or a file can't be
+    read.
     """
     top, *inner = entry.module.split(".")
     place = _place(top)
-    wanted = _files(place.joinpath(*inner)) if _has_neighbours(entry, catalog) else _files(place)
+    own_files = _files(place.joinpath(*inner)) if _has_neighbours(entry, catalog) else _files(place)
     above = [place.joinpath(*inner[:depth], "__init__.py") for depth in range(len(inner))]
-    roots = [(place.parent, path) for path in (*above, *wanted) if path.is_file()]
+    roots = [(place.parent, path) for path in (*above, *own_files) if path.is_file()]
     try:
         if _has_neighbours(entry, catalog):
             roots += [(place.parent, path) for path in _imported(place.joinpath(*inner[:-1]), entry, roots)]
         if package.name == OURS:
             roots += [(_SHARED.parent, path) for path in _files(_SHARED) if _SERVERS not in path.parents]
-        found = {path.relative_to(root).as_posix(): path.read_bytes() for root, path in roots}
+        contents = {path.relative_to(root).as_posix(): path.read_bytes() for root, path in roots}
     except OSError as error:
         raise ValueError(f"{error.filename}: {error.strerror}") from None
-    return dict(sorted(found.items()))
+    return dict(sorted(contents.items()))
 
 
 def _imported(folder: Path, entry: Entry, roots: Sequence[tuple[Path, Path]]) -> Iterator[Path]:
-    """The files of the modules and packages of the folder that one of the sources imports by their whole names."""
+    """Yield the files of the modules and packages of the folder that one of the sources imports by their full
+    names."""
     above = re.escape(entry.module.rpartition(".")[0])
     texts = [path.read_bytes() for _, path in roots if path.suffix == ".py"]
-    for path in (*folder.glob("*.py"), *(one.parent for one in folder.glob("*/__init__.py"))):
+    for path in (*folder.glob("*.py"), *(init.parent for init in folder.glob("*/__init__.py"))):
         line = re.compile(rf"^[ \t]*(?:from|import) {above}\.{re.escape(path.stem)}\b".encode(), re.MULTILINE)
         if any(line.search(text) for text in texts):
             yield from _files(path) if path.is_dir() else (path,)
@@ -191,16 +200,16 @@ def _has_neighbours(entry: Entry, catalog: Catalog) -> bool:
 
 
 def _place(top: str) -> Path:
-    """The folder of a package, or the path of a module without its ending."""
-    found = find_spec(top)
-    if found is None:
+    """Return the folder of a package, or the path of a module without its suffix."""
+    spec = find_spec(top)
+    if spec is None:
         raise ValueError(f"there is no Python module {top!r} installed here")
-    folders = list(found.submodule_search_locations or ())
-    return Path(folders[0]) if folders else Path(found.origin or top).with_suffix("")
+    folders = list(spec.submodule_search_locations or ())
+    return Path(folders[0]) if folders else Path(spec.origin or top).with_suffix("")
 
 
 def _files(place: Path) -> Iterator[Path]:
-    """All files of a package, or the one of a module."""
+    """Yield all files of a package, or the single file of a module."""
     if not place.is_dir():
         yield place.with_suffix(".py")
         return

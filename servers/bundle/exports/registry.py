@@ -1,12 +1,12 @@
-"""`server.json`, by which the MCP registry knows a server.
+"""`server.json`, the description of a server for the MCP registry.
 
-The form: https://github.com/modelcontextprotocol/registry, docs/reference/server-json. A client puts the runtime, its
-arguments, the package's name with the version, and the package's arguments together, in this order (VS Code:
-https://github.com/microsoft/vscode, src/vs/platform/mcp/common/mcpManagementService.ts). So the program it starts is
-the one that is called as the package, and `--from` can't name another. A server of the bundle is therefore
-`mcp-server-bundle run NAME`, and its extra comes by uvx's `--with`.
+The format: https://github.com/modelcontextprotocol/registry, docs/reference/server-json. A client combines the
+runtime, its arguments, the package's name with the version, and the package's arguments, in this order (VS Code:
+https://github.com/microsoft/vscode, src/vs/platform/mcp/common/mcpManagementService.ts). So it starts the program
+with the name of the package, and `--from` can't name another. A server of the bundle is therefore `mcp-server-bundle
+run NAME`, and its extra is requested by uvx's `--with`.
 
-A registry lists a package only under a name which the package claims: its README on PyPI has to hold a line
+A registry lists a package only under a name that the package claims: its README on PyPI must contain a line
 `mcp-name: NAMESPACE/SCRIPT` for each server.
 """
 
@@ -18,12 +18,12 @@ from servers.catalog import PACKAGE, Argument, Entry
 from .servers import Package, is_path
 
 NAMESPACE = "internal.mcp-server-bundle"
-"""Where no other is given. `.internal` is kept for private use, so nobody can own it in the public registry: who
-publishes gives the namespace that is his, such as `io.github.USER`."""
+"""The default namespace. `.internal` is reserved for private use, so nobody can own it in the public registry: a
+publisher sets their own namespace, such as `io.github.USER`."""
 
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 COMMANDS = f"{PACKAGE}.__main__:main"
-"""The program that takes `run NAME`."""
+"""The program that implements `run NAME`."""
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)+")
 _FORMATS = {
@@ -32,7 +32,8 @@ _FORMATS = {
 
 
 def describe_server(entry: Entry, package: Package, namespace: str = NAMESPACE) -> dict[str, Any]:
-    """The document. Raises ValueError where the namespace is no domain, or clients could not start the package."""
+    """Return the document. Raises ValueError if the namespace is not a domain, or if clients could not start the
+    package."""
     if _NAMESPACE.fullmatch(namespace) is None or len(namespace) > 100:
         raise ValueError(
             f"{namespace!r} is not a valid namespace: it is a domain in reverse order, such as io.github.USER"
@@ -48,12 +49,12 @@ def describe_server(entry: Entry, package: Package, namespace: str = NAMESPACE) 
 
 
 def _package(entry: Entry, package: Package, transport: str) -> dict[str, Any]:
-    wanted = [entry.extra, "http" if transport == "http" else None]
-    extras = ",".join(extra for extra in wanted if extra in package.extras)
+    candidates = [entry.extra, "http" if transport == "http" else None]
+    extras = ",".join(extra for extra in candidates if extra in package.extras)
     runtime = {"type": "named", "name": "--with", "value": f"{package.name}[{extras}]=={package.version}"}
     words: list[dict[str, Any]] = []
     if entry.script != package.name:
-        # What follows the name of the package, to start this server and no other.
+        # The words after the name of the package select this server.
         if package.scripts.get(package.name) != COMMANDS:
             raise ValueError(f"{entry.name}: clients of a registry start {package.name} by a script of that name")
         words = [{"type": "positional", "value": word} for word in ("run", entry.name)]
@@ -63,15 +64,17 @@ def _package(entry: Entry, package: Package, transport: str) -> dict[str, Any]:
         "version": package.version,
         "runtimeHint": "uvx",
         **({"runtimeArguments": [runtime]} if extras else {}),
-        "packageArguments": words + [_argument(one) for one in entry.arguments if not _is_variable(one)],
-        "environmentVariables": [_variable(one) for one in entry.arguments if _is_variable(one)] + _HTTP[transport],
+        "packageArguments": words
+        + [_argument(argument) for argument in entry.arguments if not _is_variable(argument)],
+        "environmentVariables": [_variable(argument) for argument in entry.arguments if _is_variable(argument)]
+        + _HTTP[transport],
         "transport": _TRANSPORTS[transport],
     }
 
 
 def _is_variable(argument: Argument) -> bool:
-    """Whether it is best set in the environment: there a switch has a value, nothing means the default, and others
-    can't read a secret."""
+    """Return True if it is best set in the environment: there a switch has a value, an empty value means the default,
+    and other users can't read a secret."""
     return argument.environment is not None and (argument.option is not None or argument.secret)
 
 
@@ -83,32 +86,34 @@ def _argument(argument: Argument) -> dict[str, Any]:
 
 
 def _variable(argument: Argument) -> dict[str, Any]:
-    found = _input(argument)
+    described = _input(argument)
     if argument.repeated:
-        found.pop("format", None)  # it is a list, as text
-        found["description"] += "; several are separated " + ("as in PATH" if is_path(argument) else "by commas")
-    return {"name": argument.environment, **found}
+        described.pop("format", None)  # it is a list, as a string
+        described["description"] += "; several are separated " + ("as in PATH" if is_path(argument) else "by commas")
+    return {"name": argument.environment, **described}
 
 
 def _input(argument: Argument) -> dict[str, Any]:
-    found: dict[str, Any] = {"description": argument.description}
+    described: dict[str, Any] = {"description": argument.description}
     if argument.required:
-        found["isRequired"] = True
+        described["isRequired"] = True
     if argument.type in _FORMATS:
-        found["format"] = _FORMATS[argument.type]
+        described["format"] = _FORMATS[argument.type]
     if argument.secret:
-        found["isSecret"] = True
+        described["isSecret"] = True
     if argument.default is not None:
         default = argument.default if isinstance(argument.default, list) else [argument.default]
-        found["default"] = ",".join(str(one).lower() if isinstance(one, bool) else str(one) for one in default)
+        described["default"] = ",".join(
+            str(item).lower() if isinstance(item, bool) else str(item) for item in default
+        )
     if argument.choices:
-        found["choices"] = argument.choices
+        described["choices"] = argument.choices
     if argument.metavar is not None:
-        found["placeholder"] = argument.metavar
-    return found
+        described["placeholder"] = argument.metavar
+    return described
 
 
-# The options of every server, as far as a client has to set them to reach it.
+# The options of every server that a client must set to reach it.
 _HTTP: dict[str, list[dict[str, Any]]] = {
     "stdio": [],
     "http": [

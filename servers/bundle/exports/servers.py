@@ -1,6 +1,5 @@
-"""What every form has to know of a server: the package that brings it, as it is installed here, and which arguments
-are shown to whoever plugs it in without reading its options.
-"""
+"""Facts about a server for all exports: its package, as installed here, and the arguments that are shown to users who
+install it without reading about its options."""
 
 import re
 from importlib.metadata import entry_points
@@ -8,21 +7,21 @@ from typing import NamedTuple
 
 from servers.catalog import Argument, Entry
 
-# The last part of a requirement that stands in one extra only.
+# The last part of a requirement that belongs to one extra.
 _EXTRA = re.compile(r"""\s*(?:;|\band)\s*extra\s*==\s*["']([^"']+)["']\s*$""")
 
 
 class Package(NamedTuple):
-    """What exports have to know of an installed package."""
+    """The data of an installed package that exports need."""
 
     name: str
     version: str
     author: str
     python: str
-    """The versions of Python it runs on, as a specifier."""
+    """The supported versions of Python, as a specifier."""
     extras: list[str]
     requirements: list[str]
-    """The packages that the server needs, those of its extra included (PEP 508)."""
+    """The packages that the server needs, including those of its extra (PEP 508)."""
     scripts: dict[str, str]
     """Its console scripts: `module:function` by name."""
     licences: dict[str, str]
@@ -30,16 +29,16 @@ class Package(NamedTuple):
 
 
 def package_of(entry: Entry) -> Package:
-    """The package with the console script of the server. Raises ValueError where the script is not installed."""
+    """Return the package with the console script of the server. Raises ValueError if the script is not installed."""
     if entry.script is None:
         raise ValueError(f"{entry.name}: the catalog names no script, which exports need to find its package")
-    found = next(iter(entry_points(group="console_scripts", name=entry.script)), None)
-    if found is None or found.dist is None:
+    script = next(iter(entry_points(group="console_scripts", name=entry.script)), None)
+    if script is None or script.dist is None:
         raise ValueError(f"{entry.name}: no package installed here has the console script {entry.script}")
-    brings = found.dist
+    brings = script.dist
     texts = {name: brings.read_text(f"licenses/{name}") for name in brings.metadata.get_all("License-File", [])}
     lines = [(_EXTRA.search(line), line) for line in brings.requires or ()]
-    requirements = [_EXTRA.sub("", line) for found, line in lines if found is None or found[1] == entry.extra]
+    requirements = [_EXTRA.sub("", line) for match, line in lines if match is None or match[1] == entry.extra]
     return Package(
         name=brings.name,
         version=brings.version,
@@ -47,35 +46,37 @@ def package_of(entry: Entry) -> Package:
         python=brings.metadata.get_all("Requires-Python", [">=3"])[0],
         extras=brings.metadata.get_all("Provides-Extra", []),
         requirements=requirements,
-        scripts={one.name: one.value for one in brings.entry_points if one.group == "console_scripts"},
+        scripts={point.name: point.value for point in brings.entry_points if point.group == "console_scripts"},
         licences={name.rpartition("/")[2]: text for name, text in texts.items() if text},
     )
 
 
 def choose_arguments(entry: Entry) -> list[Argument]:
-    """What is picked or ticked, what is secret, and what is required.
+    """Return the arguments that are paths or switches, secret, or required.
 
-    Patterns, limits and names keep their defaults: they take typing and reading, and who wants them writes the
-    command down by hand. An option without a variable is left out as well, since it can't be given empty.
+    Patterns, limits and names keep their defaults: they need typing and reading, and a user who needs them writes the
+    command by hand. An option without a variable is left out too, since it can't be empty.
     """
-    simple = [one for one in entry.arguments if one.secret or one.type == "boolean" or is_path(one)]
-    may_be_empty = [one for one in simple if fills_command(one) or one.environment is not None]
-    return [one for one in entry.arguments if one.required or one in may_be_empty]
+    simple = [
+        argument for argument in entry.arguments if argument.secret or argument.type == "boolean" or is_path(argument)
+    ]
+    may_be_empty = [argument for argument in simple if fills_command(argument) or argument.environment is not None]
+    return [argument for argument in entry.arguments if argument.required or argument in may_be_empty]
 
 
 def fills_command(argument: Argument) -> bool:
-    """Whether it becomes a part of the command; all else is set in the environment, where empty means unset, and
-    where others on the machine can't read a secret."""
+    """Return True if it becomes part of the command; all others are set in the environment, where empty means unset,
+    and where other users of the machine can't read a secret."""
     if argument.secret and argument.environment is not None:
         return False
     return argument.required or (argument.option is None and argument.repeated and is_path(argument))
 
 
 def is_path(argument: Argument) -> bool:
-    """Whether its value is a file or a directory."""
+    """Return True if its value is a file or a directory."""
     return argument.type in ("file", "directory")
 
 
 def title(argument: Argument) -> str:
-    """How a form calls it."""
+    """Return its title in a form."""
     return argument.name.replace("_", " ").capitalize()

@@ -1,1 +1,1 @@
-"""Desktop hosts: how each is told of a server, and how its configuration is changed."""
+"""Desktop hosts: how each configures a server, and how to change its configuration."""

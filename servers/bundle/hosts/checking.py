@@ -1,6 +1,6 @@
-"""The arguments of a server, checked as the server itself would, with absolute paths.
+"""Validation of a server's arguments, with the server's own checks, and with absolute paths.
 
-A client starts a server in a directory of its own choice, where a relative path would mean something else.
+A client starts a server in any directory, where a relative path would mean another file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,31 +22,31 @@ Fields = dict[str | None, FieldInfo]
 
 _UNNAMED = None
 _MODES = (":ro", ":rw")
-# With these a server makes files that are not there.
+# With these a server creates missing files.
 _MAKING = ("--create", "--trace")
 
 
 class Checked(NamedTuple):
-    """Arguments that the server takes."""
+    """Arguments that the server accepts."""
 
     words: tuple[str, ...]
     secrets: frozenset[str]
-    """Those of the words that nobody should see."""
+    """Those of the words that must not be displayed."""
 
 
 def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bundled: bool) -> Checked:
-    """The arguments with absolute paths, each of which is there.
+    """Return the arguments with absolute paths, all of which exist.
 
-    A `bundled` server reads its options itself, with the variables of `environment`; of another's the catalog says
-    which are paths. Raises ValueError for what the server would refuse, and for a path that is not there. Ends the
-    program where a bundled server has no such option.
+    A `bundled` server reads its options itself, with the variables of `environment`; for others the catalog declares
+    which arguments are paths. Raises ValueError for arguments that the server would reject, and for a missing path.
+    Exits the program for an unknown option of a bundled server.
     """
     app = _app(entry) if bundled else None
     fields: Fields
     if app is None:
         kinds: dict[str, type] = {"file": Path, "directory": Path}
         options = entry.spellings()
-        fields = {one.option: FieldInfo(annotation=kinds.get(one.type, str)) for one in entry.arguments}
+        fields = {item.option: FieldInfo(annotation=kinds.get(item.type, str)) for item in entry.arguments}
     else:
         own = {**app.settings_model.model_fields, **Options.model_fields}
         options, positional = option_spellings(own), positional_field(own)
@@ -55,7 +55,7 @@ def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bu
     secret = {argument.option for argument in entry.arguments if argument.secret}
     line = read_command_line(words, options)
     wrong = {fault.word for fault in line.faults}
-    begun = wrong.union(one.first for one in line.given if one.name is not None)
+    begun = wrong.union(item.first for item in line.given if item.name is not None)
     named = {words[number].partition("=")[0] for number in begun}
     if "--transport" in named:
         raise ValueError("a client speaks to the server it starts over stdio; for one that runs already give --url")
@@ -63,12 +63,12 @@ def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bu
     for name, value, first, place, start in line.given:
         option = unnamed if name is None else words[first].partition("=")[0]
         field = fields.get(name)
-        # What follows an unknown option may be its value.
+        # The word after an unknown option may be its value.
         if field is not None and paths_after(field) is not None and (name is not None or place - 1 not in wrong):
             checked = _checked(value, field, option, making=not named.isdisjoint(_MAKING))
             done[place] = words[place][:start] + checked
         hidden.update([done[place]] if value and (None if name is None else option) in secret else [])
-    # What looks like an option is no value to the reader, and may be the secret all the same.
+    # A word that looks like an option is not read as a value, but may be the secret nevertheless.
     for number, _ in line.faults:
         hidden.update(words[number + 1 : number + 2] if words[number] in secret else [])
     if app is not None:

@@ -1,7 +1,7 @@
-"""The clients: where the configuration of each stands, and how it writes down a server.
+"""The clients: the location of each one's configuration, and the format of its entries.
 
-All of it is data and pure functions of a `Machine`, so that a test on one system sees the paths of all three. Each
-place and each shape is that of the client's own documentation, which `source` names.
+All of it is data and pure functions of a `Machine`, so that a test on one system checks the paths of all three. Each
+path and format is from the client's own documentation, which `source` names.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,43 +15,44 @@ SCOPES: tuple[Scope, ...] = ("user", "project")
 
 
 class HttpShape(NamedTuple):
-    """How an entry names a server that is reached over HTTP."""
+    """The format of an entry for a server that is reached over HTTP."""
 
     url: str = "url"
     headers: str = "headers"
     fixed: Mapping[str, str] = {}
-    """What else stands in such an entry."""
+    """The other fixed fields of such an entry."""
     variable: str | None = None
-    """How a header names a variable of the client's environment, called `{}` here; None where none can be named."""
+    """The syntax for a variable of the client's environment in a header, with `{}` for its name; None if not
+    supported."""
     bearer: str | None = None
-    """The key that takes the name of the variable with the bearer token, where there is one for that."""
+    """The key for the name of the variable with the bearer token, if there is such a key."""
 
 
 class Client(NamedTuple):
-    """One client; what most have in common is the default."""
+    """One client; the defaults are those of most clients."""
 
     name: str
-    """What `--client` takes."""
+    """The value of `--client`."""
     title: str
     user: Callable[[Machine], PurePath]
     """The file for all of the user's projects."""
     renewal: str
-    """What makes it see a changed file."""
+    """The action that makes it read a changed file."""
     source: str
-    """The documentation of it."""
+    """Its documentation."""
     http: HttpShape | None
-    """None where its file takes no server that is reached over HTTP."""
+    """None if its file can't contain a server that is reached over HTTP."""
     project: str | None = None
-    """The file for one project, from the project's directory, with `/`; None where there is no such file."""
+    """The file for one project, relative to the project's directory, with `/`; None if there is no such file."""
     key: str = "mcpServers"
-    """The key of the file under which its servers stand, each under its name."""
+    """The key of the file that contains its servers, each under its name."""
     format: Literal["json", "jsonc", "toml"] = "json"
     """`jsonc` is JSON with comments and trailing commas, as the client itself reads it."""
     stdio: Mapping[str, str] = {}
-    """What stands in the entry of a server that is started, besides `command`, `args` and `env`."""
+    """Fixed fields in the entry of a server that is started, besides `command`, `args` and `env`."""
 
     def file(self, machine: Machine, scope: Scope, project: Path) -> Path:
-        """The file of one scope. Raises ValueError where the client has no such scope."""
+        """Return the file of one scope. Raises ValueError if the client has no such scope."""
         if scope == "user":
             return Path(self.user(machine))
         if self.project is None:
@@ -60,7 +61,7 @@ class Client(NamedTuple):
 
 
 def _claude_desktop(machine: Machine) -> PurePath:
-    """From the Store it has a folder of its own in the place of that of all programs."""
+    """Return the user's file; the version from the Store has its own folder instead of the common one."""
     package = next((name for name in machine.packages if name.startswith("Claude_")), None)
     settings = machine.settings()
     if package is not None:
@@ -87,7 +88,7 @@ CLIENTS = (
         name="claude-desktop",
         title="Claude Desktop",
         user=_claude_desktop,
-        # It reaches others as connectors, which are set up in its window.
+        # It reaches remote servers as connectors, which are configured in its window.
         http=None,
         renewal="quit Claude Desktop and start it again",
         source="https://modelcontextprotocol.io/docs/develop/connect-local-servers",
@@ -141,7 +142,7 @@ CLIENTS = (
         project=".zed/settings.json",
         key="context_servers",
         format="jsonc",
-        # `source`, which older versions wanted, is taken out by newer ones (crates/migrator, m_2025_11_25).
+        # `source`, which older versions require, is removed by newer ones (crates/migrator, m_2025_11_25).
         stdio={},
         http=HttpShape(),
         renewal="Zed starts it at once",
@@ -162,7 +163,7 @@ CLIENTS = (
         project=".gemini/settings.json",
         format="jsonc",
         http=HttpShape(url="httpUrl", variable="${{{}}}"),
-        # In others it starts no server, nor says why unless it is asked.
+        # In other folders it starts no servers, and does not report why unless it is asked.
         renewal="start Gemini CLI again, in a folder that it trusts",
         source="https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md",
     ),
@@ -181,7 +182,7 @@ CLIENTS = (
 
 
 def client_named(name: str) -> Client:
-    """The client called `name`. Raises ValueError, naming those there are."""
+    """Return the client called `name`. Raises ValueError that lists the existing names."""
     for client in CLIENTS:
         if client.name == name:
             return client

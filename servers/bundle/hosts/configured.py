@@ -1,4 +1,4 @@
-"""The servers that stand in the configuration of a client, as plain records, and the way back."""
+"""Conversion between the servers in the configuration of a client and plain records."""
 
 import json
 import re
@@ -14,25 +14,25 @@ from .toml_tree import toml_value
 
 
 class Configured(NamedTuple):
-    """One server as a client knows it: it has either a `command` or a `url`."""
+    """One server in a client's configuration: it has either a `command` or a `url`."""
 
     name: str
     command: str | None = None
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
-    """Variables the client sets for it; values may be secrets."""
+    """Variables that the client sets for it; values may be secret."""
     url: str | None = None
     headers: Mapping[str, str] = {}
-    """What the client sends with each request; values may be secrets."""
+    """The headers that the client sends with each request; values may be secret."""
     token_variable: str | None = None
     """The variable of the client's environment whose value it sends as bearer token."""
     enabled: bool = True
 
 
 def read_entries(client: Client, path: Path) -> dict[str, Any]:
-    """What stands in the client's file at `path` for each server, by its name; nothing where there is no file.
+    """Return the entry of each server in the client's file at `path`, by name; nothing if there is no file.
 
-    Raises ValueError, in one line that names the file, where it can't be read or is not what the client reads.
+    Raises ValueError, in one line that names the file, if it can't be read or is not valid for the client.
     """
     text = read_bytes(path)
     try:
@@ -47,22 +47,22 @@ def read_entries(client: Client, path: Path) -> dict[str, Any]:
 
 
 def of_project(client: Client, path: Path, project: Path) -> dict[str, Any]:
-    """What Claude Code has for a project by itself: where `claude mcp add` puts a server unless it is told otherwise
+    """Return the servers that Claude Code has for a project only: the default place for `claude mcp add`
     (https://code.claude.com/docs/en/mcp, "Local scope"); nothing for other clients.
 
-    Raises ValueError as `read_bytes` does, and for what is no JSON.
+    Raises ValueError like `read_bytes`, and for a file that is not JSON.
     """
     root = jsonc.parse(read_bytes(path) or b"", False) if client.name == "claude-code" else None
-    found = root.value() if root is not None and root.is_object else {}
+    node = root.value() if root is not None and root.is_object else {}
     for key in ("projects", project.as_posix(), client.key):
-        found = found.get(key)
-        if not isinstance(found, dict):
+        node = node.get(key)
+        if not isinstance(node, dict):
             return {}
-    return found
+    return node
 
 
 def as_configured(client: Client, name: str, entry: Any) -> Configured | None:
-    """The record of an entry; None for one that an extension of the client brings, which only sets it up.
+    """Return the record of an entry; None for the settings of a server that an extension of the client provides.
 
     Raises ValueError that names the server and the field for an entry that the client could not use.
     """
@@ -83,12 +83,12 @@ def as_configured(client: Client, name: str, entry: Any) -> Configured | None:
         return Configured(name, url=url, headers=headers, token_variable=token, enabled=enabled)
     if client.name == "zed" and "settings" in entry:
         return None
-    wanted = "'command'" if client.http is None else f"'command' and no {client.http.url!r}"
-    raise ValueError(f"{name!r} has no {wanted}")
+    expected = "'command'" if client.http is None else f"'command' and no {client.http.url!r}"
+    raise ValueError(f"{name!r} has no {expected}")
 
 
 def as_entry(client: Client, server: Configured) -> dict[str, Any]:
-    """What stands for `server` in the client's file. Raises ValueError where the client can't use such a server."""
+    """Return the entry for `server` in the client's file. Raises ValueError if the client can't use such a server."""
     if server.url is None:
         env = {"env": dict(server.env)} if server.env else {}
         return {**client.stdio, "command": server.command, "args": list(server.args), **env}
@@ -106,9 +106,10 @@ def as_entry(client: Client, server: Configured) -> dict[str, Any]:
 
 
 def read_bytes(path: Path) -> bytes | None:
-    """What stands in a file; None where there is none. Raises ValueError where it can't be read, or is too large."""
+    """Return the content of a file; None if it does not exist. Raises ValueError if it can't be read, or is too
+    large."""
     try:
-        # Who opens a pipe waits for another program.
+        # Opening a pipe would block.
         if path.exists() and not path.is_file():
             raise ValueError(f"{path}: is not a file")
         with path.open("rb") as file:
@@ -123,24 +124,25 @@ def read_bytes(path: Path) -> bytes | None:
 
 
 def servers_member(text: bytes, client: Client) -> jsonc.Member | None:
-    """The member of the JSON in `text` under which the client's servers stand; None where there is none yet.
+    """Return the member of the JSON in `text` that contains the client's servers; None if there is no such member
+    yet.
 
-    Raises ValueError, with line and column where the fault has some, for what the client does not read as its
-    configuration, and for keys that are there twice, of which only it knows which it would take.
+    Raises ValueError, with line and column if possible, for a file that the client does not accept as its
+    configuration, and for duplicate keys, where only the client knows which one it would use.
     """
     root = jsonc.parse(text, client.format == "jsonc")
     if root is not None and not root.is_object:
         raise ValueError("is not a JSON object")
-    found = root.member(client.key) if root is not None else None
-    if found is not None and not found.value.is_object:
+    member = root.member(client.key) if root is not None else None
+    if member is not None and not member.value.is_object:
         raise ValueError(f"{client.key!r} is not an object")
-    return found
+    return member
 
 
 def json_entries(text: bytes, client: Client) -> dict[str, Any]:
-    """What a client's file of JSON has for each server, by its name. Raises ValueError as `servers_member` does."""
-    found = servers_member(text, client)
-    return {member.name: member.value.value() for member in found.value.members()} if found is not None else {}
+    """Return the entry of each server in a client's JSON file, by name. Raises ValueError like `servers_member`."""
+    servers = servers_member(text, client)
+    return {member.name: member.value.value() for member in servers.value.members()} if servers is not None else {}
 
 
 def _text(entry: dict[str, Any], key: str, name: str) -> str:
@@ -158,14 +160,14 @@ def _mapping(entry: dict[str, Any], key: str, name: str) -> dict[str, str]:
 
 
 def write_snippet(client: Client, servers: Sequence[Configured], ascii_only: bool = False) -> str:
-    """The part of the client's file that names `servers`, without a newline at its end.
+    """Return the part of the client's file that contains `servers`, without a newline at its end.
 
-    With `ascii_only` it means the same, with escapes for all other letters. Raises ValueError for a server that the
+    With `ascii_only` all other characters are escaped, with the same meaning. Raises ValueError for a server that the
     client can't use.
     """
     part = {client.key: {server.name: as_entry(client, server) for server in servers}}
     if client.format != "toml":
         return json.dumps(part, indent=2, ensure_ascii=ascii_only)
     text = tomli_w.dumps(part).rstrip("\n")
-    # They stand within quotes, also in keys, where TOML has escapes.
-    return re.sub(r"[^\x00-\x7f]", lambda found: f"\\U{ord(found[0]):08X}", text) if ascii_only else text
+    # They are inside quotes, in keys too, where TOML has escapes.
+    return re.sub(r"[^\x00-\x7f]", lambda match: f"\\U{ord(match[0]):08X}", text) if ascii_only else text

@@ -1,7 +1,7 @@
-"""What a change does to a file, for people to see: with the lines around it, and without secrets.
+"""The differences that a change makes to a file, for display: with the lines around it, and without secrets.
 
-A configuration may have secrets anywhere: in variables and headers, in arguments, in entries that were commented out.
-So of everything but the entry that is put there only the keys are shown; that one is shown as it was asked for.
+A configuration may contain secrets anywhere: in variables and headers, in arguments, in commented entries. So of
+everything except the new entry only the keys are shown; the new entry is shown as requested.
 """
 
 from collections.abc import Iterator, Set
@@ -12,9 +12,9 @@ from .jsonc import Element, parse
 from .toml_tree import parse_toml
 
 AROUND = 3
-"""Lines that are shown before and after the changed ones."""
+"""The number of context lines before and after the changed ones."""
 MAX_LINE = 300
-"""Characters of a line that is shown whole."""
+"""The length up to which a line is shown in full, in characters."""
 HIDDEN = "…"
 _SCALARS = {
     *("string", "number", "unary_expression"),
@@ -23,14 +23,14 @@ _SCALARS = {
 
 
 class Line(NamedTuple):
-    """One line; its sign is `-`, `+` or a blank."""
+    """One line; its sign is `-`, `+` or a space."""
 
     sign: str
     text: str
 
 
 class _View(NamedTuple):
-    """What may be seen of a text."""
+    """The visible parts of a text."""
 
     shown: tuple[int, int] | None
     secrets: Set[str]
@@ -39,9 +39,9 @@ class _View(NamedTuple):
 def find_differences(
     client: Client, before: bytes, after: bytes, shown: tuple[int, int] | None, secrets: Set[str]
 ) -> list[Line]:
-    """The changed lines, and some around them.
+    """Return the changed lines with their context.
 
-    Values are hidden but those of the entry at `shown` in `after`, of which `secrets` are.
+    Values are hidden except those of the entry at `shown` in `after`, where only `secrets` are hidden.
     """
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     same = _common(old, new)
@@ -79,8 +79,8 @@ def _common_bytes(old: bytes, new: bytes) -> int:
 
 def _common(old: list[bytes], new: list[bytes]) -> int:
     count = 0
-    for one, other in zip(old, new, strict=False):
-        if one != other:
+    for first, other in zip(old, new, strict=False):
+        if first != other:
             break
         count += 1
     return count
@@ -92,13 +92,13 @@ def _offsets(lines: list[bytes], first: int, past: int) -> tuple[int, int]:
 
 
 def _masked(client: Client, text: bytes, part: tuple[int, int], view: _View) -> list[str]:
-    """The lines of a part of the text, with what nobody should see replaced."""
+    """Return the lines of a part of the text, with hidden values replaced."""
     root = parse_toml(text) if client.format == "toml" else parse(text, client.format == "jsonc")
     first, last = (root.start, root.end) if root is not None else (len(text), len(text))
     at, end = part
     pieces: list[bytes] = []
     try:
-        # There are nothing but comments before and after the value.
+        # Before and after the value there are only comments.
         places = list(_comments(text, max(part[0], 0), min(part[1], first)))
         places += _values(root, part, view) if root is not None else ()
         places += _comments(text, max(part[0], last), part[1])

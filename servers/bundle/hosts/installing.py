@@ -1,8 +1,8 @@
-"""Putting a server into the file of a client, and taking it out again: what would change, and the change itself.
+"""Installation of a server in the file of a client, and its removal: computing the change, and applying it.
 
-A receipt says what was installed on this machine, so that it can be taken out again without a trace, and nothing else
-is. Receipts stand in a directory of the user's own, with the backups of the files that were changed. They hold no
-entry themselves: entries may have secrets.
+A receipt records what was installed on this machine, so that exactly that can be removed without a trace. Receipts
+are in the user's state directory, with the backups of the changed files. They do not contain the entries, which may
+have secrets.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,12 +24,12 @@ _EDITS = {"json": json_edits, "jsonc": json_edits, "toml": toml_edits}
 
 
 class Record(NamedTuple):
-    """What was made in one file: its entries in the order they came, and the file itself."""
+    """The additions to one file: its entries in their order, and the file itself."""
 
     entries: Mapping[str, Receipt] = {}
     made_file: bool = False
     made_folders: int = 0
-    """How many directories were made for it."""
+    """The number of directories created for it."""
 
 
 _FILE = TypeAdapter(dict[str, Record])
@@ -42,11 +42,11 @@ class Receipts:
         self._path = Path(state_folder(machine)) / "installed.json"
 
     def of(self, path: Path) -> Record:
-        """What was made in the file at `path`. Raises ValueError where the receipts can't be read."""
+        """Return the additions to the file at `path`. Raises ValueError if the receipts can't be read."""
         return self._all().get(str(path), Record())
 
     def keep(self, path: Path, record: Record) -> None:
-        """Keeps what was made in the file at `path`. Raises ValueError where that can't be written."""
+        """Store the additions to the file at `path`. Raises ValueError if they can't be written."""
         every = dict(self._all())
         if record.entries:
             every[str(path)] = record
@@ -71,7 +71,7 @@ class Target(NamedTuple):
 
     @classmethod
     def of(cls, client: Client, machine: Machine, scope: Scope, project: Path) -> "Target":
-        """The file of one scope. Raises ValueError where the client has no such scope, or links go in circles."""
+        """Return the file of one scope. Raises ValueError if the client has no such scope, or for circular links."""
         path = client.file(machine, scope, project)
         try:
             return cls(client, machine, path.resolve())
@@ -80,33 +80,33 @@ class Target(NamedTuple):
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keeps other processes that would change it, or the receipts, from doing so meanwhile.
+        """Lock it and the receipts against other processes during the block.
 
-        Raises ValueError where that can't be had.
+        Raises ValueError if the lock can't be acquired.
         """
         with hold_lock(Path(state_folder(self.machine)) / "lock"):
             yield
 
 
 class Change(NamedTuple):
-    """A change of a client's file that can still be made or not."""
+    """A change of a client's file that has not been applied yet."""
 
     target: Target
     before: bytes | None
     after: bytes | None
     record: Record
     shown: tuple[int, int] | None = None
-    """Where in `after` the entry stands that was put there."""
+    """The position of the new entry in `after`."""
     notes: tuple[str, ...] = ()
-    """What people are told of it besides."""
+    """Notes about it for the user."""
 
     @property
     def is_none(self) -> bool:
-        """Whether there is nothing to change."""
+        """True if there is nothing to change."""
         return self.before == self.after
 
     def make(self) -> Path | None:
-        """Makes the change; the path of the backup, where there was a file. Raises ValueError where it can't."""
+        """Apply the change; return the path of the backup, if there was a file. Raises ValueError if that fails."""
         path, record, backup = self.target.path, self.record, None
         receipts = Receipts(self.target.machine)
         self._check()
@@ -118,13 +118,13 @@ class Change(NamedTuple):
             remove_file(path, record.made_folders)
         else:
             if self.before is None:
-                made = sum(not folder.exists() for folder in path.parents)
-                record = record._replace(made_file=True, made_folders=max(record.made_folders, made))
+                created = sum(not folder.exists() for folder in path.parents)
+                record = record._replace(made_file=True, made_folders=max(record.made_folders, created))
             if self.shown is not None:
-                # Before the entry comes: a receipt without its entry counts for nothing, and what can't be kept stops
-                # here. Only when an entry is gone is its receipt needed no more.
+                # Before the entry: a receipt without its entry has no effect, and if it can't be stored the change
+                # stops here. A receipt is needed until its entry is gone.
                 receipts.keep(path, record)
-            # The backup and the receipts have taken their time, and clients write their files often.
+            # Writing the backup and the receipts takes time, and clients write their files often.
             write_atomically(path, self.after, self._check)
         if self.shown is None:
             receipts.keep(path, record)
@@ -136,10 +136,10 @@ class Change(NamedTuple):
 
 
 def install(target: Target, server: Configured, replace: bool) -> Change:
-    """What puts `server` into the file.
+    """Return the change that adds `server` to the file.
 
-    Raises ValueError for a file that the client does not read, and for another entry of that name which was not put
-    there, or has been changed since, unless `replace` is given.
+    Raises ValueError for a file that the client can't read, and for another entry of that name which was not added by
+    us, or has been changed since, unless `replace` is given.
     """
     client, path = target.client, target.path
     entry = as_entry(client, server)
@@ -152,12 +152,12 @@ def install(target: Target, server: Configured, replace: bool) -> Change:
         notes.append(f"its byte order mark is taken out, for which {client.title} may take the file for an empty one")
     if present == entry:
         return Change(target, before, None if before is None else text, record, notes=tuple(notes))
-    known = record.entries.get(server.name)
-    is_ours = known is not None and known.is_of(present)
+    installed = record.entries.get(server.name)
+    is_ours = installed is not None and installed.is_of(present)
     if server.name in entries and not replace and not is_ours:
         raise ValueError(f"{path} has another server {server.name!r}: give --replace, or another --name")
     with _named(path):
-        edit = _EDITS[client.format].put(text, client, server.name, entry, known)
+        edit = _EDITS[client.format].put(text, client, server.name, entry, installed)
     if is_ours:
         notes.append(f"{server.name!r} was there with other arguments, which go; to have both give another --name")
     receipt = edit.receipt._replace(former=digest_of(present) if is_ours else "")
@@ -166,10 +166,10 @@ def install(target: Target, server: Configured, replace: bool) -> Change:
 
 
 def uninstall(target: Target, name: str, program: Sequence[str]) -> Change:
-    """What takes the server called `name` out of the file.
+    """Return the change that removes the server called `name` from the file.
 
-    Raises ValueError for a file that the client does not read, where there is no such server, and for one that was
-    not put there, or has been changed since, unless what it starts begins with `program`.
+    Raises ValueError for a file that the client can't read, for an unknown server, and for one that was not added by
+    us, or has been changed since, unless its command begins with `program`.
     """
     client, path = target.client, target.path
     before = read_bytes(path)
@@ -177,14 +177,14 @@ def uninstall(target: Target, name: str, program: Sequence[str]) -> Change:
     if before is None or name not in entries:
         raise ValueError(f"{path} has no server {name!r}")
     record = _record(target, entries)
-    known = record.entries.get(name)
-    if (known is None or not known.is_of(entries[name])) and not _starts(entries[name], program):
-        why = "was not put there by install" if known is None else "is not as install put it there"
+    receipt = record.entries.get(name)
+    if (receipt is None or not receipt.is_of(entries[name])) and not _starts(entries[name], program):
+        why = "was not put there by install" if receipt is None else "is not as install put it there"
         raise ValueError(f"{path}: the server {name!r} {why}: take it out by hand")
     with _named(path):
-        text, left = _EDITS[client.format].take(before, client, name, record.entries)
+        text, remaining = _EDITS[client.format].take(before, client, name, record.entries)
     gone = not text and record.made_file
-    return Change(target, before, None if gone else text, record._replace(entries=left))
+    return Change(target, before, None if gone else text, record._replace(entries=remaining))
 
 
 @contextmanager
@@ -196,12 +196,12 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def _record(target: Target, entries: Mapping[str, Any]) -> Record:
-    """What was made in the file and is still there: others may have taken entries out, or the file itself."""
+    """Return the additions to the file that still exist: others may have removed entries, or the file itself."""
     record = Receipts(target.machine).of(target.path)
-    left = {name: receipt for name, receipt in record.entries.items() if name in entries}
-    if left:
-        return record._replace(entries=left)
-    # A change that was cut short may have made directories, and no file.
+    remaining = {name: receipt for name, receipt in record.entries.items() if name in entries}
+    if remaining:
+        return record._replace(entries=remaining)
+    # An interrupted change may have created directories, and no file.
     return Record() if target.path.exists() else Record(made_folders=record.made_folders)
 
 

@@ -1,7 +1,7 @@
-"""Putting an entry into a file of JSON, and taking it out again, at the places of the parser.
+"""Insertion of an entry into a JSON file, and its removal, at the positions of the parser.
 
-Nothing is written anew: an edit inserts bytes or removes them, and what it inserted its receipt can find again, so
-that taking it out leaves the file as it was before, byte for byte.
+Nothing is reformatted: an edit inserts or removes bytes, and the receipt can find the inserted ones again, so that
+removing them restores the file byte for byte.
 """
 
 import hashlib
@@ -16,29 +16,29 @@ from .style import DEFAULT, Style, inner_style, style_of
 
 
 class Receipt(NamedTuple):
-    """What was put into a file with one entry."""
+    """The bytes that were inserted into a file with one entry."""
 
     digest: str
-    """Of the entry, however it is laid out."""
+    """The digest of the entry, which does not depend on its layout."""
     created: Literal["entry", "key", "document"] = "entry"
-    """The outermost thing that was made for it."""
+    """The outermost element that was created for it."""
     comma: bool = False
-    """Whether the member before it got a comma."""
+    """True if the previous member got a comma."""
     before: str = ""
-    """What was put directly before the entry."""
+    """The text inserted directly before the entry."""
     after: str = ""
-    """What was put directly after it."""
+    """The text inserted directly after it."""
     former: str = ""
-    """The digest of the entry it was put in place of, where that was put there as well: it still stands there where
-    the change was cut short."""
+    """The digest of the entry that it replaced, if that was inserted by us too: it is still in the file after an
+    interrupted change."""
 
     def is_of(self, entry: Any) -> bool:
-        """Whether `entry` is as it was put there."""
+        """Return True if `entry` is as it was inserted."""
         return digest_of(entry) in (self.digest, self.former)
 
 
 class Edit(NamedTuple):
-    """A changed file, and where in it the entry stands that was put there."""
+    """A changed file, and the position of the inserted entry."""
 
     text: bytes
     receipt: Receipt
@@ -47,7 +47,7 @@ class Edit(NamedTuple):
 
 
 class _Slot(NamedTuple):
-    """Where a new member of an object goes."""
+    """The position of a new member of an object."""
 
     at: int
     before: bytes
@@ -55,16 +55,16 @@ class _Slot(NamedTuple):
     comma_at: int | None
 
 
-def put(text: bytes, client: Client, name: str, entry: dict[str, Any], known: Receipt | None = None) -> Edit:
-    """Puts an entry into the text of a client's file, in place of the one of that name, whose receipt is `known`.
+def put(text: bytes, client: Client, name: str, entry: dict[str, Any], previous: Receipt | None = None) -> Edit:
+    """Insert an entry into the text of a client's file, or replace the one of that name, whose receipt is `previous`.
 
-    Raises ValueError, with line and column where the fault has some, for a file that the client does not read.
+    Raises ValueError, with line and column if possible, for a file that the client can't read.
     """
     digest = digest_of(entry)
     servers = servers_member(text, client)
     root = parse(text, client.format == "jsonc")
     if root is None:
-        # There was nothing yet, but perhaps comments.
+        # The file has no value yet, but may have comments.
         newline = b"\r\n" if b"\r\n" in text else b"\n"
         outer = DEFAULT._replace(newline=newline)
         inner = inner_style(outer)
@@ -84,53 +84,55 @@ def put(text: bytes, client: Client, name: str, entry: dict[str, Any], known: Re
     if present is not None:
         value, place = style.rendered(entry), present.value
         changed = text[: place.start] + value + text[place.end :]
-        receipt = (known or Receipt(""))._replace(digest=digest)
+        receipt = (previous or Receipt(""))._replace(digest=digest)
         return Edit(changed, receipt, present.whole.start, place.start + len(value))
     slot = _slot(text, servers.value, style)
     return _inserted(text, slot, style.member(name, style.rendered(entry)), Receipt(digest))
 
 
 def take(text: bytes, client: Client, name: str, receipts: Mapping[str, Receipt]) -> tuple[bytes, dict[str, Receipt]]:
-    """The text without an entry, and the receipts of the others, which stand in the order the entries came in.
+    """Return the text without an entry, and the receipts of the others, in the order that the entries were inserted.
 
-    With the entry goes what was put there for it, so that the text is as it was before the entry came. Where the
-    receipt is missing, or somebody has changed what is around the entry, the entry goes with one comma, and the key
-    of all servers if it came with the entry and has nothing more.
+    The text inserted with the entry is removed too, so that the text is as before the insertion. If the receipt is
+    missing, or the text around the entry has been changed, the entry is removed with one comma, and the key of all
+    servers if it was created for the entry and is empty.
 
-    Raises ValueError as `put` does, and where there is no such entry.
+    Raises ValueError like `put`, and if the entry does not exist.
     """
     others = {other: receipt for other, receipt in receipts.items() if other != name}
     receipt = receipts.get(name)
-    taken = _taken(text, client, name, receipt) if receipt is not None else None
-    if taken is None and receipt is not None:
-        # Those that came after it may stand in what was made for it: they go out first, and then in again.
+    restored = _taken(text, client, name, receipt) if receipt is not None else None
+    if restored is None and receipt is not None:
+        # Later entries may be inside the elements that were created for it: they are removed first, and inserted
+        # again.
         order = list(receipts)
         again = _without_later(text, client, order[order.index(name) :], receipts)
         if again is not None:
             return again[0], {**others, **again[1]}
-    if taken is not None:
-        return taken, others
+    if restored is not None:
+        return restored, others
     servers = _servers(text, client, name)
     text = _removed(text, servers.value, _entry(servers, name))
-    left, root = servers_member(text, client), parse(text, client.format == "jsonc")
-    if receipt is None or receipt.created == "entry" or left is None or root is None:
+    remaining, root = servers_member(text, client), parse(text, client.format == "jsonc")
+    if receipt is None or receipt.created == "entry" or remaining is None or root is None:
         return text, others
-    is_bare = [part.kind for part in left.value.parts()] == ["{", "}"]
-    return _removed(text, root, left) if is_bare else text, others
+    is_bare = [part.kind for part in remaining.value.parts()] == ["{", "}"]
+    return _removed(text, root, remaining) if is_bare else text, others
 
 
 def _without_later(
     text: bytes, client: Client, order: Sequence[str], receipts: Mapping[str, Receipt]
 ) -> tuple[bytes, dict[str, Receipt]] | None:
-    """The text without the first of these, which came in this `order`; None where one of them was changed since."""
+    """Return the text without the first of these, inserted in this `order`; None if one of them has been changed
+    since."""
     entries = json_entries(text, client)
     for name in reversed(order):
         if name not in entries or not receipts[name].is_of(entries[name]):
             return None
-        taken = _taken(text, client, name, receipts[name])
-        if taken is None:
+        restored = _taken(text, client, name, receipts[name])
+        if restored is None:
             return None
-        text = taken
+        text = restored
     renewed: dict[str, Receipt] = {}
     for name in order[1:]:
         edit = put(text, client, name, entries[name])
@@ -139,7 +141,7 @@ def _without_later(
 
 
 def _taken(text: bytes, client: Client, name: str, receipt: Receipt) -> bytes | None:
-    """The text as it was before the entry came; None where something has changed around the entry."""
+    """Return the text as it was before the insertion; None if the text around the entry has been changed."""
     servers = _servers(text, client, name)
     entry = _entry(servers, name).whole
     before, after = receipt.before.encode(), receipt.after.encode()
@@ -159,7 +161,8 @@ def _taken(text: bytes, client: Client, name: str, receipt: Receipt) -> bytes | 
 
 
 def _comma_of(text: bytes, container: Element, member: Element, receipt: Receipt) -> tuple[int, int] | None:
-    """Where the comma stands that came with the member, nowhere where none did; None where that can't be told."""
+    """Return the range of the comma that was inserted with the member, empty if there was no comma; None if
+    unknown."""
     commas = [part.start for part in container.parts() if part.kind == ","]
     following = next((comma for comma in commas if comma >= member.end), None)
     if receipt.after.endswith(",") or (not receipt.comma and len(container.members()) == 1):
@@ -167,9 +170,9 @@ def _comma_of(text: bytes, container: Element, member: Element, receipt: Receipt
     if not receipt.comma:
         return None
     if following is not None:
-        # One that came later has put it there, and takes the comma before this one for its own from now on.
+        # A later insertion has added it, and from now on owns the comma before this one.
         return (following, following + 1) if following == member.end else None
-    ends = [one.whole.end for one in container.members() if one.whole.end <= member.start]
+    ends = [other.whole.end for other in container.members() if other.whole.end <= member.start]
     return (ends[-1], ends[-1] + 1) if ends and text[ends[-1] : ends[-1] + 1] == b"," else None
 
 
@@ -185,14 +188,15 @@ def _entry(servers: Member, name: str) -> Member:
 
 
 def digest_of(entry: Any) -> str:
-    """What tells whether an entry is still the one that was put there."""
-    # TOML has dates as well.
+    """Return the digest that shows if an entry is still as it was inserted."""
+    # TOML has dates too.
     canonical = json.dumps(entry, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _slot(text: bytes, container: Element, style: Style) -> _Slot:
-    """Where a new last member of `container` goes: behind the last one, and behind a comment on its line."""
+    """Return the position of a new last member of `container`: after the last member, and after a comment on its
+    line."""
     parts = list(container.parts())
     pairs = [index for index, part in enumerate(parts) if part.kind == "pair"]
     last = pairs[-1] if pairs else 0
@@ -220,12 +224,12 @@ def _inserted(text: bytes, slot: _Slot, member: bytes, receipt: Receipt) -> Edit
     head = text[: slot.at] if slot.comma_at is None else text[: slot.comma_at] + comma + text[slot.comma_at : slot.at]
     start = len(head) + len(slot.before)
     changed = head + slot.before + member + slot.after + text[slot.at :]
-    told = receipt._replace(comma=bool(comma), before=slot.before.decode(), after=slot.after.decode())
-    return Edit(changed, told, start, start + len(member))
+    complete = receipt._replace(comma=bool(comma), before=slot.before.decode(), after=slot.after.decode())
+    return Edit(changed, complete, start, start + len(member))
 
 
 def _removed(text: bytes, container: Element, member: Member) -> bytes:
-    """The text without one member and one comma; a line that is left empty goes too, and comments stay."""
+    """Return the text without one member and one comma; an empty line that remains is removed, and comments stay."""
     commas = [part for part in container.parts() if part.kind == ","]
     following = next((comma for comma in commas if comma.start >= member.whole.end), None)
     preceding = next((comma for comma in reversed(commas) if comma.end <= member.whole.start), None)

@@ -1,9 +1,9 @@
-"""JSON and JSON with comments as a tree whose parts know where they stand.
+"""Parser of JSON, and of JSON with comments, into a tree of elements with their positions.
 
-Edits are made at these places, so that everything else of a file stays as it is, byte for byte. What the editors call
-JSON with comments has trailing commas as well. Python's own parser says what is valid, and what it means, once blanks
-stand in the place of both. For where it stands there is a parser of JavaScript: grammars of JSON do not know trailing
-commas.
+Edits are made at these positions, so that the rest of a file stays unchanged, byte for byte. JSON with comments, as
+editors read it, also has trailing commas. Python's own parser decides what is valid, and what it means, after both
+have been replaced by spaces. The positions come from a parser of JavaScript, since grammars of JSON do not support
+trailing commas.
 """
 
 import json
@@ -17,19 +17,20 @@ from tree_sitter import Language, Node, Parser
 
 BOM = b"\xef\xbb\xbf"
 MAX_BYTES = 64_000_000
-"""Bytes of a file that is read; the configuration of a client with the history of its sessions has some millions."""
+"""The largest file that is read, in bytes; a client's configuration with the history of its sessions has some
+millions."""
 
 _JAVASCRIPT = Language(tree_sitter_javascript.language())
-# Within parentheses braces are an object, and the newline ends a comment on the last line.
+# Inside parentheses braces are an object, and the newline ends a comment on the last line.
 _BEFORE, _AFTER = b"(", b"\n)"
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"?'
-# What is in the group stays, to be refused where it is no JSON: a comment without an end, a comma without a value.
+# Matches of the group stay, and are rejected if they are not JSON: an unclosed comment, a comma without a value.
 _COMMENT = re.compile(rf"//[^\r\n\u2028\u2029]*|/\*.*?\*/|({_STRING}|/\*.*)", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf"({_STRING}|[\[{{,]\s*,)|,(?=\s*[\]}}])", re.DOTALL)
 
 
 class Element:
-    """One value; `start` and `end` are offsets in the bytes of the file."""
+    """One element; `start` and `end` are offsets in the bytes of the file."""
 
     def __init__(self, node: Node, shift: int) -> None:
         self._node = node
@@ -39,39 +40,39 @@ class Element:
         self.is_object = node.type == "object"
 
     def members(self) -> list["Member"]:
-        """The members of an object. Raises ValueError for a key that is there twice."""
-        found: dict[str, Member] = {}
+        """Return the members of an object. Raises ValueError for a duplicate key."""
+        by_name: dict[str, Member] = {}
         for pair in self._node.named_children:
             if pair.type == "pair":
                 key, value = (Element(child, self._shift) for child in pair.named_children if child.type != "comment")
                 member = Member(key.value(), Element(pair, self._shift), value)
-                if member.name in found:
+                if member.name in by_name:
                     raise ValueError(f"the key {member.name!r} is there twice")
-                found[member.name] = member
-        return list(found.values())
+                by_name[member.name] = member
+        return list(by_name.values())
 
     def member(self, name: str) -> "Member | None":
-        """The member called `name`. Raises ValueError as `members` does."""
+        """Return the member called `name`; None if it does not exist. Raises ValueError like `members`."""
         return next((member for member in self.members() if member.name == name), None)
 
     def parts(self) -> Iterator["Element"]:
-        """What it consists of, in order: brackets, commas, members, values, comments."""
+        """Return its children, in order: brackets, commas, members, values, comments."""
         return (Element(child, self._shift) for child in self._node.children)
 
     @property
     def kind(self) -> str:
-        """What it is: `object`, `array`, `pair`, `string`, `comment`, `,` and so on."""
+        """Its kind: `object`, `array`, `pair`, `string`, `comment`, `,` and so on."""
         return self._node.type
 
     def value(self) -> Any:
-        """The value itself. Raises ValueError where it is nested too deeply."""
+        """Return its value. Raises ValueError if it is nested too deeply."""
         try:
             return json.loads(_bare(self.text()))
         except RecursionError:
             raise ValueError("is nested too deeply") from None
 
     def text(self) -> str:
-        """It as it is written."""
+        """Return its source text."""
         return (self._node.text or b"").decode()
 
 
@@ -85,10 +86,10 @@ class Member(NamedTuple):
 
 @lru_cache(maxsize=2)
 def parse(text: bytes, comments: bool) -> Element | None:
-    """The value that stands in `text`; None where there is nothing but white space, and comments if there may be.
+    """Return the value in `text`; None if there is only white space, and comments if they are allowed.
 
-    The last two texts are kept, since an edit looks at each of them several times. Raises ValueError with line and
-    column for what is no JSON, or no JSON with comments if there may be `comments`.
+    The last two texts are cached, since an edit parses each of them several times. Raises ValueError with line and
+    column for invalid JSON, or for invalid JSON with comments if `comments` are allowed.
     """
     if len(text) > MAX_BYTES:
         raise ValueError(f"has more than {MAX_BYTES} bytes")
@@ -116,6 +117,6 @@ def _refuse_constant(name: str) -> None:
 
 
 def _bare(text: str) -> str:
-    """The JSON in JSON with comments, in which everything stands where it stood."""
-    text = _COMMENT.sub(lambda found: found[1] or re.sub(r"[^\r\n]", " ", found[0]), text)
-    return _TRAILING_COMMA.sub(lambda found: found[1] or " ", text)
+    """Return JSON with comments as plain JSON, with all positions unchanged."""
+    text = _COMMENT.sub(lambda match: match[1] or re.sub(r"[^\r\n]", " ", match[0]), text)
+    return _TRAILING_COMMA.sub(lambda match: match[1] or " ", text)

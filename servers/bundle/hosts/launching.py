@@ -1,4 +1,4 @@
-"""The command that starts a server, as a host has to know it."""
+"""The command that starts a server, for the configuration of a host."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from pathlib import Path
 from servers.catalog import Entry
 from shared.program.installation import this_installation
 
-# How uv reaches packages, of which a host that was not started from a shell hands on nothing.
+# The variables that uv needs to reach packages; a host that was not started from a shell does not pass them on.
 _OF_UV = (
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "UV_SYSTEM_CERTS", "UV_NATIVE_TLS"),
     *("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS"),
@@ -17,40 +17,41 @@ _OF_UV = (
 
 
 def launch_command(entry: Entry, arguments: Sequence[str] = ()) -> list[str]:
-    """The program, by its absolute path, and its arguments, such that it is there tomorrow as well.
+    """Return the program, by its absolute path, and its arguments, such that it still exists tomorrow.
 
-    A copy that uvx runs lies in uv's cache, which others empty, so there it is uvx with what it was given. Raises
-    ValueError where nobody knows what that was.
+    A copy that uvx runs is in uv's cache, which may be emptied, so the command is uvx with its specification. Raises
+    ValueError if that is unknown.
     """
     copy = this_installation()
     if not copy.is_passing:
         return local_command(entry, arguments)
     program = [entry.script] if entry.script else ["python", "-P", "-m", entry.module]
     try:
-        given = copy.specification(*([entry.extra] if entry.extra else []))
-        # uv tells the programs it runs where it is itself; without uvx beside it, it does the same.
+        specification = copy.specification(*([entry.extra] if entry.extra else []))
+        # uv sets its own path for the programs it runs; without uvx next to it, `uv tool run` does the same.
         uv = os.environ.get("UV") or shutil.which("uv")
         beside = shutil.which("uvx", path=str(Path(uv).parent)) if uv else None
         if beside is None and uv is None:
             raise ValueError("there is no uvx on the PATH")
-        return [*([beside] if beside else [str(uv), "tool", "run"]), "--from", given, *program, *arguments]
+        return [*([beside] if beside else [str(uv), "tool", "run"]), "--from", specification, *program, *arguments]
     except ValueError as error:
         reason = f"this copy is in uv's cache, which is emptied now and then, and {error}"
         raise ValueError(f"{reason}: install it by `uv tool install`, and call that one") from None
 
 
 def launch_environment() -> Mapping[str, str]:
-    """The variables that such a command needs besides; none that holds a password."""
+    """Return the other variables that such a command needs; none that contains a password."""
     if not this_installation().is_passing:
         return {}
     return {name: value for name in _OF_UV if (value := os.environ.get(name)) and "@" not in value}
 
 
 def local_command(entry: Entry, arguments: Sequence[str] = ()) -> list[str]:
-    """The program of this very copy, by its absolute path, and its arguments.
+    """Return the program of this copy, by its absolute path, and its arguments.
 
-    Hosts start with a bare PATH, and a folder called `servers` in their working directory must shadow nothing. So it
-    is the console script of this installation; where there is none, its Python with the module, and `-P`.
+    Hosts start with a minimal PATH, and a folder called `servers` in their working directory must not shadow our
+    package. So it is the console script of this installation; if there is no script, its Python with the module, and
+    `-P`.
     """
     here = Path(sys.executable).parent
     for name in (entry.script, f"{entry.script}.exe") if entry.script else ():

@@ -1,5 +1,5 @@
-"""An entry for the file of a project, which others have as well: with the forms that a client documents for the
-folder of the project and that of the user, in place of paths of this machine."""
+"""Portable entries for the file of a project, which other people use too: paths of this machine are replaced by the
+client's documented variables for the folders of the project and of the user."""
 
 import re
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ def shareable(client: Client, machine: Machine, project: Path, server: Configure
     """Return the server with the client's forms for paths in the project, and in the user's home directory."""
     forms = _FORMS.get(client.name, {})
     if machine.system == "windows" and client.name not in ("vscode", "cursor"):
-        return server  # which sets no HOME
+        return server  # it sets no HOME
     folders = [
         (str(path), forms[name])
         for name, path in (("workspaceFolder", project), ("userHome", machine.home))
@@ -43,7 +43,7 @@ def shareable(client: Client, machine: Machine, project: Path, server: Configure
 
 
 def has_own_paths(machine: Machine, project: Path, server: Configured) -> bool:
-    """Whether a path in the entry is one of this machine, in the project or the user's home directory."""
+    """Return True if a path in the entry is specific to this machine: in the project or the user's home directory."""
     texts: Iterable[str] = (server.command or "", *server.args, *server.env.values())
     own = [_within(str(folder)) for folder in (project, machine.home)]
     return any(pattern.search(text) for text in texts for pattern in own)

@@ -1,4 +1,4 @@
-"""How a file of JSON is laid out, so that what is added looks like the rest."""
+"""Layout of a JSON file, so that an inserted entry looks like the others."""
 
 import json
 from typing import Any, NamedTuple
@@ -7,38 +7,38 @@ from .jsonc import Element
 
 
 class Style(NamedTuple):
-    """How the members of one object are laid out."""
+    """The layout of the members of one object."""
 
     newline: bytes
-    """What ends a line; nothing where the object stands on one line."""
+    """The line ending; empty if the object is on one line."""
     indent: bytes
-    """What stands before a member on its line."""
+    """The indentation of a member."""
     unit: bytes
     """One step of indentation."""
     comma: bytes
-    """What stands between two members on one line."""
+    """The text between two members on one line."""
     colon: bytes
-    """What stands between a key and its value."""
+    """The text between a key and its value."""
 
     @property
     def gap(self) -> bytes:
-        """What stands before a member."""
+        """The text before a member."""
         return self.newline + self.indent if self.newline else b""
 
     @property
     def closing(self) -> bytes:
-        """What stands before the closing brace."""
+        """The text before the closing brace."""
         return self.newline + self.indent.removesuffix(self.unit) if self.newline else b""
 
     def rendered(self, value: Any) -> bytes:
-        """A value as it stands behind a key."""
+        """Return a value as it is written after a key."""
         separators = (",", self.colon.decode()) if self.newline else (self.comma.decode(), self.colon.decode())
         indent = self.unit.decode() if self.newline else None
         text = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators).encode()
         return text.replace(b"\n", self.newline + self.indent)
 
     def member(self, name: str, value: bytes) -> bytes:
-        """A member of the object."""
+        """Return a member of the object."""
         return json.dumps(name, ensure_ascii=False).encode() + self.colon + value
 
 
@@ -46,7 +46,7 @@ DEFAULT = Style(b"\n", b"  ", b"  ", b", ", b": ")
 
 
 def style_of(text: bytes, container: Element, outer: Style | None = None) -> Style:
-    """The style of the members of `container`, which stands in an object of style `outer`, or in none."""
+    """Return the style of the members of `container`, which is in an object of style `outer`, or in none."""
     members = container.members()
     if not members:
         return (
@@ -68,12 +68,12 @@ def style_of(text: bytes, container: Element, outer: Style | None = None) -> Sty
 
 
 def inner_style(outer: Style) -> Style:
-    """The style of an object that stands as a value in one of style `outer`."""
+    """Return the style of an object that is a value in one of style `outer`."""
     return outer._replace(indent=outer.indent + outer.unit)
 
 
 def _newline(text: bytes, container: Element) -> bytes:
-    """How the first line ends that does so within the object, else in the file; nothing where none does."""
+    """Return the ending of the first line in the object, else in the file; empty if neither has one."""
     for part in (text[container.start : container.end], text):
         end = part.find(b"\n")
         if end >= 0:
@@ -82,6 +82,7 @@ def _newline(text: bytes, container: Element) -> bytes:
 
 
 def _space(between: bytes) -> bytes:
-    """The blanks of what stands between two things, where there are only such behind the sign."""
+    """Return the whitespace after a colon or comma in the text between two elements; a space if it contains other
+    text."""
     blanks = between.strip(b":,")
     return blanks if not blanks.strip(b" \t") else b" "

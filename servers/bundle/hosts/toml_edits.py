@@ -1,7 +1,7 @@
-"""Putting an entry into a file of TOML, and taking it out again, with everything else left byte for byte.
+"""Insertion of an entry into a TOML file, and its removal, with the rest unchanged byte for byte.
 
-An entry is a table of its own, `[mcp_servers.NAME]`, at the end of the file, where a table may always stand. Whatever
-an edit has made of the file must mean what it was meant to, or the file is left alone.
+An entry is its own table, `[mcp_servers.NAME]`, at the end of the file, where a table is always valid. If the result
+of an edit does not have the intended meaning, the file is left unchanged.
 """
 
 import json
@@ -15,11 +15,10 @@ from .json_edits import Edit, Receipt, digest_of
 from .toml_tree import lead, spans, toml_value, without
 
 
-def put(text: bytes, client: Client, name: str, entry: dict[str, Any], known: Receipt | None = None) -> Edit:
-    """Puts an entry into the text of a client's file, in place of the one of that name, whose receipt is `known`.
+def put(text: bytes, client: Client, name: str, entry: dict[str, Any], previous: Receipt | None = None) -> Edit:
+    """Insert an entry into the text of a client's file, or replace the one of that name, whose receipt is `previous`.
 
-    Raises ValueError for a file that the client does not read, and where its servers stand in another form than
-    tables of their own.
+    Raises ValueError for a file that the client can't read, and if its servers are not separate tables.
     """
     document = toml_value(text)
     servers = document.get(client.key, {})
@@ -27,7 +26,7 @@ def put(text: bytes, client: Client, name: str, entry: dict[str, Any], known: Re
     block = tomli_w.dumps({client.key: {name: entry}}).rstrip("\n").encode().replace(b"\n", newline)
     if name in servers:
         first, *others = spans(text, [client.key, name])
-        changed, receipt = without(text, others), known or Receipt("")
+        changed, receipt = without(text, others), previous or Receipt("")
         changed, start = changed[: first[0]] + block + changed[first[1] :], first[0]
     else:
         before = lead(text, newline)
@@ -41,42 +40,42 @@ def put(text: bytes, client: Client, name: str, entry: dict[str, Any], known: Re
 
 
 def take(text: bytes, client: Client, name: str, receipts: Mapping[str, Receipt]) -> tuple[bytes, dict[str, Receipt]]:
-    """The text without an entry, and the receipts of the others.
+    """Return the text without an entry, and the receipts of the others.
 
-    With the entry goes what was put there for it, so that the text is as it was before the entry came. Where that
-    can't be told, the tables of the entry go, each with an empty line. Raises ValueError as `put` does, and where
-    there is no such entry.
+    The text inserted with the entry is removed too, so that the text is as before the insertion. If that is unknown,
+    the tables of the entry are removed, each with an empty line. Raises ValueError like `put`, and if the entry does
+    not exist.
     """
     document = toml_value(text)
     servers = dict(document.get(client.key, {}))
     if servers.pop(name, None) is None:
         raise ValueError(f"has no server {name!r}")
-    found, receipt = spans(text, [client.key, name]), receipts.get(name)
-    (start, end), before, after = found[0], b"", b""
+    tables, receipt = spans(text, [client.key, name]), receipts.get(name)
+    (start, end), before, after = tables[0], b"", b""
     if receipt is not None:
         before, after = receipt.before.encode(), receipt.after.encode()
-    is_whole = len(found) == 1 and text[:start].endswith(before) and text[end:].startswith(after)
+    is_whole = len(tables) == 1 and text[:start].endswith(before) and text[end:].startswith(after)
     if receipt is not None and is_whole:
-        left = text[: start - len(before)] + text[end + len(after) :]
+        changed = text[: start - len(before)] + text[end + len(after) :]
     else:
-        left = without(text, found)
-    _check(left, {**document, client.key: servers}, client)
-    return left, {other: one for other, one in receipts.items() if other != name}
+        changed = without(text, tables)
+    _check(changed, {**document, client.key: servers}, client)
+    return changed, {other: other_receipt for other, other_receipt in receipts.items() if other != name}
 
 
-def _check(text: bytes, meant: dict[str, Any], client: Client) -> None:
-    """Raises ValueError where the text does not mean that."""
+def _check(text: bytes, expected: dict[str, Any], client: Client) -> None:
+    """Check that the text has the `expected` meaning. Raises ValueError if not."""
     try:
-        is_meant = _canonical(toml_value(text), client) == _canonical(meant, client)
+        is_equal = _canonical(toml_value(text), client) == _canonical(expected, client)
     except ValueError:
-        is_meant = False
-    if not is_meant:
+        is_equal = False
+    if not is_equal:
         raise ValueError(
             f"its servers are not tables [{client.key}.NAME] that can be changed one by one: do it by hand"
         )
 
 
 def _canonical(document: dict[str, Any], client: Client) -> str:
-    # No servers are as good as none, and what is not a number equals not even itself.
-    kept = {key: value for key, value in document.items() if key != client.key or value}
-    return json.dumps(kept, sort_keys=True, default=repr)
+    # An empty table of servers equals a missing one, and NaN does not equal itself.
+    members = {key: value for key, value in document.items() if key != client.key or value}
+    return json.dumps(members, sort_keys=True, default=repr)

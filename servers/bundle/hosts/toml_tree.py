@@ -1,6 +1,6 @@
-"""TOML as a tree whose parts know where they stand, as `jsonc` has JSON, and the tables in it.
+"""Parser of TOML into a tree of elements with their positions, like `jsonc` for JSON, and its tables.
 
-What is valid, and what it means, is for `tomllib` to say; the tree only tells where it stands.
+`tomllib` decides what is valid, and what it means; the tree only has the positions.
 """
 
 import tomllib
@@ -19,30 +19,31 @@ class TomlElement(Element):
     """A table, a pair, a value or a comment; `start` and `end` are offsets in the bytes of the file."""
 
     def parts(self) -> Iterator["TomlElement"]:
-        """What it consists of, in order: brackets, keys, pairs, values, comments."""
+        """Return its children, in order: brackets, keys, pairs, values, comments."""
         return (TomlElement(child, self._shift) for child in self._node.children)
 
     def value(self) -> Any:
-        """The value itself."""
+        """Return its value."""
         return tomllib.loads(f"x = {self.text()}")["x"]
 
     def path(self) -> list[str]:
-        """The names in a key, such as two in `a."b c"`."""
-        found, names = tomllib.loads(f"{self.text()} = 0"), list[str]()
-        while isinstance(found, dict):
-            ((name, found),) = found.items()
+        """Return the names in a key, such as the two in `a."b c"`."""
+        value, names = tomllib.loads(f"{self.text()} = 0"), list[str]()
+        while isinstance(value, dict):
+            ((name, value),) = value.items()
             names.append(name)
         return names
 
 
 def parse_toml(text: bytes) -> TomlElement:
-    """The document in `text`, whose parts are comments, pairs and tables. Raises ValueError as `toml_value` does."""
+    """Return the document in `text`, which consists of comments, pairs and tables. Raises ValueError like
+    `toml_value`."""
     toml_value(text)
     return TomlElement(Parser(_TOML).parse(text).root_node, 0)
 
 
 def toml_value(text: bytes) -> dict[str, Any]:
-    """What the document in `text` means. Raises ValueError, with line and column, for what is no TOML."""
+    """Return the value of the document in `text`. Raises ValueError, with line and column, for invalid TOML."""
     try:
         return tomllib.loads(text.removeprefix(BOM).decode())
     except UnicodeDecodeError:
@@ -57,11 +58,11 @@ Span = tuple[int, int]
 
 
 def spans(text: bytes, path: list[str]) -> list[Span]:
-    """Where the tables at `path` stand, in their order; those with nothing but blanks between them are one.
+    """Return the positions of the tables at `path`, in order; tables with only whitespace between them are merged.
 
-    Comments behind the last pair of a table are not part of it, but for one on that line.
+    Comments after the last pair of a table do not belong to it, except one on the same line.
     """
-    found: list[Span] = []
+    merged: list[Span] = []
     for table in parse_toml(text).parts():
         if table.kind not in ("table", "table_array_element"):
             continue
@@ -70,19 +71,19 @@ def spans(text: bytes, path: list[str]) -> list[Span]:
             continue
         end = next(part.end for part in reversed(parts) if part.kind != "comment")
         end = max(part.end for part in parts if part.end == end or b"\n" not in text[end : part.end])
-        # To the parser the blanks at the end of a line, and half of CRLF, may be a part of the pair.
+        # In the parser's tree whitespace at the end of a line, and half of CRLF, may be part of the pair.
         end = len(text[:end].rstrip(b" \t\r"))
-        if found and not text[found[-1][1] : table.start].strip():
-            found[-1] = (found[-1][0], end)
+        if merged and not text[merged[-1][1] : table.start].strip():
+            merged[-1] = (merged[-1][0], end)
         else:
-            found.append((table.start, end))
-    if not found:
+            merged.append((table.start, end))
+    if not merged:
         raise ValueError(f"{path[-1]!r} has no table [{'.'.join(path)}] of its own: change it by hand")
-    return found
+    return merged
 
 
 def lead(text: bytes, newline: bytes) -> bytes:
-    """What has to stand before a new table at the end."""
+    """Return the text that must precede a new table at the end."""
     if not text.strip(b"\xef\xbb\xbf \t\r\n"):
         return b"" if text.endswith((b"\n", b"\xef\xbb\xbf")) or not text else newline
     if not text.endswith(b"\n"):
@@ -90,9 +91,9 @@ def lead(text: bytes, newline: bytes) -> bytes:
     return b"" if text.endswith((b"\n\n", b"\n\r\n")) else newline
 
 
-def without(text: bytes, found: list[Span]) -> bytes:
-    """The text without these lines, and one of the empty lines around each."""
-    for start, end in reversed(found):
+def without(text: bytes, removed: list[Span]) -> bytes:
+    """Return the text without these ranges, and without one of the empty lines around each."""
+    for start, end in reversed(removed):
         past = text.find(b"\n", end) + 1 or len(text)
         head, tail = text[:start], text[past:]
         if tail.startswith((b"\n", b"\r\n")):

@@ -1,6 +1,6 @@
-"""The variables in an entry of a client, such as `${HOME}`, filled in as the client does it.
+"""Expansion of the variables in an entry of a client, such as `${HOME}`, as the client does it.
 
-Which form a client knows is part of the shape of its entries (`clients.py: HttpShape.variable`).
+The syntax that a client supports is part of the format of its entries (`clients.py: HttpShape.variable`).
 """
 
 import re
@@ -17,7 +17,7 @@ _NAMED = re.compile(r"\$\{(?P<kind>[A-Za-z]+)(?::(?P<name>[^}]*))?\}|\$\{(?P<sla
 
 
 class Variables:
-    """What the variables mean to one client, for a server that is started in `directory`."""
+    """The values of variables for one client, and for a server that is started in `directory`."""
 
     def __init__(self, client: Client, machine: Machine, directory: Path) -> None:
         self._client = client
@@ -30,31 +30,31 @@ class Variables:
         }
 
     def fill_in(self, text: str) -> str:
-        """The text as the server gets it. Raises ValueError for a variable that is not set, or that only the client
-        knows."""
+        """Return the text as the server gets it. Raises ValueError for a variable that is not set, or that only the
+        client knows."""
         form = self._client.http.variable if self._client.http is not None else None
         if form is None:
             return text
         if form.format("X") == "${X}":
-            text = _PLAIN.sub(lambda found: self.value(found["name"], found["default"]), text)
+            text = _PLAIN.sub(lambda match: self.value(match["name"], match["default"]), text)
             if self._client.name != "gemini":
                 return text
-            # `$NAME` stays where there is no such variable, as it may be no name at all.
-            return _BARE.sub(lambda found: self._environment.get(found[1], found[0]), text)
+            # `$NAME` stays if there is no such variable, since it may not be a variable at all.
+            return _BARE.sub(lambda match: self._environment.get(match[1], match[0]), text)
         return _NAMED.sub(self._named, text)
 
     def value(self, name: str, default: str | None = None) -> str:
-        """The value of a variable of this shell. Raises ValueError where there is none, nor a default."""
+        """Return the value of a variable of this shell. Raises ValueError if it has neither a value nor a default."""
         value = self._environment.get(name) or default
         if value is None:
             raise ValueError(f"{name}, which the entry of {self._client.title} names, is not set in this shell")
         return value
 
-    def _named(self, found: re.Match[str]) -> str:
-        """What `${env:NAME}` or `${userHome}` stands for (VS Code, Variables reference; Cursor has the same)."""
-        kind = "pathSeparator" if found["slash"] else found["kind"]
-        if kind == "env" and found["name"]:
-            return self.value(found["name"])
-        if kind in self._folders and found["name"] is None:
+    def _named(self, match: re.Match[str]) -> str:
+        """Return the value of `${env:NAME}` or `${userHome}` (VS Code, Variables reference; Cursor has the same)."""
+        kind = "pathSeparator" if match["slash"] else match["kind"]
+        if kind == "env" and match["name"]:
+            return self.value(match["name"])
+        if kind in self._folders and match["name"] is None:
             return self._folders[kind]
-        raise ValueError(f"only {self._client.title} knows what {found[0]} stands for")
+        raise ValueError(f"only {self._client.title} knows what {match[0]} stands for")

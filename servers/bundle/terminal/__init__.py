@@ -1,1 +1,1 @@
-"""The work of `call`, `read`, `watch`, `prompt` and `inspect`: any server, used from a terminal."""
+"""The implementation of `call`, `read`, `watch`, `prompt` and `inspect`, which use any server from a terminal."""

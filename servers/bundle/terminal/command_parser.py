@@ -1,4 +1,4 @@
-"""What the commands have in common: how they are told of a catalog, and how they refuse."""
+"""The command line parser that all commands share: the option for a catalog, and errors."""
 
 from pathlib import Path
 
@@ -15,11 +15,11 @@ class CommandParser(LineParser):
         super().__init__(f"{program_name()} {name}", description=description, allow_abbrev=False)
 
     def add_catalog(self) -> None:
-        """Takes `--catalog FILE`, for other servers than the bundle's own."""
+        """Add `--catalog FILE`, for other servers than the bundle's own."""
         self.add_argument(
             "--catalog", type=Path, default=CATALOG, metavar="FILE", help="catalog of other servers to use instead"
         )
 
     def add_json(self) -> None:
-        """Takes `--json`, for programs that read the output."""
+        """Add `--json`, for programs that read the output."""
         self.add_argument("--json", action="store_true", help="print JSON")

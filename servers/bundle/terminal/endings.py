@@ -1,9 +1,8 @@
-"""How a command of this family ends."""
+"""Exit codes of the client commands, and the error for wrong usage."""
 
 DONE, REFUSED, MISUSED, UNREACHED = range(4)
-"""The exit codes: all is well; the server answered with an error; the command line asks for what is not there; there
-is no connection, or no answer in time."""
+"""The exit codes: success; the server answered with an error; wrong usage; no connection, or no answer in time."""
 
 
 class Misuse(Exception):
-    """The command line asks for what can't be done; the text says what, in one line."""
+    """The command line is invalid; the text is the reason, in one line."""

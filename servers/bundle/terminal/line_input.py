@@ -1,4 +1,4 @@
-"""The terminal in front of which the user sits: lines are asked for there, while the session goes on."""
+"""Input of lines on the user's terminal while the session continues."""
 
 import asyncio
 import os
@@ -10,20 +10,20 @@ _LINE_BYTES = 65_536
 
 
 def has_terminal() -> bool:
-    """Whether somebody can be asked."""
+    """Return True if there is a terminal for questions."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def tell(text: str) -> None:
-    """Writes a line to the terminal, apart from the output."""
+    """Write a line to the terminal, separate from the output."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
 
 async def ask(prompt: str) -> str | None:
-    """The line that the user types, without blanks around it; None for Ctrl+D.
+    """Return the line that the user types, without surrounding whitespace; None for Ctrl+D.
 
-    A thread waits for it which nobody waits for: a program that is to end must not need a line for that.
+    A daemon thread waits for it: the program must be able to end without a line.
     """
     sys.stderr.write(prompt)
     sys.stderr.flush()
@@ -36,7 +36,7 @@ async def ask(prompt: str) -> str | None:
 
     def read() -> None:
         try:
-            # Not by `sys.stdin`, whose lock a waiting thread would hold while the program ends.
+            # Not with `sys.stdin`, whose lock the waiting thread would hold at exit.
             line = os.read(0, _LINE_BYTES)
         except OSError:  # the terminal is gone
             line = b""

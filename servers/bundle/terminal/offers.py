@@ -1,4 +1,4 @@
-"""What a server offers: asked for, and shown."""
+"""Requests for what a server offers, and their display."""
 
 import re
 import sys
@@ -20,15 +20,15 @@ from .showing import records_of, writing
 _HINTS = (("readOnlyHint", "reads only"), ("destructiveHint", "may destroy"), ("idempotentHint", "may be repeated"))
 
 _END = re.compile(r"(?: |\x1b\[[0-9;]*m)+$", re.MULTILINE)
-"""Of a line; a table fills its lines with blanks."""
+"""The end of a line; a table fills its lines with spaces."""
 
 
 class Offers(NamedTuple):
-    """What a server says of itself, as it came."""
+    """The description and the lists of a server, unchanged."""
 
     server: Mapping[str, Any]
     version: str
-    """That of the protocol."""
+    """The version of the protocol."""
     capabilities: Mapping[str, Any]
     instructions: str | None
     tools: list[dict[str, Any]]
@@ -38,22 +38,22 @@ class Offers(NamedTuple):
 
 
 async def find_offers(client: Client) -> Offers:
-    """Asks for all lists that the server has. Raises what a request does."""
-    said, plain = client.server, client.plain
+    """Request all lists that the server has. Raises the errors of a request."""
+    server, plain = client.server, client.plain
     return Offers(
-        dict(said.info),
-        said.version,
-        dict(said.capabilities),
-        said.instructions,
-        await _listed(plain.list_tools) if said.can("tools") else [],
-        await _listed(plain.list_resources) if said.can("resources") else [],
-        await _listed(plain.list_resource_templates) if said.can("resources") else [],
-        await _listed(plain.list_prompts) if said.can("prompts") else [],
+        dict(server.info),
+        server.version,
+        dict(server.capabilities),
+        server.instructions,
+        await _listed(plain.list_tools) if server.can("tools") else [],
+        await _listed(plain.list_resources) if server.can("resources") else [],
+        await _listed(plain.list_resource_templates) if server.can("resources") else [],
+        await _listed(plain.list_prompts) if server.can("prompts") else [],
     )
 
 
 async def _listed(ask: Callable[[], Awaitable[list[dict[str, Any]]]]) -> list[dict[str, Any]]:
-    """A list; nothing where the server has none, as many with resources have no templates."""
+    """Return a list; empty if the server does not support it, as many with resources have no templates."""
     try:
         return records_of(await ask())
     except PeerError as error:
@@ -63,7 +63,7 @@ async def _listed(ask: Callable[[], Awaitable[list[dict[str, Any]]]]) -> list[di
 
 
 def show_offers(offers: Offers) -> None:
-    """Prints them for people. Raises Misuse where they can't be written."""
+    """Print them for people. Raises Misuse if they can't be written."""
     out = console()
     with writing(sys.stdout):
         with out.capture() as shown:
@@ -83,8 +83,8 @@ def _show(out: Console, offers: Offers) -> None:
         _heading(out, "Tools")
     for tool in offers.tools:
         hints = tool.get("annotations")
-        said = [word for key, word in _HINTS if isinstance(hints, dict) and hints.get(key) is True]
-        out.print(Text.assemble(cell(f"  {_name(tool)}", "bold"), cell(f"  ({', '.join(said)})" if said else "")))
+        labels = [word for key, word in _HINTS if isinstance(hints, dict) and hints.get(key) is True]
+        out.print(Text.assemble(cell(f"  {_name(tool)}", "bold"), cell(f"  ({', '.join(labels)})" if labels else "")))
         _paragraph(out, tool.get("description"), 4)
         _arguments(out, parameters_of(tool.get("inputSchema")).values())
     for heading, key, records in (
@@ -97,42 +97,42 @@ def _show(out: Console, offers: Offers) -> None:
             out.print(cell(f"  {_name(record, key)}"))
             kind = record.get("mimeType")
             described = record.get("description") or record.get("title") or record.get("name")
-            _paragraph(out, " ".join(str(one) for one in (described, f"({kind})" if kind else "") if one), 4)
+            _paragraph(out, " ".join(str(item) for item in (described, f"({kind})" if kind else "") if item), 4)
     if offers.prompts:
         _heading(out, "Prompts")
     for prompt in offers.prompts:
         out.print(cell(f"  {_name(prompt)}", "bold"))
         _paragraph(out, prompt.get("description") or prompt.get("title"), 4)
         takes: list[Parameter] = []
-        for one in records_of(prompt.get("arguments")):
-            described, required = str(one.get("description") or ""), one.get("required") is True
-            takes.append(Parameter(_name(one), frozenset({"string"}), required=required, description=described))
+        for item in records_of(prompt.get("arguments")):
+            described, required = str(item.get("description") or ""), item.get("required") is True
+            takes.append(Parameter(_name(item), frozenset({"string"}), required=required, description=described))
         _arguments(out, takes)
 
 
 def _arguments(out: Console, parameters: Iterable[Parameter]) -> None:
     rows: list[tuple[str, str, str]] = []
-    for one in parameters:
-        notes = ["required"] if one.required else []
-        if one.default is not None and one.default not in ("", [], {}):
-            notes.append(f"default {as_text(one.default)}")
-        described = " ".join(one.description.split())
+    for parameter in parameters:
+        notes = ["required"] if parameter.required else []
+        if parameter.default is not None and parameter.default not in ("", [], {}):
+            notes.append(f"default {as_text(parameter.default)}")
+        described = " ".join(parameter.description.split())
         if notes:
             described = described.removesuffix(".")
         shown = "; ".join(filter(None, [described, *notes]))
-        rows.append((join_lines(one.name), join_lines(one.kind), shown))
+        rows.append((join_lines(parameter.name), join_lines(parameter.kind), shown))
     if rows:
         out.print(Padding(table(("Argument", "Value", "What it is"), rows), (0, 0, 0, 4)), soft_wrap=False)
 
 
 def _capabilities(capabilities: Mapping[str, Any]) -> Iterator[str]:
     for name, value in capabilities.items():
-        inner = [key for key, one in value.items() if one is not False] if isinstance(value, dict) else []
+        inner = [key for key, setting in value.items() if setting is not False] if isinstance(value, dict) else []
         yield f"{name} ({', '.join(inner)})" if inner else name
 
 
 def _name(record: Mapping[str, Any], key: str = "name") -> str:
-    """On one line: a name with a line end in it would forge another."""
+    """Return the name on one line: with a line break in it, it could forge another line."""
     return join_lines(str(record.get(key)))
 
 
@@ -141,6 +141,6 @@ def _heading(out: Console, text: str) -> None:
 
 
 def _paragraph(out: Console, text: object, indent: int) -> None:
-    """A text of the server's, broken where the terminal ends."""
+    """Print a text of the server, wrapped at the width of the terminal."""
     if isinstance(text, str) and text.strip():
         out.print(Padding(cell(text.strip()), (0, 0, 0, indent)), soft_wrap=False)

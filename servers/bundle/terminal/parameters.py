@@ -1,6 +1,6 @@
-"""What a tool takes, by its JSON Schema: how it is called in a table, and what a text on a command line means to it.
+"""Parameters of a tool, from its JSON Schema: their display in a table, and the conversion of command line texts.
 
-The schema is the server's, so nothing in it is relied on: what can't be understood takes any value.
+The schema comes from the server, so nothing in it is relied on: a parameter that can't be understood takes any value.
 """
 
 import json
@@ -13,7 +13,7 @@ from shared.text import nearest
 from .endings import Misuse
 
 _MAX_DEPTH = 8
-"""Of references, and of choices within choices."""
+"""The limit of nested references and choices."""
 _WORDS = {"string": "text", "array": "list", "null": "nothing"}
 _SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _PYTHON: dict[str, tuple[type, ...]] = {
@@ -34,31 +34,31 @@ class Parameter(NamedTuple):
 
     name: str
     types: frozenset[str] = frozenset()
-    """The types of JSON that it takes; any where there are none."""
+    """The JSON types that it takes; any if empty."""
     choices: tuple[Any, ...] = ()
-    """The values that are named; where there are no `types` it takes no others."""
+    """The allowed values; without `types` it takes no others."""
     titles: tuple[str, ...] = ()
-    """How each of the choices is called."""
+    """The title of each choice."""
     items: "Parameter | None" = None
-    """What a list has in it."""
+    """The items of a list."""
     required: bool = False
     default: Any = None
     description: str = ""
     schema: Mapping[str, Any] = {}
     """Its part of the schema."""
     root: Mapping[str, Any] = {}
-    """The whole schema, to which references lead."""
+    """The whole schema, for references."""
 
     @property
     def kind(self) -> str:
-        """What it takes, in a few words."""
+        """The values that it takes, in a few words."""
         named = [", ".join(map(as_text, self.choices))] if self.choices else []
-        known = sorted(self.types - {"null", "array"} - ({"integer"} if "number" in self.types else set()))
+        kinds = sorted(self.types - {"null", "array"} - ({"integer"} if "number" in self.types else set()))
         lists = [f"list of {self.items.kind}" if self.items else "list"] if "array" in self.types else []
-        return " or ".join([*named, *(_WORDS.get(one, one) for one in known), *lists]) or "anything"
+        return " or ".join([*named, *(_WORDS.get(type_name, type_name) for type_name in kinds), *lists]) or "anything"
 
     def read(self, texts: Sequence[str]) -> Any:
-        """The value that is meant by what was written for it, each time it was given. Raises Misuse."""
+        """Return the value for the texts that were given for it, one for each time. Raises Misuse."""
         is_list_alone = self.types - {"null"} == {"array"} and not self.choices
         if len(texts) == 1 and not is_list_alone:
             return self.read_one(texts[0])
@@ -69,14 +69,14 @@ class Parameter(NamedTuple):
         whole = _parsed(texts[0]) if len(texts) == 1 else _NOTHING
         if isinstance(whole, list):
             return whole
-        # No item of it, and no text: some servers take an object where they declare a list alone.
+        # Neither an item of it nor a string: some servers take an object where they declare only a list.
         if isinstance(whole, dict) and (self.items is None or "object" not in self.items.types):
             return whole
         item = self.items or Parameter(self.name)
         return [item._replace(name=self.name).read_one(text) for text in texts]
 
     def read_one(self, text: str) -> Any:
-        """The value that is meant by one text; a list only as JSON. Raises Misuse."""
+        """Return the value of one text; a list only as JSON. Raises Misuse."""
         for choice in self.choices:
             if text == as_text(choice):
                 return choice
@@ -86,8 +86,8 @@ class Parameter(NamedTuple):
         parsed = _parsed(text)
         if not self.types:
             return text if parsed is _NOTHING else parsed
-        # So `5` is a number where both numbers and texts are taken, and `"5"` a text.
-        if parsed is not _NOTHING and any(_is_of(parsed, one) for one in self.types):
+        # So `5` is a number if both numbers and strings are allowed, and `"5"` a string.
+        if parsed is not _NOTHING and any(_is_of(parsed, kind) for kind in self.types):
             return parsed
         if "string" in self.types:
             return text
@@ -98,7 +98,7 @@ class Parameter(NamedTuple):
 
 
 def make_example(parameter: Parameter, depth: int = 0) -> Any:
-    """Return a value that the parameter may take: of an object the first fields that are required, or the first."""
+    """Return a value that the parameter may take: for an object the first fields that are required, or the first."""
     if parameter.choices:
         return parameter.choices[0]
     if "object" in parameter.types:
@@ -111,12 +111,13 @@ def make_example(parameter: Parameter, depth: int = 0) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """How a value is written on a command line."""
+    """Return the text of a value on a command line."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def from_json(text: str) -> Any:
-    """The value of a JSON text. Raises ValueError, also for NaN and for a number that would become infinite."""
+    """Return the value of a JSON text. Raises ValueError, also for NaN and for a number that would become
+    infinite."""
     try:
         return json.loads(text, parse_constant=_refused, parse_float=_finite)
     except RecursionError:
@@ -124,39 +125,39 @@ def from_json(text: str) -> Any:
 
 
 def parameters_of(schema: Any, root: Mapping[str, Any] | None = None) -> dict[str, Parameter]:
-    """What a tool with this `inputSchema` takes, or a form with this `requestedSchema`, in its order; `root` is the
-    whole schema where this is a part of it."""
+    """Return the parameters of a tool with this `inputSchema`, or of a form with this `requestedSchema`, in order;
+    `root` is the whole schema if this is a part of it."""
     whole = schema if isinstance(schema, dict) else {}
     root = whole if root is None else root
     parts = list(_alternatives(whole, root))
     required = {name for part in parts for name in _list(part.get("required")) if isinstance(name, str)}
-    found = {}
+    parameters = {}
     for part in parts:
         properties = part.get("properties")
-        for name, one in properties.items() if isinstance(properties, dict) else ():
-            found[name] = _parameter(name, one, root)._replace(required=name in required)
-    return found
+        for name, property_schema in properties.items() if isinstance(properties, dict) else ():
+            parameters[name] = _parameter(name, property_schema, root)._replace(required=name in required)
+    return parameters
 
 
 def takes_others(schema: Any) -> bool:
-    """Whether a tool says that it takes arguments that its schema does not name."""
+    """Return True if a tool declares that it takes arguments that its schema does not name."""
     root = schema if isinstance(schema, dict) else {}
-    # Without a word JSON Schema lets others in; who names arguments and gets another one gets it by mistake.
-    said = root.get("additionalProperties", not isinstance(root.get("properties"), dict))
-    return said is not False or bool(root.get("patternProperties"))
+    # By default JSON Schema allows others; but for a tool with named arguments another one is a mistake.
+    allowed = root.get("additionalProperties", not isinstance(root.get("properties"), dict))
+    return allowed is not False or bool(root.get("patternProperties"))
 
 
 def read_arguments(words: Sequence[str], schema: Any) -> dict[str, Any]:
-    """The arguments that are given as `key=value`, each as the schema wants it. Raises Misuse."""
-    known, texts = parameters_of(schema), texts_of(words)
+    """Convert the arguments given as `key=value` according to the schema. Raises Misuse."""
+    parameters, texts = parameters_of(schema), texts_of(words)
     for name in texts:
-        if name not in known and not takes_others(schema):
-            raise Misuse(unknown("argument", name, known))
-    return {name: known.get(name, Parameter(name)).read(given) for name, given in texts.items()}
+        if name not in parameters and not takes_others(schema):
+            raise Misuse(unknown("argument", name, parameters))
+    return {name: parameters.get(name, Parameter(name)).read(values) for name, values in texts.items()}
 
 
 def texts_of(words: Sequence[str]) -> dict[str, list[str]]:
-    """What is given for each key. Raises Misuse for a word that is no `key=value`."""
+    """Return the texts for each key. Raises Misuse for a word that is not `key=value`."""
     texts: dict[str, list[str]] = {}
     for word in words:
         name, equals, text = word.partition("=")
@@ -166,9 +167,9 @@ def texts_of(words: Sequence[str]) -> dict[str, list[str]]:
     return texts
 
 
-def unknown(what: str, name: str, known: Mapping[str, Any] | Sequence[str]) -> str:
-    """Says that there is no such thing, and what may be meant."""
-    names = list(known)
+def unknown(what: str, name: str, existing: Mapping[str, Any] | Sequence[str]) -> str:
+    """Return the message that there is no such name, with the nearest one."""
+    names = list(existing)
     close = nearest(name, names)
     if close is not None:
         return f"there is no {what} {name!r}; did you mean {close}?"
@@ -184,11 +185,11 @@ def _parameter(name: str, schema: Any, root: Mapping[str, Any], depth: int = 0) 
         named = list(_choices(part))
         choices += named
         kinds = [part["type"]] if isinstance(part.get("type"), str) else _list(part.get("type"))
-        said = {one for one in kinds if isinstance(one, str) and (one == "string" or one in _PYTHON)}
+        declared = {kind for kind in kinds if isinstance(kind, str) and (kind == "string" or kind in _PYTHON)}
         if not named:
-            types |= said
-            is_open = is_open or not said
-        if "array" in said:
+            types |= declared
+            is_open = is_open or not declared
+        if "array" in declared:
             lists.append(part.get("items"))
     items = _parameter(name, lists[-1], root, depth + 1) if lists and depth < _MAX_DEPTH else None
     return Parameter(
@@ -207,23 +208,23 @@ def _parameter(name: str, schema: Any, root: Mapping[str, Any], depth: int = 0) 
 def _alternatives(
     schema: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0, seen: set[int] | None = None
 ) -> Iterator[Mapping[str, Any]]:
-    """The schema itself, or what it is made of, with references within the document followed.
+    """Yield the schema itself, or its alternatives, with references within the document followed.
 
-    Each part comes once: where references lead round, the ways to a part multiply with each step.
+    Each part is yielded once: with circular references the paths to a part multiply at each step.
     """
     seen = set() if seen is None else seen
     if depth > _MAX_DEPTH or id(schema) in seen:
         return
     seen.add(id(schema))
-    parts = [one for key in ("anyOf", "oneOf", "allOf") for one in _list(schema.get(key))]
+    parts = [option for key in ("anyOf", "oneOf", "allOf") for option in _list(schema.get(key))]
     if isinstance(schema.get("$ref"), str):
         reference = schema["$ref"]
-        found: Any = root if reference.startswith("#") else None
+        target: Any = root if reference.startswith("#") else None
         for step in reference[2:].split("/") if len(reference) > 1 else ():
-            # In this order, or ~01 would become a slash (RFC 6901, section 4).
+            # In this order, otherwise ~01 would become a slash (RFC 6901, section 4).
             key = step.replace("~1", "/").replace("~0", "~")
-            found = found.get(key) if isinstance(found, dict) else None
-        parts.append(found)
+            target = target.get(key) if isinstance(target, dict) else None
+        parts.append(target)
     if not parts or "properties" in schema or _named(parts):
         yield schema
     for part in () if _named(parts) else parts:
@@ -232,17 +233,17 @@ def _alternatives(
 
 
 def _choices(part: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
-    """The values that one schema names, and how each is called."""
+    """Yield the values that one schema lists, with the title of each."""
     titles = _list(part.get("enumNames"))
     for number, value in enumerate(_list(part.get("enum"))):
         yield value, _text(titles[number]) if number < len(titles) else as_text(value)
-    for one in [part, *_list(part.get("oneOf")), *_list(part.get("anyOf"))]:
-        if isinstance(one, dict) and "const" in one:
-            yield one["const"], _text(one.get("title")) or as_text(one["const"])
+    for option in [part, *_list(part.get("oneOf")), *_list(part.get("anyOf"))]:
+        if isinstance(option, dict) and "const" in option:
+            yield option["const"], _text(option.get("title")) or as_text(option["const"])
 
 
 def _named(parts: Sequence[Any]) -> bool:
-    """Whether they are values with titles (2025-11-25, Elicitation, Enum Schemas)."""
+    """Return True if they are values with titles (2025-11-25, Elicitation, Enum Schemas)."""
     return bool(parts) and all(isinstance(part, dict) and "const" in part for part in parts)
 
 
@@ -271,5 +272,5 @@ def _text(value: Any) -> str:
 
 
 def _is_of(value: Any, kind: str) -> bool:
-    is_switch = isinstance(value, bool)  # which is an int as well to Python
+    is_switch = isinstance(value, bool)  # in Python a bool is also an int
     return kind in _PYTHON and isinstance(value, _PYTHON[kind]) and is_switch is (kind == "boolean")

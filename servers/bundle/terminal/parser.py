@@ -1,4 +1,4 @@
-"""The command lines of `call`, `read`, `watch`, `prompt` and `inspect`."""
+"""Command line parsers of `call`, `read`, `watch`, `prompt` and `inspect`."""
 
 import os
 import re
@@ -25,14 +25,14 @@ class TalkParser(CommandParser):
     """The parser of a command that talks to one server."""
 
     def __init__(self, name: str, rest: str, description: str) -> None:
-        """`rest` is how the usage shows what comes after SERVER."""
+        """`rest` is the usage after SERVER."""
         super().__init__(name, description)
         self.usage = f"{self.prog} SERVER{rest}\n       [OPTION ...] [-- ARGUMENT ...]"
         self.epilog = f"{FORMS} {_CODES}"
         self.add_argument("server", metavar="SERVER", help="which server; see below")
 
     def add_options(self) -> None:
-        """Takes what all of these commands do; it stands last in their help."""
+        """Add the options that all of these commands have; they come last in the help."""
         self.add_json()
         self.add_argument(
             "--timeout", type=_seconds, default=60.0, metavar="SECONDS",
@@ -52,23 +52,23 @@ class TalkParser(CommandParser):
         self.add_catalog()
 
     def read(self, argv: Sequence[str]) -> tuple[Namespace, Talk]:
-        """The options of the command, in any order with its words, and how the server is talked to."""
+        """Return the options of the command, in any order with its words, and the connection settings."""
         end = argv.index("--") if "--" in argv else len(argv)
-        given = self.parse_intermixed_args(argv[:end])
+        options = self.parse_intermixed_args(argv[:end])
         try:
             words = tuple(argv[end + 1 :])
             headers: dict[str, str] = {}
-            for text in given.header:
+            for text in options.header:
                 name, colon, value = text.partition(":")
                 if not colon:
                     raise Misuse("--header takes NAME:VALUE")
                 headers[name.strip()] = value.strip()
-            token = _token(given.token_file, given.token_variable)
+            token = _token(options.token_file, options.token_variable)
             if token is not None:
                 headers["Authorization"] = f"Bearer {token}"
-            asked = Asked(given.server, words, given.catalog, dict(map(_variable, given.env)), headers)
-            spoken = Spoken(given.dialect, given.framing)
-            return given, Talk(self.prog, asked, given.timeout, given.verbose, spoken)
+            request = Asked(options.server, words, options.catalog, dict(map(_variable, options.env)), headers)
+            spoken = Spoken(options.dialect, options.framing)
+            return options, Talk(self.prog, request, options.timeout, options.verbose, spoken)
         except Misuse as error:
             exit_with_error(self.prog, str(error))
 
@@ -91,7 +91,7 @@ def _variable(text: str, environment: Mapping[str, str] = os.environ) -> tuple[s
 
 
 def _token(path: Path | None, variable: str | None) -> str | None:
-    """The token, which stands in no command line, where others on this machine could read it. Raises Misuse."""
+    """Return the token, which is never on the command line, where other users could read it. Raises Misuse."""
     if variable is not None and not os.environ.get(variable):
         raise Misuse(f"--token-variable: {variable} is not set")
     if path is None:

@@ -1,4 +1,4 @@
-"""How far a call is: a bar on a terminal; where there is none, a line for each change of a task."""
+"""Progress of a call: a bar on a terminal; without a terminal, a line for each change of a task."""
 
 import re
 import sys
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 _SHARE = re.compile(r"\b(\d{1,3})%$")
-"""How servers of ours end the status of a task: "importing, 40%"."""
+"""The end of a task's status at our servers: "importing, 40%"."""
 
 
 class Bar:
-    """Shown from the first report on, where stderr is a terminal, and gone at the end."""
+    """A progress bar, shown from the first report on if stderr is a terminal, and removed at the end."""
 
     def __init__(self) -> None:
         self._progress: Progress | None = None
@@ -35,7 +35,7 @@ class Bar:
             self._progress.stop()
 
     def report(self, progress: float, total: float | None, message: str | None) -> None:
-        """Takes what the server reports."""
+        """Show a report of the server."""
         if not sys.stderr.isatty():
             return
         begins = self._progress is None
@@ -48,15 +48,17 @@ class Bar:
             columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), text)
             self._progress = Progress(*columns, console=console, transient=True)
             self._task = self._progress.add_task("")
-        told = plain(message) if isinstance(message, str) else ""
+        description = plain(message) if isinstance(message, str) else ""
         is_known = isinstance(total, int | float)
-        self._progress.update(self._task, completed=progress, total=total if is_known else None, description=told)
+        self._progress.update(
+            self._task, completed=progress, total=total if is_known else None, description=description
+        )
         if begins:
             self._progress.start()
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Takes the bar away while something else is on the terminal."""
+        """Hide the bar while other text is on the terminal."""
         if self._progress is not None:
             self._progress.stop()
         yield
@@ -65,18 +67,18 @@ class Bar:
 
 
 class Status:
-    """Shows how a task is."""
+    """Shows the status of a task."""
 
     def __init__(self, say: Callable[[str], None], bar: Bar) -> None:
         self._say = say
         self._bar = bar
 
     def take(self, task: TaskState) -> None:
-        """Takes how it is, whenever that has changed."""
-        said = f"{task.status.replace('_', ' ')}{f': {task.message}' if task.message else ''}"
+        """Show the state of the task after a change."""
+        text = f"{task.status.replace('_', ' ')}{f': {task.message}' if task.message else ''}"
         if not sys.stderr.isatty():
-            self._say(f"task {said}")
+            self._say(f"task {text}")
             return
-        share = _SHARE.search(said)
+        share = _SHARE.search(text)
         percent = None if share is None else float(share[1])
-        self._bar.report(percent or 0, None if percent is None else 100, said)
+        self._bar.report(percent or 0, None if percent is None else 100, text)

@@ -1,6 +1,6 @@
-"""The questions of a server, put to the user on the terminal: forms field by field, and links to be visited.
+"""The questions of a server, put to the user on the terminal: forms field by field, and links to visit.
 
-Without a terminal there is nobody to ask, and the answer is no. Sampling and roots are not offered.
+Without a terminal the answer is no. Sampling and roots are not supported.
 """
 
 import textwrap
@@ -23,17 +23,17 @@ from .session import Talk
 from .showing import harmless
 
 Pause = Callable[[], AbstractContextManager[None]]
-"""Keeps the terminal free of anything else for the time of a block."""
+"""Keeps the terminal free of other output during a block."""
 
 _BOUNDS = (("minimum", "from"), ("maximum", "to"), ("minLength", "at least"), ("maxLength", "at most"))
 
 
 class _Declined(Exception):
-    """The user wants to give no answer."""
+    """The user has declined to answer."""
 
 
 def asking(talk: Talk, pause: Pause = nullcontext) -> ClientOptions:
-    """The options of a client that puts the questions of the server to the user."""
+    """Return the options of a client that puts the questions of the server to the user."""
 
     def log(level: str, _: str | None, data: Any) -> None:
         talk.say(f"{level}: {as_text(data)}")
@@ -46,32 +46,32 @@ def asking(talk: Talk, pause: Pause = nullcontext) -> ClientOptions:
     )
 
 
-async def _elicit(talk: Talk, pause: Pause, asked: ElicitForm | ElicitUrl) -> ElicitResult:
-    """Answers `elicitation/create` (2025-11-25, Elicitation)."""
+async def _elicit(talk: Talk, pause: Pause, request: ElicitForm | ElicitUrl) -> ElicitResult:
+    """Answer `elicitation/create` (2025-11-25, Elicitation)."""
     if not has_terminal():
-        talk.say(f"the server asks: {asked.message}; declined, as there is no terminal to ask on")
+        talk.say(f"the server asks: {request.message}; declined, as there is no terminal to ask on")
         return ElicitResult(action="decline")
     with pause():
-        tell(f"The server asks: {harmless(asked.message)}")
+        tell(f"The server asks: {harmless(request.message)}")
         try:
-            if isinstance(asked, ElicitUrl):
-                await _visit(asked.url)
+            if isinstance(request, ElicitUrl):
+                await _visit(request.url)
                 return ElicitResult(action="accept")
-            return ElicitResult(action="accept", content=await fill_in(asked.requested_schema))
+            return ElicitResult(action="accept", content=await fill_in(request.requested_schema))
         except _Declined:
             tell("declined")
             return ElicitResult(action="decline")
 
 
 async def _visit(url: str) -> None:
-    """Shows a link; nothing is opened here, for a link may do harm by being opened. Raises _Declined."""
+    """Show a link; it is not opened here, since opening it may be harmful. Raises _Declined."""
     tell(f"  {plain(url)}\nOpen it in a browser where you trust it.")
     if (await ask("Go on? [y/N] ") or "").lower() not in ("y", "yes"):
         raise _Declined
 
 
 async def fill_in(schema: Any) -> dict[str, Any]:
-    """What the user fills into a form. Raises _Declined."""
+    """Return the user's input for a form. Raises _Declined."""
     tell("(an empty line takes what is in brackets or leaves it out; Ctrl+D declines)")
     content: dict[str, Any] = {}
     for parameter in parameters_of(schema).values():
@@ -82,7 +82,7 @@ async def fill_in(schema: Any) -> dict[str, Any]:
 
 
 async def _field(parameter: Parameter) -> Any:
-    """One field; None where it is left out."""
+    """Ask for one field; return None if it is left out."""
     many = parameter.items if "array" in parameter.types else None
     described = parameter.description and parameter.description != parameter.name
     label = f"{parameter.name}: {parameter.description}" if described else parameter.name
@@ -93,7 +93,7 @@ async def _field(parameter: Parameter) -> Any:
     default, shown = parameter.default, ""
     if default is not None:
         parts: Sequence[Any] = default if isinstance(default, list) else [default]
-        words = [as_text(one) if not isinstance(one, bool) else "yes" if one else "no" for one in parts]
+        words = [as_text(value) if not isinstance(value, bool) else "yes" if value else "no" for value in parts]
         shown = f" [{plain(', '.join(words))}]"
     while True:
         line = await ask(f"  {plain(_hint(parameter, many))}{shown}: ")
@@ -127,7 +127,7 @@ def _hint(parameter: Parameter, many: Parameter | None) -> str:
 
 
 def _chosen(parameter: Parameter, text: str) -> Any:
-    """The value of a choice by its number or its title, or what the text means to the field. Raises Misuse."""
+    """Return the choice by its number or its title, or the value of the text for the field. Raises Misuse."""
     if text.isdecimal() and 1 <= int(text) <= len(parameter.titles):
         return parameter.choices[int(text) - 1]
     if text in parameter.titles:
@@ -138,11 +138,11 @@ def _chosen(parameter: Parameter, text: str) -> Any:
 
 
 def _checked(parameter: Parameter, value: Any) -> Any:
-    """The value, where the server would take it: a form that is wrong ends the call. Raises Misuse."""
+    """Return the value if the server would accept it: an invalid form would end the call. Raises Misuse."""
     try:
         fault = CheckedSchema(dict(parameter.schema), form=True).fault(value)
     except UnusableSchema:
-        return value  # the server has to look for itself
+        return value  # the server has to check it
     if fault is not None:
         raise Misuse(fault[1])
     return value

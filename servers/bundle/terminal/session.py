@@ -1,4 +1,4 @@
-"""A session with the server that a command line names, from its start to the exit code of the command."""
+"""A session with the server of a command line, from its start to the exit code of the command."""
 
 import logging
 import sys
@@ -28,19 +28,19 @@ from .waking import woken_by_signals
 
 Answer = TypeVar("Answer")
 Work = Callable[[Client], Awaitable[int]]
-"""What is done in the session; gives the exit code."""
+"""The work in the session; returns the exit code."""
 Connect = Callable[[ClientOptions], AbstractAsyncContextManager[Client]]
 """Opens the session."""
 _KEPT = 3
-"""Lines of what the server wrote to stderr that are shown where there is no connection."""
+"""The number of the server's stderr lines that are shown if there is no connection."""
 _MOST_LINES = 200
-"""Lines that are kept, for a traceback."""
+"""The number of lines that are stored, for a traceback."""
 _TRACEBACK = "Traceback (most recent call last)"
 _LETS_NOBODY_IN = (401, 403)
 
 
 class Spoken(NamedTuple):
-    """What a server is spoken to in, where it is not what the specification says."""
+    """Deviations of a server from the specification."""
 
     dialect: str | None = None
     framing: Framing | None = None
@@ -48,19 +48,19 @@ class Spoken(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """How a server is talked to."""
+    """The settings for talking to a server."""
 
     program: str
-    """How messages begin: the name of the command."""
+    """The beginning of messages: the name of the command."""
     asked: Asked
     seconds: float = 60.0
-    """Of the start, and of each request."""
+    """The time limit of the start, and of each request."""
     is_verbose: bool = False
-    """Whether what the server logs is shown."""
+    """True if log messages of the server are shown."""
     spoken: Spoken = field(default_factory=Spoken)
 
     def say(self, text: str) -> None:
-        """Tells people something, beside the output."""
+        """Print a message for people, separate from the output."""
         sys.stderr.write(f"{self.program}: {plain('; '.join(text.splitlines()))}\n")
         sys.stderr.flush()
 
@@ -70,13 +70,13 @@ class Talk:
         sys.stderr.flush()
 
     async def bounded(self, answer: Awaitable[Answer]) -> Answer:
-        """What is awaited, in the time that the server has. Raises TimeoutError besides what that raises."""
+        """Await `answer` within the time limit. Raises TimeoutError, and the errors of `answer`."""
         with anyio.fail_after(self.seconds):
             return await answer
 
     def run(self, work: Work, options: ClientOptions | None = None) -> int:
-        """Opens the session, does the work and closes it; the exit code. Ends the program where the command line asks
-        for what can't be done."""
+        """Open the session, do the work and close it; return the exit code. Exits the program if the command line is
+        invalid."""
         try:
             target = find_target(self.asked)
         except (Misuse, ValueError) as error:
@@ -93,18 +93,20 @@ class Talk:
         return self.reach(Reached(target.name, way, has_token, advice), work, options)
 
     def reach(self, server: "Reached", work: Work, options: ClientOptions | None = None) -> int:
-        """The same with a server that was found already."""
+        """Do the same with a known server."""
         return anyio.run(self._run, server, work, options or ClientOptions())
 
     async def _run(self, server: "Reached", work: Work, options: ClientOptions) -> int:
         log, phase = _Log(self), _Phase(self.seconds, server.has_token, server.advice)
-        # A server that has never heard of the newest protocol may be silent, and needs time for an older one.
+        # A server that does not know the newest protocol may not answer, and needs time for an older one.
         options = replace(options, probe_seconds=min(options.probe_seconds, self.seconds / 2))
         try:
             with take_records("shared", log), woken_by_signals():
                 async with self._opened(server.connect, options, phase) as client:
                     return await work(client)
-        except BrokenPipeError:  # nobody reads on; a pipe of the server's that breaks is a ConnectionError
+        except (
+            BrokenPipeError
+        ):  # the reader of our output is gone; for a broken pipe of the server ConnectionError is raised
             raise
         except Misuse as error:
             self.say(str(error))
@@ -131,20 +133,20 @@ class Talk:
 
 
 class Reached(NamedTuple):
-    """A server, and how it is reached."""
+    """A server, and how to connect to it."""
 
     name: str
-    """How messages call it; it holds no secret."""
+    """Its name in messages, without secrets."""
     connect: Connect
     has_token: bool
-    """Whether it is told who we are."""
+    """True if the client identifies itself."""
     advice: str = ""
-    """What may help where it says why it does not start."""
+    """A hint that is added to the server's own reason why it does not start."""
 
 
 @dataclass(slots=True)
 class _Phase:
-    """Whether the session is open already."""
+    """The state of the session: open or not yet."""
 
     seconds: float
     has_token: bool
@@ -152,7 +154,7 @@ class _Phase:
     is_open: bool = False
 
     def told(self, name: str, error: Exception, last_words: str) -> str:
-        """What has gone wrong."""
+        """Return the message for an error."""
         reason = (str(error) or type(error).__name__).rstrip(".")
         if isinstance(error, OSError) and error.strerror:
             reason = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
@@ -162,14 +164,14 @@ class _Phase:
             reason += "; --token-file or --token-variable has a token sent, and `login` logs in"
         if isinstance(error, McpError) and self.is_open:
             return f"{name} refuses: {reason}" if isinstance(error, PeerError) else f"{name}: {reason}"
-        said = f"; last it said: {last_words}" if last_words else ""
+        last_output = f"; last it said: {last_words}" if last_words else ""
         is_lost = self.is_open and not isinstance(error, TimeoutError)
         what = f"the connection to {name} was lost" if is_lost else f"no connection to {name}"
-        return f"{what}: {reason}{said}{self.advice if said and not self.is_open else ''}"
+        return f"{what}: {reason}{last_output}{self.advice if last_output and not self.is_open else ''}"
 
 
 class _Log(logging.Handler):
-    """What our client and the server log: warnings are shown, and the rest where it was asked for."""
+    """The log records of our client and of the server: warnings are shown, and others if requested."""
 
     def __init__(self, talk: Talk) -> None:
         super().__init__(logging.INFO)
@@ -178,19 +180,19 @@ class _Log(logging.Handler):
 
     @property
     def last_words(self) -> str:
-        """What the server wrote last to stderr."""
+        """The last lines that the server wrote to stderr."""
         words = [" ".join(line.split()) for line in self._lines]
         return " | ".join([line for line in words if line][-_KEPT:])
 
     @property
     def traceback(self) -> list[str]:
-        """The lines of the last traceback that the server wrote to stderr; none where it wrote none."""
+        """The lines of the last traceback that the server wrote to stderr; empty if it wrote none."""
         lines = list(self._lines)
         begins = [number for number, line in enumerate(lines) if line.startswith(_TRACEBACK)]
         return lines[begins[-1] :] if begins else []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Takes one record."""
+        """Store and show one record."""
         text = record.getMessage()
         if record.name == "shared.transports.process":
             self._lines.append(text.partition(": ")[2])

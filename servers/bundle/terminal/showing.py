@@ -1,7 +1,7 @@
-"""What a server answered, as people see it and as `--out FILE` saves it.
+"""Display of a server's answer, and its storage with `--out FILE`.
 
-It is somebody else's text: on a terminal nothing in it moves the cursor. A pipe gets it as it came,
-with an end of line where its last one has none.
+It is foreign text: nothing in it may control the terminal. A pipe gets it unchanged, with a line break at the end if
+that is missing.
 """
 
 import base64
@@ -19,7 +19,7 @@ from .endings import Misuse
 
 
 class Piece(NamedTuple):
-    """A part of an answer: a `text`, or `data` that is none."""
+    """A part of an answer: a `text`, or binary `data`."""
 
     text: str = ""
     data: bytes | None = None
@@ -27,38 +27,38 @@ class Piece(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """What a terminal shows of it."""
+        """Its form on a terminal."""
         if self.data is None:
             return self.text
         return f"[{join_lines(self.mime) or 'binary'}, {len(self.data):,} bytes; --out FILE saves it]"
 
 
 def pieces_of(content: Any) -> list[Piece]:
-    """The parts of what a tool or a prompt gives."""
+    """Return the parts of the result of a tool or a prompt."""
     return [_piece(block) for block in records_of(content if isinstance(content, list) else [content])]
 
 
 def pieces_of_contents(contents: Any) -> list[Piece]:
-    """The parts of what was read as a resource."""
-    return [_of_resource(one) for one in records_of(contents)]
+    """Return the parts of the result of reading a resource."""
+    return [_of_resource(contents_item) for contents_item in records_of(contents)]
 
 
 def show(pieces: Sequence[Piece], *, as_error: bool = False) -> None:
-    """Writes the parts, each from the beginning of a line; what is no text only where no terminal is."""
+    """Print the parts, each on a new line; binary data is only described."""
     for piece in pieces:
         text = piece.shown
         write_text(text if text.endswith("\n") or not text else f"{text}\n", sys.stderr if as_error else sys.stdout)
 
 
 def write_text(text: str, stream: Any = None) -> None:
-    """Writes a text of the server's to stdout, or to another stream. Raises Misuse where it can't be written."""
+    """Write a text of the server to stdout, or to another stream. Raises Misuse if it can't be written."""
     out = stream or sys.stdout
     with writing(out):
         out.write(harmless(text) if out.isatty() else text)
 
 
 def write_bytes(data: bytes) -> None:
-    """Writes what is no text to a pipe or a file. Raises Misuse where it can't be written."""
+    """Write binary data to a pipe or a file. Raises Misuse if it can't be written."""
     with writing(sys.stdout):
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
@@ -66,8 +66,8 @@ def write_bytes(data: bytes) -> None:
 
 @contextmanager
 def writing(stream: Any) -> Iterator[None]:
-    """Flushes what the block writes. Raises Misuse for a disk that is full and the like, which is no fault of the
-    connection, and BrokenPipeError where nobody reads on."""
+    """Flush the output of the block. Raises Misuse for a full disk and similar errors, which do not concern the
+    connection, and BrokenPipeError if the reader is gone."""
     try:
         yield
         stream.flush()
@@ -78,7 +78,7 @@ def writing(stream: Any) -> Iterator[None]:
 
 
 def check_out(path: Path | None) -> None:
-    """Raises Misuse where nothing can be saved at the path, before anything is done for it."""
+    """Check that a file can be saved at the path, before any other work. Raises Misuse."""
     if path is not None and path.is_dir():
         raise Misuse(f"--out: {path} is a directory")
     if path is not None and not path.parent.is_dir():
@@ -86,7 +86,7 @@ def check_out(path: Path | None) -> None:
 
 
 def save(pieces: Sequence[Piece], path: Path, say: Callable[[str], None]) -> None:
-    """Writes the first to `path`, and each other one beside it, with a number before the ending. Raises Misuse."""
+    """Write the first to `path`, and each other next to it, with a number before the suffix. Raises Misuse."""
     for number, piece in enumerate(pieces, 1):
         place = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
         content = piece.text.encode("utf-8", "surrogatepass") if piece.data is None else piece.data
@@ -98,20 +98,20 @@ def save(pieces: Sequence[Piece], path: Path, say: Callable[[str], None]) -> Non
 
 
 def harmless(text: str) -> str:
-    """The text with its lines, and without what a terminal obeys."""
+    """Return the text with its line breaks, and without control characters."""
     return "\n".join(plain(line.expandtabs()) for line in text.replace("\r\n", "\n").split("\n"))
 
 
 def write_json(value: Any) -> None:
-    """Writes one JSON text, in ASCII, which every pipe takes and no terminal obeys. Raises Misuse where it can't be
-    written."""
+    """Write one JSON text, in ASCII, which every encoding supports and which can't control a terminal. Raises Misuse
+    if it can't be written."""
     with writing(sys.stdout):
         sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
 def records_of(value: Any) -> list[dict[str, Any]]:
-    """The objects in a list that a server gave; what is none is passed over."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    """Return the objects in a list from a server; other items are ignored."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _piece(block: Mapping[str, Any]) -> Piece:
@@ -128,10 +128,10 @@ def _piece(block: Mapping[str, Any]) -> Piece:
     return Piece(json.dumps(block, indent=2, ensure_ascii=False))
 
 
-def _of_resource(one: Mapping[str, Any]) -> Piece:
-    if isinstance(one.get("text"), str):
-        return Piece(one["text"], mime=str(one.get("mimeType") or ""))
-    return _binary(one, "blob")
+def _of_resource(contents: Mapping[str, Any]) -> Piece:
+    if isinstance(contents.get("text"), str):
+        return Piece(contents["text"], mime=str(contents.get("mimeType") or ""))
+    return _binary(contents, "blob")
 
 
 def _binary(block: Mapping[str, Any], key: str) -> Piece:

@@ -1,4 +1,4 @@
-"""SERVER on a command line, made what a client connects to: a command with its environment, or a URL."""
+"""Resolution of SERVER on a command line: to a command with its environment, or to a URL."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,90 +23,91 @@ FORMS = (
 
 
 class Target(NamedTuple):
-    """What a client connects to: a `command` to start, or a `url`."""
+    """The target of a connection: a `command` to start, or a `url`."""
 
     name: str
-    """How messages call it; it holds no secret."""
+    """Its name in messages, without secrets."""
     command: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
-    """What the command has in its environment, besides what programs need to find their way."""
+    """The environment of the command, besides the basic variables that programs need."""
     directory: Path | None = None
-    """Where the command is started; None for here."""
+    """The working directory of the command; None for the current one."""
     url: str = ""
     headers: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the command line says of the server."""
+    """The command line's description of the server."""
 
     server: str
     words: tuple[str, ...] = ()
-    """What stands after `--`."""
+    """The words after `--`."""
     catalog: Path = CATALOG
     env: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def find_target(asked: Asked) -> Target:
-    """What SERVER stands for. Raises Misuse, or ValueError, where it stands for nothing."""
-    if "://" in asked.server:
-        parts = urlsplit(asked.server)
+def find_target(request: Asked) -> Target:
+    """Return the target of SERVER. Raises Misuse, or ValueError, if there is no such server."""
+    if "://" in request.server:
+        parts = urlsplit(request.server)
         if parts.scheme not in SCHEMES or not parts.hostname:
             raise Misuse("the URL of a server begins with http://, https://, ws:// or wss://, and names a host")
-        if asked.words or asked.env:
+        if request.words or request.env:
             raise Misuse("a server with a URL is started elsewhere: give it its arguments and variables there")
-        if parts.username is not None and "authorization" in map(str.lower, asked.headers):
+        if parts.username is not None and "authorization" in map(str.lower, request.headers):
             raise Misuse("the URL has a user name already: give that or a token")
-        return Target(place_of(asked.server), url=asked.server, headers=asked.headers)
-    if asked.headers:
+        return Target(place_of(request.server), url=request.server, headers=request.headers)
+    if request.headers:
         raise Misuse("headers and tokens go with a URL: a server that is started needs none")
-    if asked.server == "-":
-        if not asked.words:
+    if request.server == "-":
+        if not request.words:
             raise Misuse("- means a command: give it after `--`")
-        return Target(Path(asked.words[0]).name, asked.words, asked.env)
-    client, colon, name = asked.server.partition(":")
+        return Target(Path(request.words[0]).name, request.words, request.env)
+    client, colon, name = request.server.partition(":")
     if colon:
-        return _of_client(client, name, asked)
-    catalog = load_catalog(asked.catalog)
+        return _of_client(client, name, request)
+    catalog = load_catalog(request.catalog)
     names = [entry.name for entry in catalog.servers]
-    if asked.server not in names:
+    if request.server not in names:
         clients = ", ".join(client.name for client in CLIENTS)
         raise Misuse(
-            f"there is no server {asked.server!r} in the catalog; there are: {', '.join(names)}. Or give "
+            f"there is no server {request.server!r} in the catalog; there are: {', '.join(names)}. Or give "
             f"CLIENT:NAME of one of {clients}; a URL; or - and a command after `--`"
         )
-    entry = catalog.entry(asked.server)
+    entry = catalog.entry(request.server)
     if "stdio" not in entry.transports:
         raise Misuse(f"{entry.name} is reached over HTTP only: give its URL")
-    return Target(entry.name, tuple(local_command(entry, asked.words)), asked.env)
+    return Target(entry.name, tuple(local_command(entry, request.words)), request.env)
 
 
-# CLIENT:NAME: a server as a client on this machine has it in its configuration, with its variables filled in. What
-# reads the formats of all clients is imported where it is used, since most calls need none of it.
+# CLIENT:NAME: a server in the configuration of a client on this machine, with its variables expanded. The modules
+# that read the formats of all clients are imported on use, since most calls do not need them.
 
 
-def _of_client(client_name: str, name: str, asked: Asked) -> Target:
-    """The server that the client knows by `name`; the project in this directory comes first, as with the clients.
+def _of_client(client_name: str, name: str, request: Asked) -> Target:
+    """Return the server that the client has as `name`; the project in this directory comes first, as in the clients.
 
-    Raises Misuse, or ValueError, where there is none, or it can't be used.
+    Raises Misuse, or ValueError, if it does not exist or can't be used.
     """
     client, machine, project = client_named(client_name), this_machine(), Path.cwd()
-    known: dict[str, Any] = {}
+    existing: dict[str, Any] = {}
     for path, directory, entries in _files(client, machine, project):
         if name in entries:
-            return _target(client, machine, name, entries[name], (path, directory, asked))
-        known |= entries
-    raise Misuse(unknown("server", name, known) + f" ({client.title})")
+            return _target(client, machine, name, entries[name], (path, directory, request))
+        existing |= entries
+    raise Misuse(unknown("server", name, existing) + f" ({client.title})")
 
 
 def names_of(client: Client, machine: Machine, project: Path) -> list[str]:
-    """What the client knows. Raises ValueError where it can't be read."""
+    """Return the names of the client's servers. Raises ValueError if its files can't be read."""
     return list(dict.fromkeys(name for *_, entries in _files(client, machine, project) for name in entries))
 
 
 def _files(client: Client, machine: Machine, project: Path) -> Iterator[tuple[Path, Path, dict[str, Any]]]:
-    """The files of the client, where their servers are started, and what stands in them; the nearest comes first."""
+    """Yield the files of the client, the directory where their servers are started, and their entries; the nearest
+    first."""
     from ..hosts.configured import of_project, read_entries
 
     user = client.file(machine, "user", project)
@@ -122,7 +123,7 @@ def _target(client: Client, machine: Machine, name: str, value: Any, at: tuple[P
     from ..hosts.configured import as_configured
     from ..hosts.variables import Variables
 
-    path, directory, asked = at
+    path, directory, request = at
     server = as_configured(client, name, value)
     if server is None:
         raise Misuse(f"{name!r} is brought by an extension of {client.title}: {path} does not say how it is started")
@@ -131,7 +132,7 @@ def _target(client: Client, machine: Machine, name: str, value: Any, at: tuple[P
     variables = Variables(client, machine, directory)
     shown = f"{client.name}:{name}"
     if server.url is not None:
-        if asked.words or asked.env:
+        if request.words or request.env:
             raise Misuse(f"{shown} has a URL, and is started elsewhere: give it its arguments and variables there")
         headers = {key: variables.fill_in(text) for key, text in server.headers.items()}
         if server.token_variable is not None:
@@ -139,10 +140,10 @@ def _target(client: Client, machine: Machine, name: str, value: Any, at: tuple[P
         url = variables.fill_in(server.url)
         return Target(f"{shown} ({place_of(url)})", url=url, headers=headers)
     words = [variables.fill_in(word) for word in (server.command or "", *server.args)]
-    given = {key: variables.fill_in(text) for key, text in server.env.items()}
-    # Some clients hand on all that they have; to all others a name of a program means what it does here.
-    env = {**environment_from(client, machine), **inherited_environment(), **given, **asked.env}
+    server_env = {key: variables.fill_in(text) for key, text in server.env.items()}
+    # Some clients pass on their whole environment; for all others the name of a program means the same as here.
+    env = {**environment_from(client, machine), **inherited_environment(), **server_env, **request.env}
     start = value.get("cwd")
     if isinstance(start, str) and start:
         directory = Path(variables.fill_in(start))
-    return Target(shown, (*words, *asked.words), env, directory)
+    return Target(shown, (*words, *request.words), env, directory)

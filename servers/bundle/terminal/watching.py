@@ -1,4 +1,4 @@
-"""`watch`: what changes at a server, told as it happens."""
+"""`watch`: print the changes at a server as they happen."""
 
 import json
 import os
@@ -20,15 +20,15 @@ from .showing import write_text
 _LISTS = ("tools", "prompts", "resources")
 
 
-async def watch(client: Client, given: Namespace, talk: Talk) -> int:
-    """Tells every change of `given.uris`, or of the lists where there are none, until it is cancelled or the server
-    tells no more. Raises Misuse where the server tells of nothing, and what a request does."""
-    uris: list[str] = given.uris
+async def watch(client: Client, options: Namespace, talk: Talk) -> int:
+    """Print every change of `options.uris`, or of the lists if there are no URIs, until cancelled or until the server
+    ends the stream. Raises Misuse if the server reports no changes, and the errors of a request."""
+    uris: list[str] = options.uris
     capabilities = client.server.capabilities
-    told = {name: one for name, one in capabilities.items() if isinstance(one, dict)}
-    if uris and told.get("resources", {}).get("subscribe") is not True:
+    supported = {name: value for name, value in capabilities.items() if isinstance(value, dict)}
+    if uris and supported.get("resources", {}).get("subscribe") is not True:
         raise Misuse("the server tells no changes of resources")
-    if not uris and not any(told.get(name, {}).get("listChanged") is True for name in _LISTS):
+    if not uris and not any(supported.get(name, {}).get("listChanged") is True for name in _LISTS):
         raise Misuse("the server tells no changes of its lists: give a URI")
     async with client.changes(uris, lists=not uris) as changes:
         for uri in changes.refused:
@@ -39,31 +39,31 @@ async def watch(client: Client, given: Namespace, talk: Talk) -> int:
         talk.say(f"watching {what}; Ctrl+C ends it")
         async for change in changes:
             now = datetime.now().astimezone().replace(microsecond=0)
-            if given.json:
+            if options.json:
                 record = {"time": now.isoformat(), "kind": change.kind, **({"uri": change.uri} if change.uri else {})}
                 write_text(json.dumps(record) + "\n")
             else:
                 write_text(f"{now:%H:%M:%S}  {described(change)}\n")
-            if given.exec is not None:
-                await _run(given.exec, change, talk)
+            if options.exec is not None:
+                await _run(options.exec, change, talk)
     return DONE
 
 
 def described(change: Change) -> str:
-    """A change in one line."""
+    """Return a change as one line."""
     if change.kind == "missed":
         return "missed: the connection was away, and anything may have changed"
     if change.kind == "resource":
-        # A URI that holds a line end would forge another line.
+        # A URI with a line break would forge another line.
         return f"changed {' '.join(change.uri.split()) if change.uri else ''}"
     return f"changed: the list of {change.kind}"
 
 
 async def _run(command: str, change: Change, talk: Talk) -> None:
-    """Runs a command of the user's for one change.
+    """Run a command of the user for one change.
 
-    What the server sent is in its environment alone, which the shell doesn't read as commands. cmd.exe would, so on
-    Windows the command is started without a shell.
+    Data from the server is only in its environment, which the shell does not interpret as commands. cmd.exe would, so
+    on Windows the command is started without a shell.
     """
     uri = change.uri or ""
     if not is_unicode(uri) or "\0" in uri:

@@ -1,7 +1,7 @@
-"""What answers at `/`: the workbench, which is one page that loads nothing else.
+"""The handler of `/`: the workbench, a single page that loads nothing else.
 
-There is nothing of the servers in it, so whoever is let in by host and origin gets it without a token. It learns what
-it shows by `/metrics` and by MCP, as any other client does, with the token that a person gives it.
+It contains no data of the servers, so every client with an allowed host and origin gets it without a token. It gets
+its data from `/metrics` and over MCP, like any other client, with the token that the user enters.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ from shared.protocol.http.rules import accepts_gzip
 INDEX = Path(__file__).with_name("index.html")
 
 _CONNECT, _IMAGES, _MEDIA = "'self'", "data: blob: 'self'", "data: blob:"
-"""What the page may talk to, and from where it may show: results bring images and sounds as data."""
+"""The allowed targets of connections, and sources of images and media: results contain images and sounds as data."""
 
 _HEADERS = {
-    # It is asked for each time, and sent where it is another one.
+    # It is requested each time, and sent if it has changed.
     "cache-control": "no-cache",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
@@ -34,16 +34,16 @@ _HEADERS = {
 
 
 class Workbench:
-    """Answers with the page."""
+    """Serves the page."""
 
     def __init__(self) -> None:
-        """Begins to put the page together, which is done when a browser has been started."""
+        """Start to assemble the page in a thread, which is done by the time that a browser has started."""
         with_one = ThreadPoolExecutor(1, "workbench")
         self._page = with_one.submit(_Page, INDEX)
         with_one.shutdown(wait=False)
 
     async def answer(self, request: Request) -> Response:
-        """The page, or that the browser has it already."""
+        """Return the page, or the response that the browser's copy is current."""
         page = await asyncio.wrap_future(self._page)
         if page.etag in request.headers.get("if-none-match", "").replace(" ", "").split(","):
             return Response(None, 304, page.headers)
@@ -53,13 +53,13 @@ class Workbench:
 
 
 class _Page:
-    """The page as it is sent, put together of its parts."""
+    """The assembled page in the forms that are sent."""
 
     def __init__(self, path: Path) -> None:
         page = assemble(path)
         self.html = page.html.encode()
         self.gzipped = compress(self.html, mtime=0)
-        # Weak: it stands for both forms.
+        # Weak: it identifies both forms.
         self.etag = f'W/"{sha256(self.html).hexdigest()[:32]}"'
         self.headers = {
             **_HEADERS,

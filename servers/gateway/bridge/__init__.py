@@ -1,5 +1,5 @@
-"""A server of others, of any version and over any transport, as one of this package: every request, question and
-notice passes, in both eras and between them."""
+"""Bridge to a foreign server, of any version and over any transport: it forwards every request, question and
+notification, within both eras and between them."""
 
 from .bridge import Bridge, Place, bridge
 from .upstream import Upstream

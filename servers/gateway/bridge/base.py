@@ -2,8 +2,8 @@
 
     opening ──▶ up ──▶ down, for a reason ──▶ (after a pause, which grows, or a request) ──▶ opening
 
-It tells which era the server lives in and what it says of itself. Where no client needs a session of its own, the
-requests of all of them go over it.
+It knows the era of the server and its description. The requests of all clients that need no session of their own use
+it.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from shared.protocol.wire.jsonrpc import Gap
 from .upstream import Upstream
 
 Heard = Callable[[Notified | Gap], None]
-"""Takes what the server says that belongs to no request. Never waits or raises."""
+"""Receives the messages of the server that belong to no request. Never waits or raises."""
 
 T = TypeVar("T")
 
@@ -38,41 +38,42 @@ _log = logging.getLogger("shared.gateway.bridge.base")
 _URL = re.compile(r"\b([a-z][a-z0-9+.-]*://)\S+", re.IGNORECASE)
 DOUBT_SECONDS = 10.0
 AWAY_SECONDS = 1.0
-"""How long a call waits for a server that is away: one that was started again is there by then."""
+"""The time that a call waits for a server that is away: enough for one that is being restarted."""
 _ENDED = "it ended the connection"
 
 
 def reason_of(error: BaseException) -> str:
-    """What went wrong, in one line of 200 characters at most, without paths of ours and what a URL may hold besides
-    its scheme: clients are told."""
-    found = first_error(error)
-    text = " ".join(_words(found).split()) or type(found).__name__
+    """Describe the error in one line of at most 200 characters, without paths of ours, and of URLs only with the
+    scheme: clients see it."""
+    root_error = first_error(error)
+    text = " ".join(_words(root_error).split()) or type(root_error).__name__
     return _URL.sub(r"\1…", text)[:200]
 
 
 def _words(error: BaseException) -> str:
     if not isinstance(error, OSError) or error.errno is None:
         return str(error)
-    # Errors of names have numbers of their own, below zero; event loops write their own text for the system's.
+    # Errors of name resolution have negative numbers; event loops replace the text of the system's errors with their
+    # own.
     return os.strerror(error.errno) if error.errno > 0 else error.strerror or str(error)
 
 
 class Base:
-    """The connection, and what the server has said of itself over it. It is the relay of that connection."""
+    """The connection, and the server's description received over it. It is the relay of that connection."""
 
     def __init__(self, upstream: Upstream, options: ClientOptions) -> None:
-        """`options` say what is declared to the server; who answers it is `relay` there, and else nobody."""
+        """`options` are the declarations to the server; their `relay` answers its requests, if there is one."""
         self.reason = "it was not reached yet"
-        """Why it is down, in words; what was so the last time, while it is up."""
+        """The reason why it is down; while it is up, the reason of the last time."""
         self.description: ServerDescription | None = None
-        """What the server said of itself the last time that it was up."""
+        """The description of the server when it was last up."""
         self.stateless = False
-        """Which era it lives in, or did the last time that it was up."""
+        """True if the server has no sessions, or had none when it was last up."""
         self.settled = anyio.Event()
-        """Set when it was up or down for the first time."""
+        """Set once it has been up or down for the first time."""
         self.upstream = upstream
         self._answers = options.relay
-        # What is lost is opened again in `live`, and not by the client as well.
+        # `live` opens a lost connection again, so the client must not do so too.
         self._options = replace(options, relay=self, reconnect=False, restart=False)
         self._client: Client | None = None
         self._doubted = anyio.Event()
@@ -80,26 +81,26 @@ class Base:
         """Set when a request waits for the connection, which ends the pause."""
         self._turned = Signal()
         self._tried = Signal()
-        """Wakes who waits for the end of an attempt."""
+        """Wakes the calls that wait for the end of an attempt."""
         self._watchers: dict[object, Callable[[], None]] = {}
         self._listeners: dict[object, Heard] = {}
 
     @property
     def up(self) -> bool:
-        """Whether requests can be made now."""
+        """True if requests can be made now."""
         return self._client is not None
 
     @property
     def client(self) -> Client:
-        """Its client. Raises RpcError -32603 with the reason while it is down."""
+        """The client of the connection. Raises RpcError -32603 with the reason while it is down."""
         if self._client is None:
             raise RpcError(f"the server {self.upstream.name} is not available: {self.reason}")
         return self._client
 
     async def come_up(self) -> None:
-        """Waits, `AWAY_SECONDS` at most, for an attempt to connect that begins now, or is under way.
+        """Wait, for at most `AWAY_SECONDS`, for an attempt to connect that begins now or is under way.
 
-        Raises RpcError like `client` where it is not up by then.
+        Raises RpcError like `client` if it is not up by then.
         """
         if not self.up:
             self._wanted.set()
@@ -107,30 +108,31 @@ class Base:
                 await first_of(self._turned.wait, self._tried.wait)
         _ = self.client
 
-    def watch(self, told: Callable[[], None]) -> Callable[[], None]:
-        """Has `told` called after each time that it came up or went down, until what this gives is called."""
-        return _joined(self._watchers, told)
+    def watch(self, on_turn: Callable[[], None]) -> Callable[[], None]:
+        """Call `on_turn` each time that the connection has come up or gone down. Returns a function that ends
+        this."""
+        return _joined(self._watchers, on_turn)
 
-    def listen(self, heard: Heard) -> Callable[[], None]:
-        """Has `heard` called with all that the server tells that belongs to no request, until what this gives is
-        called."""
-        return _joined(self._listeners, heard)
+    def listen(self, listener: Heard) -> Callable[[], None]:
+        """Call `listener` with each message of the server that belongs to no request. Returns a function that ends
+        this."""
+        return _joined(self._listeners, listener)
 
     def doubt(self) -> None:
-        """A request got no answer: the server is asked whether it is still there, where nothing else tells."""
+        """Check if the server still answers, after a request without an answer."""
         self._doubted.set()
 
     async def live(self) -> None:
-        """Keeps the connection, until it is cancelled."""
+        """Keep the connection open until cancelled."""
         pauses, lives = Pauses(), Crew(self._failed)
         try:
             while True:
                 pauses.started(anyio.current_time())
-                # Waited for and not awaited: what it fails of is `_failed`'s to tell, and ends no more than itself.
+                # Waited for, not awaited: `_failed` reports its error, which must end nothing else.
                 await asyncio.wait([lives.start(self._live_once())])
                 self._wanted = anyio.Event()
                 self._tried.wake()
-                # Requests are many: without the shortest pause each would start a server that can't live.
+                # Without the shortest pause each of many requests would start a server that can't run.
                 await anyio.sleep(pauses.shortest_left(anyio.current_time()))
                 with anyio.move_on_after(pauses.left(anyio.current_time())):
                     await self._wanted.wait()
@@ -151,7 +153,7 @@ class Base:
         self._settle(None, "the connection failed")
 
     async def _over(self, client: Client) -> str:
-        """Waits until the connection is lost, or the server no longer answers; the reason."""
+        """Wait until the connection is lost or the server no longer answers; return the reason."""
         while True:
             self._doubted = anyio.Event()
             await first_of(client.ended, self._doubted.wait)
@@ -163,12 +165,12 @@ class Base:
                 return reason_of(error)
 
     async def _try(self, client: Client) -> None:
-        """Raises OSError, or PeerError, where it does not answer."""
+        """Check that the server answers. Raises OSError or PeerError if it does not."""
         with anyio.fail_after(DOUBT_SECONDS):
             try:
                 await client.ping()
             except PeerError as error:
-                # Whoever answers is there, unless it is a proxy that says of its server that it is not.
+                # An error response shows that the server is there, unless a proxy reports that its server is not.
                 if error.code in BUSY:
                     raise
 
@@ -183,31 +185,31 @@ class Base:
         if not has_changed:
             return
         self._turned.wake()
-        for told in tuple(self._watchers.values()):
-            told()
+        for on_turn in tuple(self._watchers.values()):
+            on_turn()
 
     # The relay of the connection
 
-    async def answer(self, asked: Asked) -> dict[str, Any]:
-        """The answer to a question that belongs to no request. Raises RpcError where nobody gives one."""
+    async def answer(self, request: Asked) -> dict[str, Any]:
+        """Answer a request of the server that belongs to none of ours. Raises RpcError if there is no answer."""
         if self._answers is None:
-            raise MethodNotFound(f"method not found: {asked.method[:100]}")
-        return await self._answers.answer(asked)
+            raise MethodNotFound(f"method not found: {request.method[:100]}")
+        return await self._answers.answer(request)
 
     def heard(self, notice: Notified | Gap) -> None:
-        """Tells whoever listens."""
-        for heard in tuple(self._listeners.values()):
-            heard(notice)
+        """Forward a message to all listeners."""
+        for listener in tuple(self._listeners.values()):
+            listener(notice)
         if self._answers is not None:
             self._answers.heard(notice)
 
 
-def _joined(those: dict[object, T], one: T) -> Callable[[], None]:
-    """Adds `one`; what takes it out again."""
+def _joined(listeners: dict[object, T], listener: T) -> Callable[[], None]:
+    """Add `listener`; return a function that removes it."""
     key = object()
-    those[key] = one
+    listeners[key] = listener
 
     def leave() -> None:
-        those.pop(key, None)
+        listeners.pop(key, None)
 
     return leave

@@ -1,4 +1,4 @@
-"""`bridge`: a server that is another one, of any version and over any transport.
+"""`bridge`: a server that represents another one, of any version and over any transport.
 
     a call ──▶ forward ──▶ Bridge.call ──▶ the place where it belongs ──▶ the server
                                               stateless server            one connection for all
@@ -6,7 +6,7 @@
                                               sessions at the server      one that is lent for the call
                                               one session for all         where the operator says so
 
-Subscriptions and log levels are this server's own business: of many clients it makes one.
+Subscriptions and log levels are handled by this server itself, which combines those of many clients.
 """
 
 import logging
@@ -52,20 +52,20 @@ _OURS = frozenset({"logging/setLevel", "resources/subscribe", "resources/unsubsc
 
 
 class Place(Protocol):
-    """Where calls are made at the server."""
+    """A kind of session in which calls are made at the server."""
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
-        """The server's result, as it came. Raises PeerError for its error, ConnectionError and TimeoutError where
-        none came, and any McpError for what the client is to be told."""
+        """Return the server's result unchanged. Raises PeerError for its error, ConnectionError or TimeoutError if
+        there is no answer, and other kinds of McpError for the client."""
 
 
 class Bridge:
-    """One run of a bridge: what it has open at the server, and where each call goes."""
+    """One run of a bridge: its connections to the server, and the way of each call."""
 
     def __init__(self, upstream: Upstream, opening: Opening) -> None:
         self.upstream = upstream
         self.tasks = Crew(_failed)
-        """What lives as long as the bridge; a task that fails is logged, and takes no other along."""
+        """The tasks of the bridge; one that fails is logged, and does not affect the others."""
         self._shared = SharedSession(self.tasks)
         self.base = Base(upstream, self._shared.options if upstream.shared else ClientOptions())
         self._upstream_tasks = UpstreamTasks()
@@ -80,7 +80,7 @@ class Bridge:
 
     @asynccontextmanager
     async def living(self) -> AsyncIterator[None]:
-        """Is open as long as the block. It begins when the server was reached, or not, for the first time."""
+        """Keep the bridge open during the block, which begins after the first attempt to reach the server."""
         self.tasks.start(self.base.live())
         try:
             with anyio.move_on_after(self.upstream.opening_seconds):
@@ -94,25 +94,27 @@ class Bridge:
                 await self.tasks.stop()
 
     def place(self, context: Context[Any]) -> Place:
-        """Where the call of `context` goes. Raises RpcError while nothing is known of the server."""
+        """Return the kind of session for the call of `context`. Raises RpcError while nothing is known of the
+        server."""
         if self.base.description is None or self.base.stateless:
-            self.base.client  # noqa: B018 - it raises why there is none
+            self.base.client  # noqa: B018 - raises the reason
             return self._stateless
         if self.upstream.shared:
             return self._shared
         return self.own if context.peer.lasts else self._pool
 
     def session(self, context: Context[Any]) -> OwnSession | None:
-        """The session that belongs to the client of `context` alone, open or not; None where it has none."""
+        """Return the session that belongs only to the client of `context`, open or not; None if it has none."""
         return self.own.of(context.link) if context.peer.lasts and self._has_own() else None
 
     @property
     def differs_by_client(self) -> bool:
-        """Whether lists may be others for each client."""
+        """True if lists may differ by client."""
         return self._has_own()
 
     def greet(self, link: Connection) -> None:
-        """A client has shaken hands: its session is opened, which may be told something before the client asks."""
+        """Open the session of a client after its handshake, since the server may notify it before its first
+        request."""
         self.apart.greet(link)
         if self._has_own():
             self.own.of(link).begin()
@@ -121,7 +123,7 @@ class Bridge:
         return self.base.description is not None and not self.base.stateless and not self.upstream.shared
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
-        """The result of a call, or the error that its client is told: an McpError."""
+        """Forward a call and return its result. Raises McpError with the error for its client."""
         method = context.call.method.name
         async with self.answering(context):
             if not self.base.up:
@@ -136,13 +138,13 @@ class Bridge:
 
     @property
     def has_tasks(self) -> bool:
-        """Whether calls may become tasks at the server."""
+        """True if calls may become tasks at the server."""
         return has_tasks(self.base.description, stateless=self.base.stateless)
 
     @asynccontextmanager
     async def answering(self, context: Context[Any]) -> AsyncIterator[None]:
-        """As long as the block the server is asked for the client of `context`, which is told of errors in its own
-        words. Raises McpError."""
+        """Use the server for the client of `context` during the block; its errors are translated for that client.
+        Raises McpError."""
         name = self.upstream.name
         if context.peer.lasts:
             self.apart.greet(context.link)
@@ -158,10 +160,10 @@ class Bridge:
 
 
 def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> Server[Bridge]:
-    """A server that is `upstream`, for clients of any version. `extensions` stand before it: they see what clients
-    ask, and what is answered.
+    """Return a server that represents `upstream`, for clients of any version. `extensions` come before it: they see
+    the requests of clients and the results.
 
-    It opens whether the server is reached or not, and tries again for as long as it is open.
+    It opens even if the server can't be reached, and keeps trying while it is open.
     """
     forwarding = Extension[Bridge](
         "bridge", methods=[SET_LEVEL], handlers={SET_LEVEL.name: _set_level}, around=_around, otherwise=_forward
@@ -173,11 +175,11 @@ def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> 
 
     @server.lifespan
     async def open_bridge(opening: Opening) -> AsyncIterator[Bridge]:
-        one = Bridge(upstream, opening)
-        async with one.living():
-            opening.greet(one.greet)
-            opening.stand_for(lambda: one.base.up)
-            yield one
+        state = Bridge(upstream, opening)
+        async with state.living():
+            opening.greet(state.greet)
+            opening.stand_for(lambda: state.base.up)
+            yield state
 
     server.on_subscribe(_subscribe)
     server.on_unsubscribe(_unsubscribe)

@@ -1,4 +1,4 @@
-"""What a bridge says that it is: the server behind it, as far as a bridge passes it on."""
+"""Description of a bridge: that of the server behind it, as far as the bridge supports it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,29 +18,29 @@ UNKNOWN: Mapping[str, Any] = {
     "completions": {},
     "logging": {},
 }
-"""What is declared before the server was reached for the first time: a client that has come by then is told no other
-capabilities any more."""
+"""The capabilities that are declared before the server was first reached: a client that connects by then never gets
+others."""
 
 
 def capabilities_of(description: ServerDescription, *, stateless: bool) -> dict[str, Any]:
-    """The capabilities of a server, `stateless` or not, as a bridge declares them.
+    """Return the capabilities that a bridge declares for a server, `stateless` or not.
 
-    Lists may change, which not every server declares that says so; log messages come from the bridge as well. A
-    server without sessions tells of any resource it has. Tasks are our own, in both forms, where it has them in one.
-    What is no object is left out.
+    Lists may change, even if the server does not declare it; log messages come from the bridge too. A stateless
+    server supports subscriptions to any of its resources. Tasks are our own, in both forms, if the server has them in
+    one. Values that are not objects are left out.
     """
-    found = {name: value for name, value in description.capabilities.items() if isinstance(value, dict)}
-    found.pop("tasks", None)
+    capabilities = {name: value for name, value in description.capabilities.items() if isinstance(value, dict)}
+    capabilities.pop("tasks", None)
     for name in _LISTS:
-        if name in found:
-            found[name] = {**found[name], "listChanged": True}
-    if stateless and "resources" in found:
-        found["resources"]["subscribe"] = True
-    if "extensions" in found:
-        others = {name: value for name, value in found.pop("extensions").items() if name != TASKS}
+        if name in capabilities:
+            capabilities[name] = {**capabilities[name], "listChanged": True}
+    if stateless and "resources" in capabilities:
+        capabilities["resources"]["subscribe"] = True
+    if "extensions" in capabilities:
+        others = {name: value for name, value in capabilities.pop("extensions").items() if name != TASKS}
         if others:
-            found["extensions"] = others
+            capabilities["extensions"] = others
     if has_tasks(description, stateless=stateless):
         ours = tasks_declared()
-        found |= {**ours, "extensions": {**found.get("extensions", {}), **ours["extensions"]}}
-    return {**found, "logging": found.get("logging", {})}
+        capabilities |= {**ours, "extensions": {**capabilities.get("extensions", {}), **ours["extensions"]}}
+    return {**capabilities, "logging": capabilities.get("logging", {})}

@@ -1,5 +1,6 @@
-"""What is common to all ways over a bridge: a request without what concerns one connection only, the identity of who
-makes it, and results and errors as the other era has them."""
+"""Translation of requests, results and errors between the eras, for all kinds of calls over a bridge: requests
+without the data of one connection, the identity of the caller, and results and errors in the form of the other
+era."""
 
 import logging
 from dataclasses import replace
@@ -26,13 +27,13 @@ from shared.tracing.trace_context import TRACEPARENT, TRACESTATE, current
 from .base import reason_of
 
 GONE = "the call this request went on with is gone; start over without requestState"
-"""What a round is told that comes too late, or to a server that is another one by now."""
+"""The error for a round that comes too late, or after the server has been replaced by another."""
 _log = logging.getLogger("shared.gateway.bridge.forwarding")
 
 _OURS = frozenset({PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, "progressToken"})
 _OF_TRACES = frozenset({TRACEPARENT, TRACESTATE})
 _OF_A_ROUND = ("inputResponses", "requestState", "task")
-"""What a request brings for one round; and `task`, of which it depends on the server whether it is asked for."""
+"""The params of a request for one round; `task` too, since whether a task is requested depends on the server."""
 _NAMES = ("name", "uri", "cursor")
 _NO_RESOURCE, _INVALID_PARAMS = -32002, -32602
 _NOT_DECLARED, _INVALID_REQUEST = -32021, -32600
@@ -42,11 +43,11 @@ _NOT_DECLARED, _INVALID_REQUEST = -32021, -32600
 
 
 def params_of(context: Context[Any], params: Any) -> dict[str, Any]:
-    """The params to send: those that the client has sent, without what it says of its own connection and round, and
-    with the name, URI and cursor of `params`, a model, which may have been changed on the way here."""
+    """Return the params to send: those of the client without the data of its own connection and round, and with the
+    name, URI and cursor of `params`, a model, which may have been changed on the way here."""
     raw, dropped = context.call.raw, _OF_A_ROUND if context.call.method.multi_round else ()
     sent = {key: value for key, value in raw.items() if key not in dropped and key != "_meta"}
-    # What is current names the trace of the client as well, and where it is known to us how far we are in it.
+    # The current trace context continues that of the client, if tracing is on here.
     dropped_meta = _OURS if current.get() is None else _OURS | _OF_TRACES
     meta = {key: value for key, value in raw.get("_meta", {}).items() if key not in dropped_meta}
     if meta:
@@ -61,7 +62,7 @@ def params_of(context: Context[Any], params: Any) -> dict[str, Any]:
 
 
 def identity_of(peer: Peer | None) -> ClientIdentity:
-    """Who `peer` is, in words that servers of both eras understand."""
+    """Return the identity of `peer` in a form that servers of both eras understand."""
     if peer is None:
         return ClientOptions().identity()
     info = ClientOptions().identity().info if peer.info is None else peer.info
@@ -75,8 +76,8 @@ def identity_of(peer: Peer | None) -> ClientIdentity:
 
 
 def caller_of(context: Context[Any], relay: Relay, *, tasks: bool = False) -> Caller:
-    """On whose behalf the call of `context` is made. With `tasks` the server may make tasks of its calls, whether the
-    client has any or not: the bridge follows them."""
+    """Return the caller for the call of `context`. With `tasks` the server may turn its calls into tasks, whether the
+    client supports tasks or not: the bridge follows them."""
     identity = identity_of(context.peer)
     if tasks:
         identity = replace(identity, extensions={TASKS: {}})
@@ -87,31 +88,32 @@ def caller_of(context: Context[Any], relay: Relay, *, tasks: bool = False) -> Ca
 
 
 def settled(result: dict[str, Any] | InputWanted) -> dict[str, Any]:
-    """The result of a server with sessions. Raises ConnectionError where it asks as only one without them does."""
+    """Return the result of a server with sessions. Raises ConnectionError if it requests input as only stateless
+    servers do."""
     if isinstance(result, InputWanted):
         raise ConnectionError("a server with sessions answered like one without")
     return result
 
 
 def as_newest(result: dict[str, Any]) -> dict[str, Any]:
-    """A result of the server's as our own handlers give theirs: what one era alone says around it is left out."""
+    """Return a result of the server in the form of our own handlers, without the fields that only one era has."""
     meta = result.get("_meta")
     if "resultType" not in result and not (isinstance(meta, dict) and SERVER_INFO in meta):
         return result
     if isinstance(meta, dict):
         meta = {key: value for key, value in meta.items() if key != SERVER_INFO}
-    kept = {key: value for key, value in result.items() if key not in ("resultType", "_meta")}
-    return {**kept, "_meta": meta} if meta else kept
+    fields = {key: value for key, value in result.items() if key not in ("resultType", "_meta")}
+    return {**fields, "_meta": meta} if meta else fields
 
 
 def error_for(context: Context[Any], error: PeerError, name: str, *, stateless: bool) -> McpError:
-    """What the client is told where the server, which is called `name` and is `stateless` or not, answers with
-    `error`. An HTTP status becomes words."""
+    """Return the client's error for `error` of the server called `name`, which is `stateless` or not. An HTTP status
+    is described in words."""
     if error.code > 0:
         return RpcError(f"the server {name} refuses: {reason_of(error)} (HTTP status {error.code})")
     if context.peer.lasts is not stateless:
         return error
-    # The eras differ, and with them the codes of what the data say.
+    # The eras use different codes for the same data.
     data = error.data if isinstance(error.data, dict) else {}
     uri, required = data.get("uri"), data.get("requiredCapabilities")
     if error.code in (_NO_RESOURCE, _INVALID_PARAMS) and isinstance(uri, str):
@@ -124,7 +126,7 @@ def error_for(context: Context[Any], error: PeerError, name: str, *, stateless: 
 
 
 def lost_error(name: str, error: Exception) -> RpcError:
-    """What the client is told where no answer came that can be used. What is known of it goes to the log."""
+    """Return the client's error for a call without a usable answer. The details are logged."""
     _log.warning("a call to the server %s failed: %s", name, reason_of(error))
     if isinstance(error, Unreached):
         return RpcError(f"the server {name} could not be reached; it did not get the request")
@@ -132,6 +134,6 @@ def lost_error(name: str, error: Exception) -> RpcError:
 
 
 def unopened_error(name: str, error: Exception | None) -> RpcError:
-    """What the client is told where no session could be opened, because of `error`, or of no answer in time."""
+    """Return the client's error for a session that could not be opened, because of `error` or a timeout."""
     reason = "it did not answer in time" if error is None else reason_of(error)
     return RpcError(f"the server {name} is not available: {reason}")

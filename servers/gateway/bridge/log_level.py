@@ -1,7 +1,7 @@
-"""`logging/setLevel` at a bridge: what a client wants, and what the server is told of that.
+"""`logging/setLevel` at a bridge: the levels of clients, and the level of the server.
 
-A server without sessions is told the level with each request, and one with sessions in the session of the client.
-Where all clients share one, it is told the mildest level that any of them wants.
+A stateless server gets the level with each request, one with sessions gets it in the session of the client. If all
+clients share one session, it gets the mildest level that any of them set.
 """
 
 from contextlib import suppress
@@ -15,8 +15,8 @@ from .base import Base
 
 
 async def say_level(client: Client, level: str, seconds: float) -> None:
-    """Has the server of `client` send log messages of this level and graver ones, if it declares that it sends any.
-    Raises PeerError, ConnectionError and TimeoutError, the last after `seconds`."""
+    """Set the log level of the server of `client`, if it declares logging. Raises PeerError, ConnectionError and
+    TimeoutError, the last after `seconds`."""
     if client.server.can("logging"):
         await client.request("logging/setLevel", {"level": level}, timeout=seconds)
 
@@ -31,26 +31,26 @@ class SharedLevel:
         self._wanted: dict[object, str] = {}
 
     async def want(self, who: object, level: str) -> None:
-        """A client wants this level from now on, or all that `who` stands for. Raises like `say_level`, and RpcError
-        while the server is not available."""
+        """Store the level that `who` set, which is one client or a group of clients, and update the server. Raises
+        like `say_level`, and RpcError while the server is not available."""
         before = self._mildest()
         self._wanted[who] = level
         if self._mildest() != before:
             await say_level(self._base.client, self._mildest() or level, self._seconds)
 
     def forget(self, who: object) -> None:
-        """That client is gone."""
+        """Forget the level of a client that is gone."""
         self._wanted.pop(who, None)
 
     def turned(self) -> None:
-        """There is another connection, on which nothing is known of levels."""
+        """Set the level again on a new connection."""
         if self._wanted and self._base.up:
             self._tasks.start(self._again())
 
     async def _again(self) -> None:
         level = self._mildest()
         if level is not None:
-            # A server that refuses is used without, as when a session is opened.
+            # An error is ignored, as when a session is opened.
             with suppress(McpError, OSError):
                 await say_level(self._base.client, level, self._seconds)
 

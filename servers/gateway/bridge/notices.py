@@ -1,4 +1,5 @@
-"""What is told of no call: by a server to the session of one client, and by clients to a server that they share."""
+"""Notifications outside of calls: from a server to the session of one client, and from clients to a server that they
+share."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,14 +13,14 @@ from .base import Base
 from .tasks import OF_TASKS
 
 LISTS = tuple(Change(what) for what in ("tools", "prompts", "resources"))
-"""That all lists have changed."""
+"""The changes of all lists."""
 _CHANGES = {f"notifications/{change.what}/list_changed": change for change in LISTS}
 
 
 def told(link: Connection, notice: Notified) -> None:
-    """Tells the client of `link`: that a list has changed once until it has taken that, of log messages those that it
-    wants, nothing of the server's tasks, and all else as it came. What comes while too much waits for the client is
-    dropped, but for lists. Never waits or raises."""
+    """Forward a notification to the client of `link`: a changed list only once until it is sent, log messages only of
+    the level that the client set, none about the server's tasks, and all others unchanged. While too many messages
+    wait for the client, only changes of lists are kept. Never waits or raises."""
     if notice.method in _CHANGES:
         link.changed(_CHANGES[notice.method])
     elif link.is_behind or notice.method.startswith(OF_TASKS):
@@ -35,7 +36,7 @@ def _wants(link: Connection, params: dict[str, Any]) -> bool:
 
 
 class RootsOf:
-    """A `Watcher` of one client of a server that is shared: the server is told to ask for the roots again. `forget`
+    """Watches one client of a shared server, and notifies the server when the client's roots have changed. `forget`
     is called when the client is gone."""
 
     def __init__(self, base: Base, forget: Callable[[], None]) -> None:
@@ -43,13 +44,13 @@ class RootsOf:
         self._forget = forget
 
     def roots_changed(self) -> None:
-        """The roots of the client are others now."""
+        """Notify the server that the roots of the client have changed."""
         if self._base.up and not self._base.stateless and not self._base.client.is_behind:
             self._base.client.roots_changed()
 
     def told(self, event: Told) -> None:
-        """What it says otherwise would be taken for what all of them say."""
+        """Ignore other notifications: the server would attribute them to all clients."""
 
     def left(self) -> None:
-        """The client is gone."""
+        """Forget the client, which is gone."""
         self._forget()

@@ -1,4 +1,5 @@
-"""What belongs to no call: subscriptions, log levels, changes of lists and of roots, and what a bridge says it is."""
+"""Messages of a session outside of calls: subscriptions, log levels, changes of lists and of roots, and the
+description of a bridge."""
 
 from contextlib import suppress
 from functools import partial
@@ -24,12 +25,12 @@ from .watching.resources import Watching
 from .watching.subscriptions import Subscriptions
 
 ANSWER_SECONDS = 15.0
-"""Time for the server to answer what the bridge asks by itself."""
+"""The time limit for requests of the bridge itself."""
 _CONDITION = "bridge"
 
 
 class Apart:
-    """All that a bridge does besides passing calls on. It is what sessions of clients tell of themselves."""
+    """The work of a bridge besides forwarding calls. It receives the events of clients' sessions."""
 
     def __init__(self, upstream: Upstream, base: Base, tasks: Crew, opening: Opening) -> None:
         self.watching = Watching(base, opening.changes, tasks, ANSWER_SECONDS)
@@ -39,13 +40,14 @@ class Apart:
         self._opening = opening
         self._known: set[Connection] = set()
         self.level = SharedLevel(base, tasks, ANSWER_SECONDS)
-        """What is logged in a session that all clients share."""
+        """The log level of a session that all clients share."""
         self._describe()
         base.watch(self._turned)
         base.listen(self.watching.heard)
 
     def greet(self, link: Connection) -> None:
-        """A client has shaken hands, or calls. Where one session is shared, that hears what concerns it."""
+        """Register a client after its handshake or at a call. If one session is shared, the server is notified of the
+        client's changes."""
         if self._upstream.shared and link not in self._known:
             self._known.add(link)
             link.watchers = (*link.watchers, RootsOf(self._base, partial(self._forget, link)))
@@ -55,12 +57,11 @@ class Apart:
         self.level.forget(link)
 
     async def set_level(self, context: Context[Any], session: OwnSession | None, level: str) -> None:
-        """The client wants log messages of this level and graver ones from now on: from the bridge, and from its
-        `session`, where it has one. Raises PeerError, ConnectionError and TimeoutError, and RpcError while the
-        server is not available."""
+        """Set the log level of a client: for messages of the bridge, and for its `session`, if it has one. Raises
+        PeerError, ConnectionError and TimeoutError, and RpcError while the server is not available."""
         link = context.link
         link.session.set_log_level(level)
-        # A client of several servers that are joined is told there what holds at each of them.
+        # A client of several joined servers gets the conditions of each from the gateway.
         if link.calls is context.running.calls:
             for condition in context.running.conditions.standing.values():
                 link.session.log(context.call, condition.level, condition.data, condition.logger)
@@ -70,21 +71,22 @@ class Apart:
         elif self._upstream.shared and not self._base.stateless:
             await self.level.want(link, level)
 
-    # What sessions of clients tell
+    # Events of clients' sessions
 
     def told(self, link: Connection, notice: Notified) -> None:
-        """The server has told the client of `link` something. Never waits or raises."""
+        """Forward a notification of the server to the client of `link`. Never waits or raises."""
         told(link, notice)
 
     def updated(self, session: OwnSession, notice: Notified | Gap) -> None:
-        """A resource has changed that `session` has subscribed to, or anything may have. Never waits or raises."""
+        """Notify clients that a resource `session` has subscribed to has changed, or, after a gap, any of them. Never
+        waits or raises."""
         self.subscriptions.updated(session, notice)
         if isinstance(notice, Gap):
             for change in LISTS:
                 session.link.changed(change)
 
     async def reopened(self, session: OwnSession) -> None:
-        """The session was lost, and there is another one now, which is told what held before. Never raises."""
+        """Restore the log level and the subscriptions in a session that was lost and opened again. Never raises."""
         client = session.client
         if client is not None:
             if session.level is not None:
@@ -94,7 +96,7 @@ class Apart:
             for change in LISTS:
                 session.link.changed(change)
 
-    # What the bridge says of itself
+    # The description of the bridge
 
     def _turned(self) -> None:
         conditions = self._opening.conditions
@@ -108,12 +110,14 @@ class Apart:
         self.watching.turned()
 
     def _describe(self) -> None:
-        said = self._base.description
-        if said is None:
+        description = self._base.description
+        if description is None:
             self._opening.describe(UNKNOWN, None)
             return
-        capabilities = capabilities_of(said, stateless=self._base.stateless)
-        # Before a client has asked for a level, it gets what its server sends. One without sessions sends nothing
-        # unless it is told a level.
+        capabilities = capabilities_of(description, stateless=self._base.stateless)
+        # Until a client sets a level, it gets what its server sends. A stateless server sends nothing until a level
+        # is set.
         level: LogLevel = "info" if self._base.stateless else "debug"
-        self._opening.describe(capabilities, said.instructions, said.info, spans=TASK_SPANS, log_level=level)
+        self._opening.describe(
+            capabilities, description.instructions, description.info, spans=TASK_SPANS, log_level=level
+        )

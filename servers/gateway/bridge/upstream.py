@@ -1,4 +1,4 @@
-"""The server behind a bridge: what it is called, and how a session with it is opened."""
+"""The server behind a bridge: its name, and how to open a session with it."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -9,12 +9,12 @@ from shared.client.connection.opening import OPENING_SECONDS
 from shared.client.options import ClientOptions
 
 Connect = Callable[[ClientOptions], AbstractAsyncContextManager[Client]]
-"""Opens a session with the server, as `partial(connect, target)` does: with these options, but for what concerns the
-way there. Raises what `shared.client.connect` does."""
+"""Opens a session with the server, as `partial(connect, target)` does, with these options except those of the
+transport. Raises the errors of `shared.client.connect`."""
 
 
 MAX_PROCESSES = 64
-"""Processes of one server, unless the operator says otherwise: each takes tens of megabytes."""
+"""The default limit of processes of one server: each takes tens of megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +22,12 @@ class Upstream:
     """A server of any version, over any transport."""
 
     name: str
-    """What clients are told where something is wrong with it."""
+    """Its name in errors for clients."""
     connect: Connect
     shared: bool = False
-    """Whether all clients share one session where the server has sessions; else each client has its own."""
+    """True if all clients share one session, where the server has sessions; else each client has its own."""
     processes: int | None = None
-    """How many sessions clients may have that have one each, where each is a process; one client has half of them.
-    None where a session is none."""
+    """The limit of sessions of clients that have one each, if each is a process; one client gets at most half of
+    them. None if a session is not a process."""
     opening_seconds: float = OPENING_SECONDS
-    """How long the first attempt to reach it is waited for, and whoever needs a session of their own waits."""
+    """The time limit for the first attempt to reach it, and for opening the session of a client."""

@@ -1,11 +1,11 @@
-"""The pages of MCP Apps at several servers, each under a URI that is no other's.
+"""Pages of MCP Apps at several servers, each under a URI that is unique to its server.
 
     db:   ui://sqlite/result                 ui://db__sqlite/result
     logs: ui://sqlite/result           ──▶   ui://logs__sqlite/result
     web:  ui://fetch/page                    ui://fetch/page
 
-What several have gets their names before it, as their tools do: a host may keep a page under its URI, and each page
-asks its own server for more.
+A URI that several servers use gets the name of the server as a prefix, as tool names do: a host may cache a page by
+its URI, and each page sends its requests to its own server.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ _FLAT = "ui/resourceUri"
 
 
 def page_of(tool: Mapping[str, Any]) -> str | None:
-    """The URI of the page that a tool of a list names; None where it names none."""
+    """Return the URI of the page that an entry of a tool list names; None if it names none."""
     for path in (("_meta", "ui", "resourceUri"), ("_meta", _FLAT)):
         uri = declared(tool, path)
         if isinstance(uri, str) and uri.startswith(_SCHEME):
@@ -27,7 +27,7 @@ def page_of(tool: Mapping[str, Any]) -> str | None:
 
 
 def shared_pages(lists: Iterable[Iterable[Mapping[str, Any]]]) -> set[str]:
-    """The URIs that tools of several of these lists name."""
+    """Return the URIs that occur in more than one of these lists of tools."""
     seen: set[str] = set()
     shared: set[str] = set()
     for tools in lists:
@@ -38,7 +38,7 @@ def shared_pages(lists: Iterable[Iterable[Mapping[str, Any]]]) -> set[str]:
 
 
 def with_page(tool: Mapping[str, Any], uri: str, full: str) -> dict[str, Any]:
-    """A tool whose page at `uri` is known as `full`."""
+    """Return a copy of a tool whose page at `uri` is published as `full`."""
     meta = dict(tool["_meta"])
     if declared(meta, ("ui", "resourceUri")) == uri:
         meta["ui"] = {**meta["ui"], "resourceUri": full}

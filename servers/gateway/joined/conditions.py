@@ -1,4 +1,4 @@
-"""What keeps the servers that are joined from working as their users expect, as long as it lasts."""
+"""Conditions that keep the joined servers from working as their users expect, for the time that they last."""
 
 from collections.abc import Iterator, MutableMapping, Sequence
 
@@ -8,7 +8,8 @@ from .part import Part
 
 
 class Standing(MutableMapping[str, LogMessage]):
-    """The conditions of all servers that are open now, and our own. Only ours can be changed."""
+    """The conditions of all servers that are open now, and those of the gateway itself. Only the latter can be
+    changed."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = parts
@@ -33,8 +34,8 @@ class Standing(MutableMapping[str, LogMessage]):
         running = [(part.name, part.running) for part in self._parts]
         theirs = {
             f"{name} {key}": message
-            for name, one in running
-            if one is not None
-            for key, message in one.conditions.standing.items()
+            for name, run in running
+            if run is not None
+            for key, message in run.conditions.standing.items()
         }
         return {**theirs, **self._own}

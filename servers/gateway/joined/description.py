@@ -1,4 +1,4 @@
-"""What several servers are as one: the capabilities of all of them, and their instructions as far as these fit."""
+"""Description of several servers as one: the capabilities of all, and as much of their instructions as fits."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,12 +17,12 @@ _ANYTHING: dict[str, Any] = {
     "completions": {},
     "logging": {},
 }
-"""What a server may have that is not open."""
+"""The possible capabilities of a server that is not open."""
 _CUT = " …"
 
 
 def capabilities_of(parts: Sequence[Part]) -> dict[str, Any]:
-    """What one of them at least can do. Their lists may change, as servers come and go."""
+    """Return the union of their capabilities. The lists may change, since servers come and go."""
     united: dict[str, Any] = {}
     for part in parts:
         running = part.running
@@ -31,7 +31,7 @@ def capabilities_of(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def spans_of(parts: Sequence[Part]) -> dict[tuple[str, ...], Span]:
-    """Whom a capability is declared to: all whom one of its servers tells of it."""
+    """Return the clients that each capability is declared to: all those that one of the servers declares it to."""
     spans: dict[tuple[str, ...], Span] = {}
     for identity in _identities(parts):
         for path, span in identity.spans.items():
@@ -40,23 +40,23 @@ def spans_of(parts: Sequence[Part]) -> dict[tuple[str, ...], Span]:
 
 
 def log_level_of(parts: Sequence[Part]) -> LogLevel | None:
-    """The mildest level that the clients of one of them get who never asked for one."""
+    """Return the mildest level that one of them sends to clients that never set a level."""
     levels = [identity.log_level for identity in _identities(parts) if identity.log_level is not None]
     return min(levels, key=LOG_LEVELS.index, default=None)
 
 
 def instructions_of(parts: Sequence[Part]) -> str | None:
-    """The instructions of all, each below the name of its server, in 2,048 bytes. Short ones stay whole as long as
+    """Return the instructions of all, each below the name of its server, in 2,048 bytes. Short ones stay whole while
     long ones can be cut."""
     texts = {part.name: part.running.identity.instructions for part in parts if part.running is not None}
-    given = {name: text.strip() for name, text in texts.items() if text and text.strip()}
-    heads = {name: f"## {name}\n" for name in given}
-    left = MAX_INSTRUCTIONS - sum(len(head.encode()) + 2 for head in heads.values())
+    full_texts = {name: text.strip() for name, text in texts.items() if text and text.strip()}
+    heads = {name: f"## {name}\n" for name in full_texts}
+    remaining = MAX_INSTRUCTIONS - sum(len(head.encode()) + 2 for head in heads.values())
     shown: dict[str, str] = {}
-    for number, name in enumerate(sorted(given, key=lambda name: len(given[name].encode()))):
-        shown[name] = _cut(given[name], left // (len(given) - number))
-        left -= len(shown[name].encode())
-    return "\n\n".join(heads[name] + shown[name] for name in given if shown[name]) or None
+    for number, name in enumerate(sorted(full_texts, key=lambda name: len(full_texts[name].encode()))):
+        shown[name] = _cut(full_texts[name], remaining // (len(full_texts) - number))
+        remaining -= len(shown[name].encode())
+    return "\n\n".join(heads[name] + shown[name] for name in full_texts if shown[name]) or None
 
 
 def _identities(parts: Sequence[Part]) -> list[Identity]:
@@ -76,10 +76,10 @@ def _united(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, An
     return united
 
 
-def _cut(text: str, most: int) -> str:
-    """As much of `text` as fits into so many bytes, whole words of it."""
+def _cut(text: str, max_bytes: int) -> str:
+    """Return as many whole words of `text` as fit into `max_bytes`."""
     data = text.encode()
-    if len(data) <= most:
+    if len(data) <= max_bytes:
         return text
-    kept = data[: max(most - len(_CUT.encode()), 0)].decode(errors="ignore").rsplit(maxsplit=1)
-    return kept[0] + _CUT if len(kept) > 1 else ""
+    words = data[: max(max_bytes - len(_CUT.encode()), 0)].decode(errors="ignore").rsplit(maxsplit=1)
+    return words[0] + _CUT if len(words) > 1 else ""

@@ -1,16 +1,13 @@
-"""Whose is what: the tools and prompts of all servers under names that are no other's.
+"""Directory of the tools and prompts of all servers, under names that are unique.
 
     files: read, search      read
     web:   load, search  ──▶ files__search
                              load
                              web__search
 
-What several have gets their names before it, for each of them, or everything does where the operator wants that. What
-begins with the name of another server belongs to that one, so it gets the name of its own as well; and what a server
-had that is gone for a while is nobody else's meanwhile.
-A full name is understood wherever the server has such a thing, listed under it or not: so what a model has learned
-still holds when another server comes or goes. What clients know already is not looked up anew: a server that takes
-its time costs those that call others nothing.
+A name that several servers use gets the name of the server as a prefix at each of them, or every name does if the
+operator wants that. A name that begins with the name of another server belongs to that one, so the entry gets the
+prefix of its own server too; and while a server is away, its names go to no other server.
 """
 
 import logging
@@ -43,48 +40,49 @@ from .uris import full_uri, split_uri
 log = logging.getLogger("shared.gateway")
 
 MAX_CLASHES = 1_000
-"""Names that the log has told of; a server may have ever new ones."""
+"""The number of name clashes that are logged and remembered; a server may produce new ones without end."""
 
 Prefix = Literal["auto", "always"]
 
 
 @record
 class Place:
-    """Where something is: at which server, and under which name there."""
+    """The location of an entry: its server, and its name there."""
 
     part: Part
     own: str
     task: TaskSupport | None = None
-    """Whether it is listed as a tool that may run as a task."""
+    """The support for tasks that a tool declares; None for anything else."""
 
 
 class Roster:
-    """One list of all servers: its entries under the names that clients see, and the places of these."""
+    """One list of all servers: its entries under the names that clients see, and the place of each."""
 
     def __init__(
         self, kind: Kind, lists: Sequence[tuple[Part, Told]], prefix: Prefix, gone: Sequence[Told] = ()
     ) -> None:
-        """`gone` is what servers had that are not there now."""
+        """`gone` are the last lists of servers that are not available now."""
         self._kind = kind
         self._names = frozenset(part.name for part, _ in lists)
         self._parts = [part for part, _ in lists]
-        self._fresh_ms = min((told.fresh_ms for _, told in lists), default=0)
-        self._scope = "public" if all(told.is_public for _, told in lists) else "private"
+        self._fresh_ms = min((listing.fresh_ms for _, listing in lists), default=0)
+        self._scope = "public" if all(listing.is_public for _, listing in lists) else "private"
         self._pages: dict[tuple[str | None, int], CachedResult] = {}
         self.places: dict[str, Place] = {}
         self.pages: dict[str, Part] = {}
-        """Whose the pages are that its tools name."""
+        """The server of each page that a tool names."""
         self.templates: dict[Part, list[str]] = {}
-        """The templates of a server that are known by another name than its own."""
+        """The templates of a server that are published under another name than its own."""
         self.clashes: list[tuple[Part, str, str]] = []
-        """What is known by another name than its own since that would be another server's: both names."""
+        """The entries that got another name because their own would belong to another server: the server, and both
+        names."""
         self._entries: list[dict[str, Any]] = []
-        every = [*(told.entries for _, told in lists), *(told.entries for told in gone)]
+        every = [*(listing.entries for _, listing in lists), *(listing.entries for listing in gone)]
         counts = Counter(entry[kind.key] for entries in every for entry in entries)
         shared = {name for name, count in counts.items() if prefix == "always" or count > 1}
         pages = shared_pages(every) if kind is TOOLS else set()
-        for part, told in lists:
-            for entry in told.entries:
+        for part, listing in lists:
+            for entry in listing.entries:
                 page = page_of(entry) if kind is TOOLS else None
                 self._enter(part, entry if page is None else self._with_page(part, entry, page, pages), shared)
 
@@ -113,25 +111,27 @@ class Roster:
             self._entries.append(entry if name == own else {**entry, key: name})
 
     def is_of_another(self, part: Part, name: str) -> bool:
-        """Whether `name`, which `part` lists, begins with the name of another server."""
+        """Return True if `name`, which `part` lists, begins with the name of another server."""
         server = split_uri(name)[0] if self._kind is TEMPLATES else server_of(name)
         return server in self._names and (self._kind is TEMPLATES or server != part.name)
 
     def page(self, cursor: str | None, size: int, signer: Signer) -> CachedResult:
-        """The page that begins at `cursor`. Raises InvalidParams for a cursor that was not issued for this list."""
-        made = self._pages.get((cursor, size))
-        if made is None:
+        """Return the page that begins at `cursor`. Raises InvalidParams for a cursor that was not issued for this
+        list."""
+        result_page = self._pages.get((cursor, size))
+        if result_page is None:
             what = self._kind.what
             shown, following = page(self._entries, cursor, name=what, size=size, signer=signer)
             result = {what: shown, "ttlMs": self._fresh_ms, "cacheScope": self._scope}
             if following is not None:
                 result["nextCursor"] = following
-            made = self._pages[cursor, size] = CachedResult(result)
-        return made
+            result_page = self._pages[cursor, size] = CachedResult(result)
+        return result_page
 
 
 class Directory:
-    """The lists of all servers. `returned` is told of a list that again has what one of them did not list before."""
+    """The lists of all servers. `returned` is called with the name of a list that is complete again after a server
+    failed to list its entries."""
 
     def __init__(self, parts: Iterable[Part], prefix: Prefix, returned: Callable[[str], None]) -> None:
         self._parts = tuple(parts)
@@ -141,15 +141,15 @@ class Directory:
         self._rosters: dict[str, Roster] = {}
         self._rosters_of: WeakKeyDictionary[ServerSession, dict[str, Roster]] = WeakKeyDictionary()
         self._ages: Counter[str] = Counter()
-        """How often each list was forgotten of one of them."""
+        """The number of times that each list was invalidated at one of them."""
         self._built: dict[str, int] = {}
-        """The age that the roster was made at."""
+        """The age at which the roster was built."""
         self._clashes: set[tuple[str, str]] = set()
         self._incomplete: set[str] = set()
-        """The lists of which one has not told its own."""
+        """The lists to which a server has not contributed its entries."""
 
     def forget(self, part: Part, whats: Iterable[str], *, is_new: bool = False) -> None:
-        """These lists of `part`, which may have opened anew, are others by now, or may be."""
+        """Invalidate these lists of `part`; `is_new` if it was opened again."""
         for what in whats:
             for roll in self._rolls[what]:
                 if roll.part is part:
@@ -157,67 +157,67 @@ class Directory:
             self._ages[what] += 1
 
     def is_stale(self, kind: Kind) -> bool:
-        """Whether the list may have changed since clients were told it."""
+        """Return True if the list may have changed since clients received it."""
         return self._has_changed(kind) or kind.what in self._incomplete
 
     def _has_changed(self, kind: Kind) -> bool:
         return self._built.get(kind.what) != self._ages[kind.what]
 
     async def page(self, kind: Kind, context: Context[Any], cursor: str | None) -> CachedResult:
-        """The page of the list that begins at `cursor`, as the client of `context` is to see it. Raises InvalidParams
-        for a cursor that was not issued for this list."""
+        """Return the page that begins at `cursor`, as the client of `context` should see it. Raises InvalidParams for
+        a cursor that was not issued for this list."""
         own = self._rosters_of.get(context.link.session, {}).get(kind.what)
-        # Who reads on is shown the list that was begun: it is not made anew for each of its pages.
+        # A client that reads further pages gets the list that it began: it is not built again for each page.
         if cursor is None or own is None or self._has_changed(kind):
             own = await self.roster(kind, context)
         return own.page(cursor, context.running.server.page_size, context.running.signer)
 
     async def roster(self, kind: Kind, context: Context[Any]) -> Roster:
-        """The list as the client of `context` is to see it."""
+        """Return the list as the client of `context` should see it, built again if it may have changed."""
         what, age = kind.what, self._ages[kind.what]
-        made, differs = self._rosters.get(what), any(part.differs_by_client for part in self._parts)
-        if made is not None and not differs and not self.is_stale(kind):
-            return made
+        united, differs = self._rosters.get(what), any(part.differs_by_client for part in self._parts)
+        if united is not None and not differs and not self.is_stale(kind):
+            return united
         rolls = self._rolls[what]
         missing = [roll for roll in rolls if roll.is_missing]
         lists = list(zip(self._parts, await _told(rolls, context), strict=True))
         shown = zip(rolls, lists, strict=True)
-        gone = [roll.last for roll, (_, told) in shown if roll.is_gone and not told.entries]
-        made = Roster(kind, lists, self._prefix, gone)
-        self._tell_of(made)
-        # One that began before a change may end after one that began behind it.
+        gone = [roll.last for roll, (_, listing) in shown if roll.is_gone and not listing.entries]
+        united = Roster(kind, lists, self._prefix, gone)
+        self._tell_of(united)
+        # A build that began before a change may end after one that began behind it.
         if age >= self._built.get(what, 0):
-            self._rosters[what], self._built[what] = made, age
+            self._rosters[what], self._built[what] = united, age
         if all(roll.is_fresh or roll.part.running is None for roll in rolls):
             self._incomplete.discard(what)
         else:
-            # Whoever asks next asks it again, as far as there is patience.
+            # The next request asks the server again, unless it was too slow a moment ago.
             self._incomplete.add(what)
         if differs and context.peer.lasts:
-            self._rosters_of.setdefault(context.link.session, {})[what] = made
+            self._rosters_of.setdefault(context.link.session, {})[what] = united
         if not all(roll.is_missing for roll in missing):
             self._returned(what)
-        return made
+        return united
 
     async def entries(self, kind: Kind, context: Context[Any]) -> list[tuple[Part, Told]]:
-        """What each server lists, or did the last time; who has told of a change is asked anew."""
+        """Return the list of each server, or its last one; servers that have announced a change are asked again."""
         if self._has_changed(kind):
             await self.roster(kind, context)
         return [(roll.part, roll.known(context)) for roll in self._rolls[kind.what]]
 
     def page_owner(self, uri: str, context: Context[Any]) -> Part | None:
-        """Whose the page at `uri` is that a tool names, as the client of `context` was told last; None where no tool
-        does."""
+        """Return the server of the page at `uri`, from the last list of tools of the client of `context`; None if
+        none names it."""
         roster = self._told_last(TOOLS, context)
         return None if roster is None else roster.pages.get(uri)
 
     def has_full_template(self, part: Part, uri: str) -> bool:
-        """Whether a template of `part` fits `uri` that is known by another name than its own."""
+        """Return True if `uri` matches a template of `part` that is published under another name than its own."""
         roster = self._rosters.get(TEMPLATES.what)
-        return roster is not None and any(fits(one, uri) for one in roster.templates.get(part, ()))
+        return roster is not None and any(fits(template, uri) for template in roster.templates.get(part, ()))
 
     def known(self, kind: Kind, name: str, context: Context[Any]) -> Place | None:
-        """The place of `name` in the list that the client of `context` was told last; None where it is not in it."""
+        """Return the place of `name` in the last list of the client of `context`; None if it is not in it."""
         roster = self._told_last(kind, context)
         return None if roster is None else roster.places.get(name)
 
@@ -226,10 +226,10 @@ class Directory:
         return own.get(kind.what) if own is not None else self._rosters.get(kind.what)
 
     async def look_up(self, kind: Kind, name: str, context: Context[Any]) -> Place | None:
-        """The place of `name` in the list of today, or of what a server that is not open has had under it; None where
-        there is none."""
+        """Return the place of `name` in the current list, or at a server that is not open and had the name; None if
+        there is no such entry."""
         for roll in self._rolls[kind.what]:
-            # Of what it has new the others tell by themselves.
+            # Servers that declare `listChanged` announce new entries themselves.
             if not roll.part.has(kind.row.capability[0], "listChanged"):
                 self.forget(roll.part, [kind.what])
         await self.roster(kind, context)
@@ -263,7 +263,7 @@ class Directory:
 
 
 def server_of(name: str) -> str:
-    """The server that a tool or prompt called `name` belongs to by its name; empty where it has none before it."""
+    """Return the server that the name of a tool or prompt belongs to; empty if the name has no prefix."""
     try:
         return split_name(name)[0]
     except ValueError:
@@ -279,24 +279,24 @@ def _compiled(template: str) -> UriTemplate | None:
 
 
 def fits(template: str, uri: str) -> bool:
-    """Whether `uri` is one of the `template`, which may be none."""
+    """Return True if `uri` matches `template`; False if that is not a valid template."""
     compiled = _compiled(template)
     return compiled is not None and compiled.match(uri) is not None
 
 
 def _task_support_in(entry: dict[str, Any]) -> TaskSupport | None:
-    said = declared(entry, ("execution", "taskSupport"))
-    return said if said in get_args(TaskSupport) else None
+    support = declared(entry, ("execution", "taskSupport"))
+    return support if support in get_args(TaskSupport) else None
 
 
 async def _told(rolls: Sequence[Roll], context: Context[Any]) -> list[Told]:
-    """The lists of all, each asked by itself, so that a slow one makes nobody wait for those behind it."""
-    found: dict[int, Told] = {}
+    """Request the lists of all at the same time, so that a slow server does not delay those after it."""
+    listings: dict[int, Told] = {}
 
     async def ask(number: int, roll: Roll) -> None:
-        found[number] = await roll.told(context)
+        listings[number] = await roll.told(context)
 
     async with anyio.create_task_group() as tasks:
         for number, roll in enumerate(rolls):
             tasks.start_soon(ask, number, roll)
-    return [found[number] for number in range(len(rolls))]
+    return [listings[number] for number in range(len(rolls))]

@@ -1,4 +1,4 @@
-"""Methods that are not the protocol's: each goes to the server that what it names belongs to."""
+"""Methods outside of the protocol: each goes to the server that owns what its params name."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ from .part import Part, absent
 
 
 def rows_of(parts: Sequence[Part], own: Sequence[Method]) -> list[Method]:
-    """The rows of all methods that one of them has besides those of `own`, which are answered here."""
+    """Return the methods that one of the servers has in addition to those of `own`, which are handled here."""
     ours = {row.name for row in own}
     rows: dict[str, Method] = {}
     for part in parts:
@@ -32,11 +32,11 @@ def rows_of(parts: Sequence[Part], own: Sequence[Method]) -> list[Method]:
 
 
 ToolsOf = Callable[[Context[Any]], Directory]
-"""Where the tools stand as the client of a call is told them."""
+"""Returns the directory of tools that the client of a call sees."""
 
 
 class Foreign:
-    """Hands on what no method of the protocol is."""
+    """Forwards the methods that are not of the protocol."""
 
     def __init__(self, parts: Sequence[Part], directory: Directory, owners: Owners, tools_of: ToolsOf) -> None:
         self._parts = parts
@@ -45,10 +45,10 @@ class Foreign:
         self._tools_of = tools_of
 
     async def handle(self, running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
-        """A list goes on from server to server; what names a resource, a prompt or a tool goes to the owner of that,
-        and anything else to the first server that has the method.
+        """Handle one request: a list continues from server to server; a request that names a resource, a prompt or a
+        tool goes to its owner, and any other to the first server that has the method.
 
-        Raises MethodNotFound where none has it, InvalidParams for params that don't fit, and as `Part.hand_on` does.
+        Raises MethodNotFound if no server has it, InvalidParams for invalid params, and the errors of `Part.hand_on`.
         """
         name = context.call.method.name
         serving = [(part, row) for part in self._parts if (row := part.row(context, name)) is not None]
@@ -56,7 +56,7 @@ class Foreign:
             raise MethodNotFound(f"method not found: {name[:100]}{absent(self._parts)}")
         raw = context.call.raw
         part, row = serving[0]
-        # Whoever came before its server did knows nothing of the row.
+        # For a client that connected before this server was open the row was unknown.
         context.call.method = replace(row, is_stream=context.call.method.is_stream)
         if isinstance(uri := raw.get("uri"), str):
             return await self._at_owner(context, name, uri)
@@ -72,14 +72,14 @@ class Foreign:
         return await part.hand_on(context, row, _validated(row, raw))
 
     async def _at_owner(self, context: Context[Any], name: str, uri: str) -> dict[str, Any]:
-        async def attempt(part: Part, own: str) -> dict[str, Any]:
+        async def hand_on(part: Part, own: str) -> dict[str, Any]:
             row = part.row(context, name)
             if row is None:
                 raise MethodNotFound(f"method not found: {name[:100]}")
             return await part.hand_on(context, row, _validated(row, {**context.call.raw, "uri": own}))
 
         return await self._owners.first(
-            context, uri, attempt, serving=lambda part: part.row(context, name) is not None
+            context, uri, hand_on, serving=lambda part: part.row(context, name) is not None
         )
 
 
@@ -91,4 +91,4 @@ def _validated(row: Method, raw: dict[str, Any]) -> Any:
 
 
 def _nothing(part: Part, page: dict[str, Any]) -> None:
-    """Nothing is learned from such a page."""
+    """Ignore the page."""

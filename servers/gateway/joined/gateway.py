@@ -1,10 +1,10 @@
-"""`gateway`: one server that is several of this process, ours or bridges to those of others.
+"""`gateway`: one server that consists of several in this process, ours or bridges to foreign ones.
 
     server = gateway([files, web], prefix="auto")
     async with server.open() as running: ...
 
-Each call goes on to the server that it is about with the context it came with. So nothing of it is copied or
-translated here, and what the server tells or asks meanwhile reaches that client alone.
+Each call goes on to the server that it is about, with its own context. So nothing is copied or translated here, and
+the notifications and requests of the server reach only that client.
 """
 
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -47,7 +47,7 @@ class JoinedSettings(BaseModel):
     run to itself."""
 
     principals: str = ""
-    """The name of those whom it serves; empty for everybody else."""
+    """The name of the principals that it serves; empty for all others."""
 
 
 def gateway(
@@ -57,11 +57,11 @@ def gateway(
     implementation: Implementation | None = None,
     foreign: Collection[str] = (),
 ) -> Server[Joined]:
-    """The server that all `members` are together; it opens none of them. Names of tools and prompts have that of
-    their server before them where several have the same, or `always`; `implementation` is what it calls itself.
-    Those of the names `foreign` are servers of others, which come behind ours.
+    """Return a server that joins all `members`; it opens none of them. Names of tools and prompts get the name of
+    their server as a prefix if several servers use them, or `always`; `implementation` is the name that it reports.
+    The names in `foreign` are foreign servers, which come after ours.
 
-    Raises ValueError for two members of one name, and for a name that none can have.
+    Raises ValueError for two members with the same name, and for a name that is not allowed.
     """
     names = [check_server_name(member.name) for member in members]
     if len(set(names)) < len(names):
@@ -87,7 +87,7 @@ def gateway(
 
 
 def _handing_on() -> Extension[Joined]:
-    """Every method of the protocol, and all others, handled by the server that it is about."""
+    """Return an extension that hands every method, of the protocol or not, to the server that it is about."""
     rows = {row.name: row for row in REQUESTS} | {SET_LEVEL.name: SET_LEVEL}
     handlers: dict[str, Handler] = {
         "tools/list": _listing(TOOLS),
@@ -126,11 +126,11 @@ async def _call_tool(running: Run[Any], context: Context[Joined], params: CallTo
         except UnknownTool:
             if not directory.is_stale(TOOLS):
                 raise
-    # The list may have changed since the client was told it.
-    found = await directory.look_up(TOOLS, params.name, context)
-    if found is None or found == place:
+    # The list may have changed since the client received it.
+    current = await directory.look_up(TOOLS, params.name, context)
+    if current is None or current == place:
         raise UnknownTool(f"unknown tool: {params.name[:100]}{absent(context.state.parts)}")
-    return await _at(found, context, params)
+    return await _at(current, context, params)
 
 
 async def _task_support(running: Run[Any], context: Context[Joined], name: str) -> ToolTasks:
@@ -176,11 +176,11 @@ async def _complete(running: Run[Any], context: Context[Joined], params: Complet
         part = place.part
         params = params.model_copy(update={"ref": params.ref.model_copy(update={"name": place.own})})
     else:
-        found = await context.state.owners.of_template(context, params.ref.uri)
-        if found is None:
+        template = await context.state.owners.of_template(context, params.ref.uri)
+        if template is None:
             raise InvalidParams(f"unknown resource or template: {params.ref.uri[:100]}{absent(context.state.parts)}")
-        part = found.part
-        params = params.model_copy(update={"ref": params.ref.model_copy(update={"uri": found.own})})
+        part = template.part
+        params = params.model_copy(update={"ref": params.ref.model_copy(update={"uri": template.own})})
     row = part.row(context, "completion/complete")
     return completion([], 0) if row is None else await part.ask(context, row, params)
 
@@ -191,15 +191,15 @@ async def _set_level(running: Run[Any], context: Context[Joined], params: SetLev
     for message in running.conditions.standing.values():
         session.log(context.call, message.level, message.data, message.logger)
 
-    async def tell(part: Part) -> None:
-        # A server that can't be told says no more of it than one that has no levels.
+    async def set_level(part: Part) -> None:
+        # A server that fails here is treated like one without log levels.
         with anyio.move_on_after(LISTING_SECONDS), suppress(McpError):
             await part.hand_on(context, context.call.method, params)
 
     async with anyio.create_task_group() as tasks:
         for part in context.state.parts:
             if part.running is not None and SET_LEVEL.name in part.running.handlers:
-                tasks.start_soon(tell, part)
+                tasks.start_soon(set_level, part)
     return {}
 
 

@@ -1,4 +1,4 @@
-"""Several servers as one, while it runs: who is there, what they say of themselves, and what changes at each."""
+"""Several servers as one at run time: which are open, what they declare, and what changes at each."""
 
 import asyncio
 import logging
@@ -29,20 +29,20 @@ from .subscriptions import Subscriptions
 log = logging.getLogger("shared.gateway")
 
 _KINDS = {"tools": ("tools",), "prompts": ("prompts",), "resources": ("resourceTemplates",)}
-"""What is forgotten of a server whose list of this name has changed."""
+"""The lists to invalidate at a server for each list that it announces as changed."""
 PAUSE_SECONDS = 0.1
-"""Between two times that clients are told that lists have changed."""
+"""The pause between two notifications of changed lists."""
 _ALL = [kind for kinds in _KINDS.values() for kind in kinds]
 
 
 class Joined:
-    """The state of the gateway: the servers behind it, and what is known of them."""
+    """The state of the gateway: the servers behind it, and what it knows about them."""
 
     def __init__(
         self, opening: Opening, members: Sequence[Member], prefix: Prefix, foreign: Collection[str] = ()
     ) -> None:
-        """`foreign` are the names of those that are servers of others: what both have is ours."""
-        parts = [Part(one, opening.settings.principals, is_foreign=one.name in foreign) for one in members]
+        """`foreign` are the names of foreign servers: an entry that both have belongs to ours."""
+        parts = [Part(member, opening.settings.principals, is_foreign=member.name in foreign) for member in members]
         self.parts = sorted(parts, key=lambda part: part.is_foreign)
         self.directory = Directory(self.parts, prefix, self._returned)
         self._of_hosts = Directory(self.parts, prefix, self._returned)
@@ -60,7 +60,7 @@ class Joined:
 
     @asynccontextmanager
     async def living(self) -> AsyncIterator[None]:
-        """As long as the block it hears of the servers."""
+        """Watch the servers during the block."""
         async with AsyncExitStack() as ending:
             ending.push_async_callback(self._tasks.stop)
             ending.callback(self._end_pause)
@@ -74,19 +74,19 @@ class Joined:
             yield
 
     def tools_of(self, context: Context[Any]) -> Directory:
-        """Where the tools stand as the client of `context` is told them: to one that shows pages a server may list
-        others, or say more of them, and no other client is to see that."""
+        """Return the directory of tools that the client of `context` sees: to a client that shows pages a server may
+        list other tools, or with more details, and no other client must see these."""
         return self._of_hosts if shows_apps(context) else self.directory
 
     async def want_resources(self) -> None:
-        """A client takes an interest in the list of resources: so do we at each server, and at those that come."""
+        """Register the interest of a client in the list of resources, at each server and at those that open later."""
         self._is_wanted = True
         tasks = [self._tasks.start(_want(part.running)) for part in self.parts if part.running is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=LISTING_SECONDS)
 
     def came(self, part: Part) -> None:
-        """`part` is open now, another one than before, or not open any more."""
+        """Handle that `part` has opened, has been replaced, or has closed."""
         self._forget(part, _ALL, is_new=True)
         if part.running is not None:
             self.owners.forget(part)
@@ -98,10 +98,10 @@ class Joined:
             self._tasks.start(self._return(part))
 
     def changed(self, part: Part, change: Change) -> None:
-        """Something has changed at `part`."""
+        """Handle a change at `part`."""
         if change.uri is not None:
-            of = None if change.part is None else self.owners.shown(part, change.part)
-            self.subscriptions.changed(part, change.uri, of)
+            base_uri = None if change.part is None else self.owners.shown(part, change.part)
+            self.subscriptions.changed(part, change.uri, base_uri)
         elif change.what in LISTS:
             self._forget(part, _KINDS[change.what])
             if change.what == "resources":
@@ -111,12 +111,13 @@ class Joined:
                 self._tell_news()
 
     def _tell_news(self) -> None:
-        """Tells of lists that have changed, at once and then after each pause: a server may tell without an end."""
+        """Notify clients of changed lists, at once and then after each pause: a server may announce changes without
+        end."""
         self._pausing = None
         if not self._news:
             return
         self._pausing = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._tell_news)
-        # Who has other tools may be another server by now, where it is one of others.
+        # A foreign server with other tools may have been replaced by another.
         self._describe()
         news, self._news = self._news, set()
         for what in LISTS:
@@ -124,13 +125,13 @@ class Joined:
                 getattr(self._opening.changes, what)()
 
     def greet(self, link: Connection) -> None:
-        """A client has shaken hands with all of them."""
+        """Greet a new client on behalf of all servers."""
         for part in self.parts:
             for greet in part.running.hooks.greeters if part.running is not None else ():
                 greet(link)
 
     def announce(self, message: LogMessage) -> None:
-        """One of the servers says what concerns everybody."""
+        """Forward a log message of one of the servers that concerns all clients."""
         self._opening.changes.announce(message)
 
     def _list_resources(self, part: Part, page: dict[str, Any]) -> None:
@@ -159,24 +160,24 @@ class Joined:
 
     def _describe(self) -> None:
         rows = [*self._own_rows, *rows_of(self.parts, self._own_rows)]
-        said = (capabilities_of(self.parts), instructions_of(self.parts))
+        declared = (capabilities_of(self.parts), instructions_of(self.parts))
         spans, level = spans_of(self.parts), log_level_of(self.parts)
-        if self._said == (rows, said, spans, level):
+        if self._said == (rows, declared, spans, level):
             return
-        self._said = (rows, said, spans, level)
+        self._said = (rows, declared, spans, level)
         self._opening.features.methods[:] = rows
-        self._opening.describe(*said, spans=spans, log_level=level)
+        self._opening.describe(*declared, spans=spans, log_level=level)
 
 
 class _Presence:
-    """Hears of one of the servers, and of what changes there while it is open."""
+    """Watches one of the servers, and its changes while it is open."""
 
     def __init__(self, joined: Joined, part: Part) -> None:
         self._joined, self._part = joined, part
         self._running: Run[Any] | None = None
 
     def look(self) -> None:
-        """It may be open by now, or not any more."""
+        """Check if it has opened or closed."""
         running = self._part.running
         if running is self._running:
             return
@@ -187,17 +188,17 @@ class _Presence:
         self._joined.came(self._part)
 
     def end(self) -> None:
-        """It is heard no longer."""
+        """Stop watching it."""
         if self._running is not None:
             self._running.changes.leave(self)
             self._running = None
 
     def changed(self, change: Change) -> None:
-        """Something has changed there."""
+        """Forward a change of it."""
         self._joined.changed(self._part, change)
 
     def announce(self, message: LogMessage) -> None:
-        """Something holds there from now on."""
+        """Forward a message of it for all clients."""
         self._joined.announce(message)
 
 

@@ -1,9 +1,10 @@
-"""What one of the servers lists of one kind, kept until it says that this has changed.
+"""Cache of one list of one server, valid until the server announces a change.
 
-A server that takes its time is not waited for again before long: what it has told last stands. One that fails to
-list has nothing to show until it lists again.
-Where its lists may be others for each client, they are asked for anew by whoever wants to see them, and what is kept
-only tells whose a name is.
+A slow server is not waited for again at once: its last list remains in use. One that fails to list has no entries
+until it lists again.
+
+If its lists may differ by client, each request fetches them again, and the cache only tells which server a name
+belongs to.
 """
 
 import logging
@@ -31,21 +32,21 @@ from .part import Part
 _log = logging.getLogger("shared.gateway")
 
 LISTING_SECONDS = 5.0
-"""How long a server may take to list all that it has of a kind."""
+"""The time limit for a server to list all its entries of a kind."""
 PATIENCE_SECONDS = 30.0
-"""For how long one that has not listed it is not asked again."""
+"""The time for which a server that missed the limit is not asked again."""
 MAX_PAGES = 1_000
 _ROWS = {row.name: row for row in REQUESTS}
 
 
 @record
 class Kind:
-    """What is listed: under which name, by which method, with which capability."""
+    """A kind of list: its name, its method and its capability."""
 
     what: str
     row: Method
     key: str
-    """What tells one entry from the others."""
+    """The key that identifies an entry."""
     model: type[Wire]
 
 
@@ -56,43 +57,43 @@ TEMPLATES = Kind("resourceTemplates", _ROWS["resources/templates/list"], "uriTem
 
 @record
 class Told:
-    """A whole list, as it was told."""
+    """A complete list, as the server returned it."""
 
     entries: list[dict[str, Any]]
     fresh_ms: int = FRESH_MS
-    """For how long clients may keep it."""
+    """The time that clients may cache it."""
     is_public: bool = True
-    """Whether anyone may."""
+    """True if shared caches may store it."""
 
 
 _NOTHING = Told([])
 
 
 class Roll:
-    """The list of one `kind` of one server."""
+    """The list of one `kind` at one server."""
 
     def __init__(self, part: Part, kind: Kind) -> None:
         self.part = part
         self.kind = kind
         self.last = _NOTHING
-        """What was told last, to anybody; it stands while the server is closed."""
+        """The last list returned to anyone; it remains while the server is closed."""
         self._last_of: WeakKeyDictionary[ServerSession, Told] = WeakKeyDictionary()
         self.is_fresh = False
-        """Whether it is the list of today."""
+        """True if it is current."""
         self.is_missing = False
-        """Whether the server did not list it when it was asked last."""
+        """True if the server failed to list it the last time."""
         self._is_refused = False
         self._age = self._attempts = 0
         self._patience = float("-inf")
         self._patience_of: WeakKeyDictionary[ServerSession, float] = WeakKeyDictionary()
         self._forgiven = float("-inf")
-        """When it was asked again before its time, since it had told of a change."""
+        """The time at which the patience was last reset because of a change."""
         self._asking = anyio.Lock()
 
     def forget(self, *, is_new: bool = False) -> None:
-        """It is another one by now, or may be; who asks next is told anew. Where it took its time before it is asked
-        again at once, but for a server that is not new no more often than without a change: one that tells of changes
-        without an end would have all wait each time."""
+        """Invalidate it: the next request asks the server again. A server that was too slow is asked again at once
+        too, but one that is not new at most once per `PATIENCE_SECONDS`: one that announces changes without end would
+        delay everyone each time."""
         self.is_fresh = False
         self._age += 1
         now = anyio.current_time()
@@ -103,21 +104,21 @@ class Roll:
             self._patience_of.clear()
 
     def known(self, context: Context[Any]) -> Told:
-        """What the client of `context` was told last, as far as that is known."""
+        """Return the last list of the client of `context`, as far as it is known."""
         return self._last_of.get(context.link.session, self.last) if self._last_of else self.last
 
     def had(self, name: str) -> bool:
-        """Whether `name` stood in it before the server closed, or failed to list it."""
+        """Return True if it contained `name` before the server closed or failed to list it."""
         return self.is_gone and any(entry[self.kind.key] == name for entry in self.last.entries)
 
     @property
     def is_gone(self) -> bool:
-        """Whether the server is closed, or fails to list it, so that nothing of it is shown."""
+        """True if the server is closed, or fails to list it, so that none of its entries are shown."""
         return self.part.running is None or self.is_missing
 
     async def told(self, context: Context[Any]) -> Told:
-        """The list of today, for the client of `context`; the last one where it does not come in time, and nothing
-        where the server fails."""
+        """Return the current list for the client of `context`; the last one if it does not arrive in time, and an
+        empty one if the server fails."""
         part = self.part
         if not part.has(self.kind.row.capability[0]):
             return _NOTHING
@@ -130,14 +131,14 @@ class Roll:
         if not self.is_fresh:
             attempts = self._attempts
             async with self._asking:
-                # Who waited for another one's attempt makes none.
+                # A request that waited for the attempt of another does not try again.
                 if self._attempts == attempts and anyio.current_time() >= self._patience:
                     await self._learn(context)
         return self._shown(context)
 
     def _shown(self, context: Context[Any]) -> Told:
         if self.part.differs_by_client:
-            # What another client was told may be about that one.
+            # The list of another client may be specific to that one.
             return self._last_of.get(context.link.session, _NOTHING)
         return _NOTHING if self._is_refused else self.known(context)
 
@@ -145,12 +146,12 @@ class Roll:
         return self.part.differs_by_client and context.peer.lasts
 
     async def _learn(self, context: Context[Any]) -> Told:
-        age, told = self._age, None
+        age, listing = self._age, None
         with anyio.move_on_after(LISTING_SECONDS) as waiting, suppress(McpError, InputRequired):
-            told = await _whole(self.part, self.kind, context)
+            listing = await _whole(self.part, self.kind, context)
         self._attempts += 1
-        self.is_missing, self._is_refused = told is None, told is None and not waiting.cancelled_caught
-        if told is None:
+        self.is_missing, self._is_refused = listing is None, listing is None and not waiting.cancelled_caught
+        if listing is None:
             if waiting.cancelled_caught:
                 until = anyio.current_time() + PATIENCE_SECONDS
                 if self._has_own(context):
@@ -158,51 +159,54 @@ class Roll:
                 else:
                     self._patience = until
             return _NOTHING if self._is_refused else self._shown(context)
-        self.last, self.is_fresh = told, self._age == age
+        self.last, self.is_fresh = listing, self._age == age
         if self._has_own(context):
-            self._last_of[context.link.session] = told
-        return told
+            self._last_of[context.link.session] = listing
+        return listing
 
 
 async def _whole(part: Part, kind: Kind, context: Context[Any]) -> Told:
-    """All pages of a list. Raises as `Part.ask` does, and InvalidResult for what is no list."""
+    """Fetch all pages of a list. Raises the errors of `Part.ask`, and InvalidResult for a result that is not a
+    list."""
     entries: dict[str, dict[str, Any]] = {}
     fresh_ms, is_public, cursor = FRESH_MS, True, None
-    asked: set[str | None] = {None}
+    cursors: set[str | None] = {None}
     for _ in range(MAX_PAGES):
         page = await part.ask(context, kind.row, ListParams(cursor=cursor))
-        found = page.get(kind.what)
-        if not isinstance(found, list):
+        entries_of_page = page.get(kind.what)
+        if not isinstance(entries_of_page, list):
             raise InvalidResult(kind.row.name, kind.what, "is not a list", dict(page))
-        for entry in sound(kind.model, found):
+        for entry in sound(kind.model, entries_of_page):
             entries.setdefault(entry[kind.key], entry)
-        # What says nothing of this, as servers of the handshake era, is neither for long nor for anyone.
+        # A result without these fields, as from servers of the handshake era, may be cached neither for long nor by
+        # others.
         fresh_ms = min(fresh_ms, fresh_ms_of(page))
         is_public = is_public and page.get("cacheScope") == "public"
         cursor = cursor_in(page)
-        if cursor in asked:
-            # It was the last page, or the list has no end.
+        if cursor in cursors:
+            # This was the last page, or the list has no end.
             break
-        asked.add(cursor)
+        cursors.add(cursor)
     return Told(list(entries.values()), fresh_ms, is_public)
 
 
 def cursor_in(page: Mapping[str, Any]) -> str | None:
-    """The cursor of the page behind this one, which may be a foreign server's; None where there is none."""
+    """Return the cursor of the next page, given a page that may come from a foreign server; None if there is none."""
     cursor = page.get("nextCursor")
     return cursor if isinstance(cursor, str) and cursor else None
 
 
 def fresh_ms_of(page: Mapping[str, Any]) -> int:
-    """For how many ms clients may keep a page, which may be a foreign server's; 0 where it does not say."""
-    said = page.get("ttlMs")
-    return said if isinstance(said, int) and said >= 0 else 0
+    """Return the milliseconds for which clients may cache a page, which may come from a foreign server; 0 if it has
+    none."""
+    ttl = page.get("ttlMs")
+    return ttl if isinstance(ttl, int) and ttl >= 0 else 0
 
 
 def sound(model: type[Wire], entries: Iterable[Any]) -> list[dict[str, Any]]:
-    """Those entries that are what they should be. Clients refuse a whole list for one that is not, and here it would
-    be that of other servers too."""
-    return [one for one in entries if isinstance(one, dict) and _is_sound(model, one)]
+    """Return the valid entries. Clients refuse a whole list because of one that is invalid, and here it would include
+    the lists of other servers."""
+    return [entry for entry in entries if isinstance(entry, dict) and _is_sound(model, entry)]
 
 
 def _is_sound(model: type[Wire], entry: dict[str, Any]) -> bool:

@@ -1,13 +1,10 @@
-"""Whose a resource is. URIs stay what they are as far as they are one server's, so their owner is looked for:
+"""Owners of resources. A URI stays the same while only one server has it, so the owner is searched for:
 
-1. where it is declared
-2. at our own servers where a tool names it as its page, where it is listed, or where a template fits it
-3. at those of others likewise
-4. at all others that have resources, in their order
+1. the server that declares it
 
-Of the first three kinds the first that knows it answers, whatever that is; of the last the first that has an answer
-which is no error. What two of them list is the first one's, and that of the other has the name of its server in it,
-by which it is found from then on.
+For the first three the first match answers, whatever the answer is; for the last the first answer that is not an
+error. A URI that two of them list belongs to the first; the resource of the other is listed with the name of its
+server in its URI.
 """
 
 from collections import OrderedDict
@@ -30,12 +27,12 @@ Value = TypeVar("Value")
 
 MAX_KNOWN = 10_000
 LONGEST_KNOWN = 8_192
-"""Characters of a URI that is remembered."""
+"""The largest URI that is remembered, in characters."""
 GUESS_SECONDS = 5.0
-"""How long a server that may know nothing of a resource makes those behind it wait."""
+"""The time that a server which may not have the resource can delay the ones after it."""
 _NOT_FOUND = -32002
 
-# How good the claim of a server to a URI is. Those of others have worse ones: they may list what they like.
+# The rank of a server's claim to a URI. Foreign servers rank lower: they may list any URI.
 _DECLARED, _PAGE, _LISTED, _TEMPLATE, _FOREIGN = range(5)
 
 
@@ -44,41 +41,41 @@ def _has_resources(part: Part) -> bool:
 
 
 class Owners:
-    """The owners of resources, as far as they are known."""
+    """The known owners of resources."""
 
     def __init__(
         self, parts: Sequence[Part], directory: Directory, tools_of: Callable[[Context[Any]], Directory]
     ) -> None:
-        """`directory` has the templates; `tools_of` is where the tools stand as a client is told them."""
+        """`directory` has the templates; `tools_of` returns the directory of tools that a client sees."""
         self._parts = parts
         self._directory = directory
         self._tools_of = tools_of
         self._listed: dict[Part, OrderedDict[str, None]] = {part: OrderedDict() for part in parts}
         self._guessed: OrderedDict[str, Part] = OrderedDict()
-        """Who had an answer where nobody was known to be the owner."""
+        """The server that answered when no owner was known."""
         self._names = {part.name: part for part in parts}
 
     def forget(self, part: Part) -> None:
-        """Resources of `part` have come or gone."""
+        """Forget the resources of `part` after they have changed."""
         self._listed[part].clear()
         self._guessed.clear()
 
     def learn(self, part: Part, entries: Iterable[Any]) -> None:
-        """`part` lists these resources."""
+        """Store the resources that `part` lists."""
         for entry in entries:
             _remember(self._listed[part], entry["uri"], None)
 
     def shown(self, part: Part, uri: str) -> str:
-        """By which URI clients know what `part` has at `uri`: with the name of its server where it would be
-        another's without."""
+        """Return the URI under which clients know the resource of `part` at `uri`: with the name of its server if the
+        plain URI would belong to another."""
         if split_uri(uri)[0] in self._names or self._directory.has_full_template(part, uri):
             return full_uri(part.name, uri)
-        owner = next((one for one in self._parts if one.declares(uri)), None)
-        owner = owner or next((one for one in self._parts if uri in self._listed[one]), part)
+        owner = next((other for other in self._parts if other.declares(uri)), None)
+        owner = owner or next((other for other in self._parts if uri in self._listed[other]), part)
         return uri if owner is part else full_uri(part.name, uri)
 
     def told(self, part: Part, result: dict[str, Any]) -> dict[str, Any]:
-        """A result of `part`, in which resources have the URIs that clients know."""
+        """Return a result of `part` with the URIs of resources that clients know."""
         return with_uris(result, partial(self.shown, part))
 
     async def first(
@@ -89,21 +86,21 @@ class Owners:
         *,
         serving: Callable[[Part], bool] = _has_resources,
     ) -> Result:
-        """What `attempt` gives for the owner of `uri`, which is one of those that are `serving`, and the URI that it
-        has there.
+        """Return the result of `attempt` for the owner of `uri`, called with the owner, which is one of the parts
+        that are `serving`, and the URI that the resource has there.
 
-        Raises ResourceNotFound where nobody has it, what the owner raises, and where nobody is known to be that what
-        the first raises that knows more than that it has none.
+        Raises ResourceNotFound if no server has it, the error of the owner, or, if no owner is known, the first error
+        other than "not found".
         """
         name, own = split_uri(uri)
-        asked = asked_by(context.call.round)
-        if asked is not None:
-            return await attempt(self._named(asked), own if name == asked else uri)
+        asking = asked_by(context.call.round)
+        if asking is not None:
+            return await attempt(self._named(asking), own if name == asking else uri)
         if name in self._names:
             return await attempt(self._names[name], own)
         claiming = await self._claiming(context, uri)
         missing: list[str] = []
-        # Nobody else answers in the place of one that is closed.
+        # No other server answers for one that is closed.
         for part in [part for part in claiming if part.running is None or serving(part)]:
             try:
                 return await attempt(part, uri)
@@ -115,8 +112,8 @@ class Owners:
         return await self._guess(uri, others, attempt, missing)
 
     async def of_template(self, context: Context[Any], uri: str) -> Place | None:
-        """Whose the template is that clients know as `uri`, or the resource at it; None where nobody is known to have
-        it."""
+        """Return the server of the template, or of the resource, that clients know as `uri`; None if no server is
+        known to have it."""
         await self._directory.entries(TEMPLATES, context)
         place = self._directory.known(TEMPLATES, uri, context)
         if place is not None and place.part.running is not None:
@@ -129,18 +126,19 @@ class Owners:
     async def _guess(
         self, uri: str, parts: Sequence[Part], attempt: Callable[[Part, str], Awaitable[Result]], missing: list[str]
     ) -> Result:
-        """What the first of `parts` gives that has an answer. Raises as `first` does; it is `missing` at others."""
+        """Return the first successful result of `parts`. Raises as `first` does; `missing` are the "not found" errors
+        of other servers."""
         failure: McpError | None = None
         parts = sorted(parts, key=lambda part: part is not self._guessed.get(uri))
         for part in parts:
             try:
-                # Nobody waits behind the last one.
+                # No server waits behind the last one.
                 with anyio.fail_after(GUESS_SECONDS if part is not parts[-1] else None):
                     result = await attempt(part, uri)
             except TimeoutError:
                 failure = failure or part.late()
             except McpError as error:
-                # A token that would do for one that is only guessed says nothing of whether it is there.
+                # A request for another scope does not tell if the resource exists, since the server is only a guess.
                 if _is_missing(error) or isinstance(error, InsufficientScope):
                     missing.append(str(error) if _is_missing(error) else "resource not found")
                 else:
@@ -152,10 +150,10 @@ class Owners:
         raise failure or ResourceNotFound(uri, next(iter(missing), "resource not found") + absent(self._parts))
 
     async def _claiming(self, context: Context[Any], uri: str) -> list[Part]:
-        """Those that may be taken for the owner, the likeliest first."""
+        """Return the servers that may own it, the most likely first."""
         ranks = {part: rank for part in self._parts if (rank := self._rank(part, uri)) is not None}
-        for part, told in await self._directory.entries(TEMPLATES, context):
-            if any(fits(entry["uriTemplate"], uri) for entry in told.entries):
+        for part, listing in await self._directory.entries(TEMPLATES, context):
+            if any(fits(entry["uriTemplate"], uri) for entry in listing.entries):
                 ranks.setdefault(part, _TEMPLATE)
         page_owner = self._tools_of(context).page_owner(uri, context)
         if page_owner is not None:
@@ -173,21 +171,21 @@ class Owners:
         return self._names[name]
 
 
-def _remember(known: OrderedDict[str, Value], uri: str, value: Value) -> None:
+def _remember(cache: OrderedDict[str, Value], uri: str, value: Value) -> None:
     if len(uri) <= LONGEST_KNOWN:
-        known[uri] = value
-        known.move_to_end(uri)
-        if len(known) > MAX_KNOWN:
-            known.popitem(last=False)
+        cache[uri] = value
+        cache.move_to_end(uri)
+        if len(cache) > MAX_KNOWN:
+            cache.popitem(last=False)
 
 
 def _is_missing(error: McpError) -> bool:
-    """Whether a server says that it has no such resource; those of others say so in the words of their version."""
+    """Return True if the error means "no such resource"; foreign servers express it as their version does."""
     if isinstance(error, ResourceNotFound):
         return True
     if not isinstance(error, RpcError):
         return False
-    # Up to 2025-11-25 the code says it, from 2026-07-28 on the data of a more general one.
+    # Up to 2025-11-25 the code expresses it, since 2026-07-28 the data of a more general error.
     return error.code == _NOT_FOUND or (
         error.code == InvalidParams.code and isinstance(error.data, dict) and "uri" in error.data
     )

@@ -1,4 +1,4 @@
-"""Lists that are too long to be kept: the pages of one server after those of another."""
+"""Lists that are too long to cache: the pages of one server after those of another."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,7 +19,8 @@ Saw = Callable[[Part, dict[str, Any]], None]
 
 
 class Pages:
-    """The lists of several servers, one after the other. `saw` is told whose each page is, and may mend that."""
+    """The lists of several servers, one after the other. `saw` is called with each page and its server, and may
+    correct the page."""
 
     def __init__(self, parts: Sequence[Part], saw: Saw) -> None:
         self._parts = parts
@@ -28,22 +29,22 @@ class Pages:
     async def page(
         self, context: Context[Any], method: str, cursor: str | None, *, size: int, signer: Signer
     ) -> dict[str, Any]:
-        """A page of the list: what the server gives that is next, and those behind it as long as there is room for
-        `size` entries. One that does not list is left out.
+        """Fetch one page of the list: the next page of the current server, followed by those of later servers while
+        there is room for `size` entries. A server that fails is left out.
 
-        Raises InvalidParams for a cursor that was not issued for this list, MethodNotFound where nobody has it, and
-        where nobody lists anything what the last one has raised.
+        Raises InvalidParams for a cursor that was not issued for this list, MethodNotFound if no server has it, and
+        the last error if no server returns a page.
         """
         listed = context.peer.own_list(method)
         name, theirs = position_of(cursor, name=listed, signer=signer) or ("", None)
         names = [part.name for part in self._parts]
         later = self._parts[names.index(name) if name in names else 0 :]
         rows = [(part, part.row(context, method)) for part in later]
-        left = [(part, row) for part, row in rows if row is not None]
+        remaining = [(part, row) for part, row in rows if row is not None]
         result: dict[str, Any] | None = None
         failure: McpError = MethodNotFound(f"method not found: {method[:100]}")
-        while left and _length(result) < size:
-            part, row = left.pop(0)
+        while remaining and _length(result) < size:
+            part, row = remaining.pop(0)
             try:
                 page = await self._ask(context, part, row, theirs if part.name == name else None)
             except McpError as error:
@@ -57,12 +58,12 @@ class Pages:
                 return {**result, "nextCursor": cursor_at([part.name, following], name=listed, signer=signer)}
         if result is None:
             raise failure
-        if left:
-            result["nextCursor"] = cursor_at([left[0][0].name, None], name=listed, signer=signer)
+        if remaining:
+            result["nextCursor"] = cursor_at([remaining[0][0].name, None], name=listed, signer=signer)
         return result
 
     async def _ask(self, context: Context[Any], part: Part, row: Method, cursor: str | None) -> dict[str, Any]:
-        """A copy of the page. Raises McpError."""
+        """Return a copy of one page of `part`. Raises McpError."""
         try:
             with anyio.fail_after(LISTING_SECONDS):
                 return dict(await part.ask(context, row, ListParams(cursor=cursor)))

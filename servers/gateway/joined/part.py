@@ -1,10 +1,10 @@
-"""One of the servers that are joined: whether it is there, and how a call is handed on to it.
+"""One of the joined servers: its availability, and how calls are forwarded to it.
 
-A call is handed on with its own context, of which nothing but the server is another one: so its reports, questions,
-log messages and its end reach the client as they would without anything between.
+A call is forwarded with its own context, in which only the server is replaced: so its progress, questions, log
+messages and its end reach the client as if nothing were in between.
 
-A call that asks in rounds carries whose questions they are. Its next round goes there and nowhere else, and with no
-other's answers.
+A call that asks in rounds carries the name of the server that asked. Its next round goes only to that server, and
+without the answers for any other.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,35 +26,35 @@ from shared.server.run import Run
 from shared.telemetry.logs import server_name
 
 _OF = "shared.gateway/of"
-"""In what a round carries: the name of the server that asks."""
+"""The key, in the state that a round carries, for the name of the server that asks."""
 
 
 class Member(Protocol):
-    """A server that comes and goes."""
+    """A server that opens and closes during the run."""
 
     @property
     def name(self) -> str:
-        """What tells it from the others: up to 32 letters, digits and hyphens."""
+        """Its unique name: up to 32 letters, digits and hyphens."""
 
     @property
     def running(self) -> Run[Any] | None:
-        """It, while it is open."""
+        """The run of the server while it is open; else None."""
 
     @property
     def reason(self) -> str:
-        """Why it is not open, in words that clients may read."""
+        """The reason why it is not open, in words that clients may read."""
 
-    def watch(self, heard: Callable[[], None]) -> Callable[[], None]:
-        """Calls `heard`, which neither waits nor raises, after it has opened and before it closes, until what this
-        gives is called."""
+    def watch(self, on_change: Callable[[], None]) -> Callable[[], None]:
+        """Call `on_change`, which neither waits nor raises, after it has opened and before it closes. Returns a
+        function that ends this."""
 
 
 class Part:
-    """A member as the others' neighbour."""
+    """A member as the gateway uses it."""
 
     def __init__(self, member: Member, principals: str = "", *, is_foreign: bool = False) -> None:
-        """`principals` is the name of those that are served; they may have a run of the member to themselves.
-        `is_foreign` is whether it is a server of others, which may list what belongs to another one."""
+        """`principals` is the name of the principals that are served; they may have their own run of the member.
+        `is_foreign` is true for a foreign server, which may list entries that belong to another."""
         self.member = member
         self.name = member.name
         self.is_foreign = is_foreign
@@ -62,64 +62,67 @@ class Part:
 
     @property
     def running(self) -> Run[Any] | None:
-        """The server, while it is open."""
+        """The run of the server while it is open; else None."""
         running = self.member.running
         return None if running is None else running.parts.for_name(self._principals)
 
     @property
     def differs_by_client(self) -> bool:
-        """Whether its lists may be others for each client."""
+        """True if its lists may differ by client."""
         running = self.running
         return running is not None and getattr(running.state, "differs_by_client", False)
 
     def has(self, *capability: str) -> bool:
-        """Whether it is open and declares this."""
+        """Return True if it is open and declares this capability."""
         running = self.running
         return running is not None and running.identity.has(capability)
 
     def declares(self, uri: str) -> bool:
-        """Whether it is open, and the resource at `uri` is declared in its own code."""
+        """Return True if it is open and its own code declares the resource at `uri`."""
         running = self.running
         if running is None:
             return False
-        return running.features.resources.knows(uri) or any(uri in one.open_resources for one in running.extensions)
+        return running.features.resources.knows(uri) or any(
+            uri in extension.open_resources for extension in running.extensions
+        )
 
     def row(self, context: Context[Any], method: str) -> Method | None:
-        """By which row it would serve the client of `context` such a request; None where it would not, and while it
-        is not open."""
+        """Return the method with which it would serve such a request of the client of `context`; None if it would
+        not, or is not open."""
         running = self.running
         return None if running is None else row_for(running.method_table, method, context.peer)
 
     @property
     def has_tasks(self) -> bool:
-        """Whether it is open, and calls of its tools may become tasks."""
+        """True if it is open and calls of its tools may become tasks."""
         running = self.running
         return running is not None and TASKS in running.opened
 
     async def task_support(self, context: Context[Any], name: str, listed: TaskSupport | None) -> ToolTasks:
-        """Whether its tool of that name, which is `listed` so, may run as a task for the call of `context`."""
+        """Return the support for tasks of its tool `name` for the call of `context`; `listed` is what the list
+        declares."""
         running = self.running
         if running is None or TASKS not in running.opened:
             return None
         tasks = tasks_of(running)
-        # What it lists is within its rules, by which a tool may have another name than it was declared with.
+        # The list follows its rules, under which a tool may have another name than the declared one.
         return listed if tasks.support is None else await tasks.support_of(_handed(running, context), name)
 
     def refusal(self, method: str) -> RpcError | ToolError:
-        """Why such a request can't be served now."""
+        """Return the error for a request that can't be served now."""
         reason = self.member.reason
         text = f"the server {self.name} is not available{': ' if reason else ''}{reason}"
         return ToolError(text) if method == "tools/call" else RpcError(text, code=-32603)
 
     def late(self) -> RpcError:
-        """What is said where it does not answer in the time that others give it."""
+        """Return the error for a response that does not arrive in time."""
         return RpcError(f"the server {self.name} does not answer in time", code=-32603)
 
     async def hand_on(self, context: Context[Any], row: Method, params: Any) -> dict[str, Any]:
-        """What the server makes of a call, with these params in place of its own.
+        """Return the server's result for a call, with these params instead of its own.
 
-        Raises as the server's own clients are told, ToolError for a tool and RpcError for anything else where it is
-        not open, or closes meanwhile, and MethodNotFound for what it has no handler of.
+        Raises the errors that the server's own clients get, ToolError for a tool or RpcError for anything else if it
+        is not open or closes meanwhile, and MethodNotFound if it has no handler.
         """
         running = self.running
         if running is None:
@@ -130,13 +133,13 @@ class Part:
         return await self._work(running, handler, context, row, params)
 
     async def ask(self, context: Context[Any], row: Method, params: Params) -> dict[str, Any]:
-        """What the server answers to a request of our own with these params, made for the call of `context`. Raises
-        as `hand_on` does."""
+        """Send a request of the gateway with these params, made for the call of `context`, and return the result.
+        Raises the errors of `hand_on`."""
         return await self.hand_on(replace(context, call=context.call.inner(row, params)), row, params)
 
     async def hold(self, context: Context[Any], uri: str) -> tuple[Run[Any], str]:
-        """Begins a subscription for the call of `context`; of which run it is, and its key. Raises as `hand_on` does,
-        ResourceNotFound where it may not be subscribed to, InvalidParams where there are too many."""
+        """Begin a subscription for the call of `context`; return its run and its key. Raises the errors of `hand_on`,
+        ResourceNotFound if the resource can't be subscribed to, InvalidParams if there are too many subscriptions."""
 
         async def begin(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
             return {"key": await running.changes.hold(context, uri)}
@@ -145,8 +148,8 @@ class Part:
         if context.peer.lasts:
             method, params = "resources/subscribe", UriParams(uri=uri)
         else:
-            wanted = SubscriptionFilter(resource_subscriptions=[uri])
-            method, params = "subscriptions/listen", ListenParams(notifications=wanted)
+            filter_ = SubscriptionFilter(resource_subscriptions=[uri])
+            method, params = "subscriptions/listen", ListenParams(notifications=filter_)
         running, row = self.running, self.row(context, method)
         if running is None or row is None:
             raise self.refusal("resources/subscribe")
@@ -160,7 +163,7 @@ class Part:
         if call.round.carried is not None:
             call.round = self._reopened(call.round)
         result: dict[str, Any] | None = None
-        # A server that closes ends what is at work there. The call itself is another's, and is answered all the same.
+        # A server that closes cancels its work. The call itself belongs to another run, and is answered nevertheless.
         with running.calls.guest() as scope, _Explained(running, self.name, call):
             result = await handler(running, _handed(running, context), params)
             if result is None:
@@ -170,7 +173,7 @@ class Part:
         return result
 
     def _reopened(self, round_: Round) -> Round:
-        """The round as the server has left it. Raises InvalidParams for one of another server's."""
+        """Return the round as the server left it. Raises InvalidParams for a round of another server."""
         if asked_by(round_) is None:
             return round_
         if asked_by(round_) != self.name:
@@ -180,7 +183,8 @@ class Part:
 
 
 def _handed(running: Run[Any], context: Context[Any]) -> Context[Any]:
-    """`context` as the call sees it at `running`: with the time that it has anyway, where it may become a task."""
+    """Return `context` as the call sees it at `running`. A call that may become a task keeps the time that it has
+    anyway."""
     call, budget = context.call, running.calls.budget
     if call.task is not None:
         budget = budget.lasting(context.budget.seconds)
@@ -188,8 +192,8 @@ def _handed(running: Run[Any], context: Context[Any]) -> Context[Any]:
 
 
 class _Explained:
-    """Has what is raised leave as what the clients of `running` are told of it, and questions with the name of who
-    asks. Log lines name the server meanwhile."""
+    """Translates exceptions in the block to those that clients of `running` get, and adds the name of the server to
+    its questions. Log records of the block have the name of the server."""
 
     __slots__ = ("_before", "_call", "_name", "_running")
 
@@ -202,25 +206,26 @@ class _Explained:
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         try:
             if isinstance(error, Exception | InputRequired | BaseExceptionGroup):
-                told = self._running.server.translate(error)
-                if isinstance(told, InputRequired):
-                    # Without anything to carry a round keeps the answers so far; with it, they are carried.
-                    answers = self._call.round.answers if told.carried is None else {}
-                    told = InputRequired(
-                        told.requests, {_OF: self._name, "carried": told.carried, "answers": answers}
+                translated = self._running.server.translate(error)
+                if isinstance(translated, InputRequired):
+                    # Without state of its own a round keeps the answers so far; with it they are part of the state.
+                    answers = self._call.round.answers if translated.carried is None else {}
+                    translated = InputRequired(
+                        translated.requests, {_OF: self._name, "carried": translated.carried, "answers": answers}
                     )
-                raise told from None
+                raise translated from None
         finally:
             server_name.reset(self._before)
 
 
 def absent(parts: Iterable[Part]) -> str:
-    """Which of them are not there, to be said behind an error that this may be the reason of; empty where all are."""
+    """Return the end of an error message that names the parts which are not available, since this may be its reason;
+    empty if all are."""
     names = [part.name for part in parts if part.running is None or not part.running.hooks.is_there()]
     return f"; not available at this time: {', '.join(names)}" if names else ""
 
 
 def asked_by(round_: Round) -> str | None:
-    """The name of the server whose questions this round answers; None where it is a first one."""
+    """Return the name of the server whose questions this round answers; None for a first round."""
     carried = round_.carried
     return carried.get(_OF) if isinstance(carried, dict) else None

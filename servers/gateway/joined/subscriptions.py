@@ -1,7 +1,7 @@
-"""Subscriptions to resources of the servers that are joined: one at the owner for all clients that share its key.
+"""Subscriptions to resources of the joined servers: one at the owner for all clients that share its key.
 
-Each client's subscription is made by the owner, which so decides about each of them; that of the first is kept until
-the last has gone. Where the owner closes, they stay, and are made again when it returns.
+Each client's subscription is made at the owner, which decides about it; that of the first client is kept until the
+last has ended. If the owner closes, they remain, and are made again when it returns.
 """
 
 import logging
@@ -21,7 +21,7 @@ log = logging.getLogger("shared.gateway")
 
 @dataclass(slots=True, eq=False)
 class _Held:
-    """A subscription at its owner: the run of it that has it, under which key, and how it was made."""
+    """A subscription at its owner: its run, its key, and the call that made it."""
 
     part: Part
     running: Run[Any]
@@ -29,90 +29,91 @@ class _Held:
     uri: str
     context: Context[Any]
     coming: int = 0
-    """How many clients are about to share it."""
+    """The number of clients that are about to share it."""
 
 
 class Subscriptions:
-    """What is held at the owners, by keys of our own."""
+    """The subscriptions at the owners, by our own keys."""
 
     def __init__(self, owners: Owners, tell: Callable[[str, str | None], None]) -> None:
-        """`tell` is called with a key, and a part's URI, of which a client is to hear that it has changed."""
+        """`tell` is called with the key of a resource that has changed, and the URI of the part of it, if it is
+        known."""
         self._owners = owners
         self._tell = tell
         self._held: dict[str, _Held] = {}
         self._ours: dict[tuple[Part, str], set[str]] = {}
-        """Our keys by those of the owner. One may have got the key that another had before its owner closed."""
+        """Our keys by those of the owner. Two of ours may share one, if the owner reused it after it was closed."""
 
     async def begin(self, context: Context[Any], uri: str) -> str:
-        """Begins a subscription for the call of `context`; our key. Raises as `Owners.first` does."""
+        """Begin a subscription for the call of `context`; return our key. Raises the errors of `Owners.first`."""
 
         async def hold(part: Part, own: str) -> tuple[Part, str, Run[Any], str]:
             return part, own, *await part.hold(context, own)
 
         part, own, running, key = await self._owners.first(context, uri, hold)
         ours = f"{part.name} {key}"
-        held = self._held.get(ours)
-        if held is None:
+        subscription = self._held.get(ours)
+        if subscription is None:
             self._enter(ours, _Held(part, running, key, own, context))
-        elif held.running is not running:
-            self._move(ours, held, running, key)
+        elif subscription.running is not running:
+            self._move(ours, subscription, running, key)
         else:
-            held.coming += 1
+            subscription.coming += 1
             try:
                 await running.changes.release([key])
             finally:
-                held.coming -= 1
+                subscription.coming -= 1
         return ours
 
     async def end(self, ours: str) -> None:
-        """Nobody has a subscription of our key `ours` any more."""
-        held = self._held.get(ours)
-        if held is None or held.coming:
+        """End the subscription with our key `ours`, which no client has any more."""
+        subscription = self._held.get(ours)
+        if subscription is None or subscription.coming:
             return
         del self._held[ours]
-        self._leave(ours, held)
-        await _release(held.part, held.running, held.key)
+        self._leave(ours, subscription)
+        await _release(subscription.part, subscription.running, subscription.key)
 
     def changed(self, part: Part, key: str, of: str | None) -> None:
-        """The resource that `part` knows under `key` has changed, or the part `of` it."""
+        """Notify clients that the resource with `key` at `part` has changed, or the part `of` it."""
         for ours in self._ours.get((part, key), ()):
             self._tell(ours, of)
 
     async def renew(self, part: Part) -> None:
-        """Begins what was held at `part` anew, as it is open again, and tells all clients that it has changed: it may
-        have done so meanwhile."""
-        for ours, held in list(self._held.items()):
-            if held.part is not part:
+        """Subscribe again at `part` after it was opened again, and notify all clients of a change: there may have
+        been one meanwhile."""
+        for ours, subscription in list(self._held.items()):
+            if subscription.part is not part:
                 continue
             try:
-                running, key = await part.hold(held.context, held.uri)
+                running, key = await part.hold(subscription.context, subscription.uri)
             except (McpError, InputRequired) as error:
                 log.info("%s: a subscription ended with the server: %s", part.name, error)
             else:
-                # Meanwhile it may have ended, or a new client may have brought another.
-                if self._held.get(ours) is held and held.running is not running:
-                    self._move(ours, held, running, key)
+                # Meanwhile it may have ended, or a new client may have begun another.
+                if self._held.get(ours) is subscription and subscription.running is not running:
+                    self._move(ours, subscription, running, key)
                 else:
-                    await _release(held.part, running, key)
+                    await _release(subscription.part, running, key)
             self._tell(ours, None)
 
-    def _move(self, ours: str, held: _Held, running: Run[Any], key: str) -> None:
-        self._leave(ours, held)
-        held.running, held.key = running, key
-        self._enter(ours, held)
+    def _move(self, ours: str, subscription: _Held, running: Run[Any], key: str) -> None:
+        self._leave(ours, subscription)
+        subscription.running, subscription.key = running, key
+        self._enter(ours, subscription)
 
-    def _enter(self, ours: str, held: _Held) -> None:
-        self._held[ours] = held
-        self._ours.setdefault((held.part, held.key), set()).add(ours)
+    def _enter(self, ours: str, subscription: _Held) -> None:
+        self._held[ours] = subscription
+        self._ours.setdefault((subscription.part, subscription.key), set()).add(ours)
 
-    def _leave(self, ours: str, held: _Held) -> None:
-        sharing = self._ours[held.part, held.key]
+    def _leave(self, ours: str, subscription: _Held) -> None:
+        sharing = self._ours[subscription.part, subscription.key]
         sharing.discard(ours)
         if not sharing:
-            del self._ours[held.part, held.key]
+            del self._ours[subscription.part, subscription.key]
 
 
 async def _release(part: Part, running: Run[Any], key: str) -> None:
-    """Ends a subscription at its owner, unless that has closed since."""
+    """End a subscription at its owner, unless the owner has closed since."""
     if part.running is running:
         await running.changes.release([key])

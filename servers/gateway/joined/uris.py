@@ -4,7 +4,7 @@
     team + file:///a.txt      ──▶  file://team__/a.txt
     team + prompt://{name}    ──▶  prompt://team__{name}
 
-Those of the web stay what they are: clients may load them without asking anybody.
+Web URIs stay unchanged: clients may load them directly.
 """
 
 import re
@@ -18,20 +18,21 @@ _WEB = ("http:", "https:")
 
 
 def full_uri(server: str, uri: str) -> str:
-    """The URI, or template, that `uri` of `server` has among those of all servers."""
+    """Return the URI or template that `uri` of `server` has in the joined lists."""
     scheme = _scheme_of(uri)
     return uri if scheme.lower().startswith(_WEB) else f"{scheme}{server}{SEPARATOR}{uri[len(scheme) :]}"
 
 
 def split_uri(uri: str) -> tuple[str, str]:
-    """The server of a full URI and the URI that this has there; the server is empty where the URI is no full one."""
+    """Return the server of a full URI and its URI there; the server is empty if the URI is not a full one."""
     scheme = _scheme_of(uri)
     server, separator, rest = uri[len(scheme) :].partition(SEPARATOR)
     return (server, scheme + rest) if separator and not scheme.lower().startswith(_WEB) else ("", uri)
 
 
 def with_uris(result: dict[str, Any], rename: Callable[[str], str]) -> dict[str, Any]:
-    """`result` with other URIs: those of its contents, and of the resources that content of it links or embeds."""
+    """Return `result` with the URIs renamed in its contents, and in the resources that its content links or
+    embeds."""
     changed: dict[str, Any] = {}
     for key, renamed in (("contents", _renamed), ("content", _renamed_block), ("messages", _renamed_message)):
         entries = result.get(key)
@@ -39,13 +40,13 @@ def with_uris(result: dict[str, Any], rename: Callable[[str], str]) -> dict[str,
             others = [renamed(entry, rename) for entry in entries]
             if others != entries:
                 changed[key] = others
-    # What stays as it is may be a result that is encoded once for all.
+    # An unchanged result may be one that is encoded once for all clients.
     return {**result, **changed} if changed else result
 
 
 def _scheme_of(uri: str) -> str:
-    found = _SCHEME.match(uri)
-    return "" if found is None else found[0]
+    match = _SCHEME.match(uri)
+    return "" if match is None else match[0]
 
 
 def _renamed(entry: Any, rename: Callable[[str], str]) -> Any:

@@ -1,1 +1,1 @@
-"""Another server behind this program: how it is reached, as whom, and whether its tools are as they were accepted."""
+"""Another server behind this program: how to reach it, as which user, and if its tools match the accepted ones."""

@@ -1,4 +1,4 @@
-"""Who the user is at servers with a URL: what `login` keeps, and the commands that connect use."""
+"""The user's accounts at servers with a URL: stored by `login`, and used by the commands that connect."""
 
 from collections.abc import Collection, Mapping
 from importlib.util import find_spec
@@ -16,21 +16,21 @@ from shared.text import plain
 from .urls import place_of
 
 _NEVER = 253_402_300_800
-"""The year 10000, which no calendar here has."""
+"""The year 10000, beyond the range of datetime."""
 
 
 class Account(NamedTuple):
-    """A login to one server; nothing of it is secret."""
+    """A login to one server; it contains no secret."""
 
     resource: str
     issuer: str
     scopes: tuple[str, ...]
     expires: float | None
-    """When its token ends, in seconds since 1970; None where nobody has said."""
+    """The time when its token expires, in seconds since 1970; None if unknown."""
 
     @classmethod
     def of(cls, key: Key, value: Mapping[str, Any]) -> "Account":
-        """The login that is kept as this."""
+        """Return the login stored under `key` as `value`."""
         expires = value.get("expires")
         is_time = isinstance(expires, int | float) and 0 <= expires < _NEVER
         scopes = tuple(str(value.get("scope") or "").split())
@@ -38,10 +38,10 @@ class Account(NamedTuple):
 
 
 class Accounts:
-    """All logins of the user: in the system's keyring where there is one, else in a file that nobody else reads."""
+    """All logins of the user: in the system's keyring if there is one, else in a file that only the user can read."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises AuthError for a keyring that is misnamed."""
+        """Raises AuthError for a keyring that does not exist."""
         self.tokens: Any = FileTokens(folder)
         if find_spec("keyring") is not None:
             from shared.client.auth.keyring_store import KeyringTokens, usable_keyring
@@ -51,17 +51,17 @@ class Accounts:
                 self.tokens = KeyringTokens(folder, system)
 
     def all(self) -> list[Account]:
-        """The logins, by resource. Raises AuthError where they can't be read."""
+        """Return the logins, by resource. Raises AuthError if they can't be read."""
         entries = self.tokens.entries()
-        found = [Account.of(key, value) for key, value in entries.items() if all(key) and "scope" in value]
-        return sorted(found)
+        accounts = [Account.of(key, value) for key, value in entries.items() if all(key) and "scope" in value]
+        return sorted(accounts)
 
     def knows(self, url: str) -> bool:
-        """Whether there is a login to the server at `url`. Raises AuthError."""
+        """Return True if there is a login to the server at `url`. Raises AuthError."""
         return server_key(url) in self.tokens.entries()
 
     def urls(self, resource: str) -> list[str]:
-        """The URLs of the servers that a login to `resource` is used for. Raises AuthError."""
+        """Return the URLs of the servers that a login to `resource` is used for. Raises AuthError."""
         entries = self.tokens.entries()
         return [
             url for (issuer, url), value in entries.items() if not issuer and value.get("key", [""])[-1] == resource
@@ -69,13 +69,13 @@ class Accounts:
 
 
 def server_key(url: str) -> Key:
-    """Where a login to the server at `url` is kept, whatever it is reached over."""
+    """Return the key of a login to the server at `url`; it does not depend on the transport."""
     return pointer_key(f"http{url[2:]}" if url[:2].lower() == "ws" else url)
 
 
 def stored_credentials(url: str, folder: Path) -> Credentials | None:
-    """What the user has logged in to the server at `url` with; None where he has not, and where that needs an extra
-    that is missing. Raises AuthError where it can't be read."""
+    """Return the user's credentials for the server at `url`; None if there is no login. Raises AuthError if they
+    can't be read."""
     accounts = Accounts(folder)
     if not accounts.knows(url):
         return None

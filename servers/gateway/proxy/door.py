@@ -1,4 +1,4 @@
-"""A bridge as a program: what stands behind it is reached once, and then clients are served."""
+"""A bridge as a program: it connects to the server behind it once, and then serves clients."""
 
 from pydantic import BaseModel, Field
 
@@ -27,7 +27,7 @@ class Limits(BaseModel):
 
 
 class Door:
-    """The way to one server, to be opened for clients."""
+    """The bridge to one server, as a program that serves it."""
 
     def __init__(
         self,
@@ -39,15 +39,15 @@ class Door:
         processes: int | None = None,
         advice: str = "",
     ) -> None:
-        """`name` is how messages call the server, `advice` what helps where it lets nobody in; `shared` is whether
-        all clients have one session with it, `processes` how many there may be where each is a process."""
+        """`name` is the server's name in messages, `advice` the hint for an error of access; `shared` is true if all
+        clients share one session with it, `processes` limits the sessions if each is a process."""
         self._first = FirstConnection(name, connect, limits.timeout, advice)
         self._upstream = Upstream(name, self._first.connect, shared, processes, limits.timeout)
         self._rules = Rules(allow=tuple(limits.allow) or None, deny=tuple(limits.deny))
 
     def open(self, program: str, options: Options, *, exposed: str | None = None) -> int:
-        """Serves it until a client or a signal ends the program; the exit code. `exposed` is a secret that others can
-        read."""
+        """Serve until a client or a signal ends the program; return the exit code. `exposed` is the location of a
+        secret that other users can read."""
         extensions = [rules(self._rules)] if self._rules.concern_tools else []
         app = bridge(self._upstream, extensions=extensions)
         return run_app(program, app, options, exposed=exposed, ready=self._first.made)

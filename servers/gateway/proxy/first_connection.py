@@ -1,7 +1,8 @@
-"""The first connection to the server behind a bridge: without it nothing is served, and the program says why.
+"""The first connection to the server behind a bridge: without it nothing is served, and the program reports the
+reason.
 
-A server that was there once may be lost, and is connected to again by the bridge. One that was never there is most
-likely meant otherwise, and who starts a program wants to know that at once.
+A server that was available once may be lost, and the bridge connects to it again. One that was never available is
+most likely a mistake, and whoever starts the program needs to know that at once.
 """
 
 import logging
@@ -27,11 +28,11 @@ _BRIDGE = logging.getLogger("shared.gateway.bridge.base")
 
 
 class FirstConnection:
-    """Connects as it is told to, and knows what became of the first time."""
+    """Connects to the server, and stores the result of the first attempt."""
 
     def __init__(self, name: str, connect: Connect, seconds: float, advice: str = "") -> None:
-        """`name` is how messages call the server, which has so many `seconds`; `advice` is for where it lets nobody
-        in."""
+        """`name` is the server's name in messages; the first attempt may take so many `seconds`; `advice` is the hint
+        for an error of access."""
         self._name = name
         self._connect = connect
         self._seconds = seconds
@@ -42,11 +43,11 @@ class FirstConnection:
 
     @asynccontextmanager
     async def connect(self, options: ClientOptions) -> AsyncIterator[Client]:
-        """A client of the server. Raises what connecting raises."""
-        # What the bridge says of its first attempt is said here, in one line.
+        """Connect, and yield the client. Raises the errors of connecting."""
+        # The bridge's own message about its first attempt is replaced by one line here.
         _BRIDGE.addFilter(self._has_begun)
         self._end_of_time = min(self._end_of_time, anyio.current_time() + self._seconds)
-        # A server that has never heard of the newest protocol may be silent, and needs time for an older one.
+        # A server that does not know the newest protocol may not answer, and needs time for an older one.
         options = replace(options, probe_seconds=min(options.probe_seconds, self._seconds / 2))
         async with AsyncExitStack() as stack:
             try:
@@ -58,7 +59,7 @@ class FirstConnection:
             yield client
 
     async def made(self) -> None:
-        """Waits until there is a connection. Raises Failed where there is none in time."""
+        """Wait until there is a connection. Raises Failed if there is none in time."""
         with anyio.CancelScope(deadline=self._end_of_time):
             await self._is_over.wait()
         if not self._is_over.is_set():
@@ -69,8 +70,8 @@ class FirstConnection:
             if isinstance(error, TimeoutError):
                 reason = "it takes the connection, and does not answer"
             elif isinstance(error, OSError) and error.strerror:
-                told = base.reason_of(error)
-                reason = f"{error.filename}: {told}" if error.filename else told
+                detail = base.reason_of(error)
+                reason = f"{error.filename}: {detail}" if error.filename else detail
             if isinstance(error, PeerError) and error.code in _LETS_NOBODY_IN:
                 reason += self._advice
             raise Failed(f"no connection to {self._name}: {reason}")

@@ -1,4 +1,4 @@
-"""The options of a program with another server behind it: those of every server that mean something there."""
+"""Options of a program with another server behind it: those of every server that apply there."""
 
 import os
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from shared.program.replication import ReplicaOptions
 from shared.program.settings.options import Words, read_options, variable_of
 
 PREFIX = "MCP"
-"""What the variables of these options begin with, as with every server."""
+"""The prefix of the environment variables of these options, as with every server."""
 
 _OF_HTTP = (
     *("host", "port", "path", "allowed_host", "allowed_origin", "token_file", "token", "no_auth", "cards"),
@@ -22,7 +22,7 @@ _OF_HTTP = (
     *(name for name in process.Options.model_fields if name.startswith("auth_")),
     *ReplicaOptions.model_fields,
 )
-# How much one answer may hold is a matter of the server behind it, and what it keeps of a session is in one process.
+# The size of a result depends on the server behind it, and the state of its sessions is in one process.
 _MEANINGLESS = ("settings", "transport", "max_result", "max_entries", "workers")
 
 
@@ -35,17 +35,19 @@ class Options(process.Options):
 OVER_HTTP: Mapping[str, FieldInfo] = {
     name: field for name, field in Options.model_fields.items() if name not in _MEANINGLESS
 }
-"""Those of a program that serves a port."""
+"""The options of a program that serves a port."""
 OVER_STDIO: Mapping[str, FieldInfo] = {name: field for name, field in OVER_HTTP.items() if name not in _OF_HTTP}
-"""Those of a program that one client starts."""
+"""The options of a program that one client starts."""
 
 
-def read_common(given: Words, transport: Literal["stdio", "http"]) -> Options:
-    """The options, from the command line and the environment; none is looked at that means nothing here.
+def read_common(arguments: Words, transport: Literal["stdio", "http"]) -> Options:
+    """Read the options from the command line and the environment; options that do not apply here are ignored.
 
-    Raises ValueError, in one line, for one that is wrong.
+    Raises ValueError, in one line, for an invalid one.
     """
-    known = OVER_STDIO if transport == "stdio" else OVER_HTTP
-    words = {name: words for name, words in given.items() if name in known}
-    variables = {variable: os.environ.get(variable, "") for variable in (variable_of(one, PREFIX) for one in known)}
+    allowed = OVER_STDIO if transport == "stdio" else OVER_HTTP
+    words = {name: words for name, words in arguments.items() if name in allowed}
+    variables = {
+        variable: os.environ.get(variable, "") for variable in (variable_of(option, PREFIX) for option in allowed)
+    }
     return read_options(Options, {**words, "transport": transport}, variables, PREFIX)

@@ -1,8 +1,8 @@
-"""Which tools of a server are as they were pinned, which are withheld, and what changed in their definitions.
+"""Comparison of the tools of a server with their pins: which match, which are withheld, and what changed.
 
-Changes are shown line by line, for people who have to judge them. What a server of others says may try to look like
-something else, or to be obeyed by a terminal. So control characters and what turns the direction of writing are shown
-as escapes, and long lines and differences are cut and say so.
+Changes are shown line by line, for the person who has to judge them. The text of a foreign server may try to look
+like something else, or to control a terminal. So control characters and marks of text direction are shown as escapes,
+and long lines and differences are truncated with a note.
 """
 
 import json
@@ -19,7 +19,7 @@ from shared.text import escape, format_count
 from ..rules.names import Rules
 from ..rules.pins import Pins
 
-# Some servers have tools for clients alone that can do something for them.
+# Some servers offer certain tools only to clients with these capabilities.
 CAPABLE = ClientOptions(
     capabilities={
         "sampling": {},
@@ -30,30 +30,30 @@ CAPABLE = ClientOptions(
     reconnect=False,
     cache_bytes=0,
 )
-"""A client that declares all that there is, and is asked for nothing by a server that only lists its tools."""
+"""Options of a client that declares all capabilities; a server that only lists its tools does not use them."""
 
 Tool = Mapping[str, Any]
 
 
 class Comparison(NamedTuple):
-    """The names of the tools that clients may be shown, by how they compare with their pins; all are fine where
+    """The names of the tools that clients may see, by the result of the comparison with their pins; all match if
     nothing is pinned yet."""
 
     fitting: Sequence[str]
     changed: Sequence[str]
     new: Sequence[str]
     gone: Sequence[str]
-    """Those that are pinned, and that there are no more."""
+    """The pinned tools that no longer exist."""
 
     @property
     def withheld(self) -> list[str]:
-        """The names of those that clients are not shown."""
+        """The names of the tools that are hidden from clients."""
         return [*self.changed, *self.new]
 
 
 async def list_tools(client: Client) -> list[dict[str, Any]]:
-    """All tools of the server, none where it has no such list. Raises what a request does, and InvalidResult for a
-    list of something else."""
+    """Return all tools of the server, none if it has no such list. Raises the errors of a request, and InvalidResult
+    for an entry that is not a tool."""
     if not client.server.can("tools"):
         return []
     tools: list[Any] = await client.plain.list_tools()
@@ -64,7 +64,7 @@ async def list_tools(client: Client) -> list[dict[str, Any]]:
 
 
 def compare(pins: Pins, tools: Iterable[Tool], rules: Rules) -> Comparison:
-    """How these tools, those of them that are allowed, compare with the `pins`."""
+    """Compare those of `tools` that the rules allow with the `pins`."""
     fits = dict[str, bool]()
     for tool in tools:
         name = tool["name"]
@@ -80,20 +80,20 @@ def compare(pins: Pins, tools: Iterable[Tool], rules: Rules) -> Comparison:
 
 
 def accept(pins: Pins, tools: Sequence[Tool], names: Collection[str]) -> None:
-    """Pins the tools with these names as they are now, or lets go of those that are gone; without names all of them.
-    The rest stays as it was pinned. Raises OSError where it can't be written."""
+    """Pin the tools with these names as they are now, and drop those that are gone; all tools if there are no names.
+    The others stay as they were pinned. Raises OSError if the file can't be written."""
     now = {tool["name"]: tool for tool in tools if tool["name"] in names or not names}
     pins.record(now.values(), shows_pages=True, keep=[name for name in pins.names if names and name not in names])
 
 
 MAX_LINE = 200
-"""Characters of a line that is shown whole."""
+"""The length up to which a line is shown in full, in characters."""
 MAX_LINES = 60
-"""Lines that are shown of the change of one tool."""
+"""The number of lines shown for the change of one tool."""
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """What is another in a definition, part by part: lines that begin with `-` are gone, those with `+` came."""
+    """Return the lines of the parts of a definition that differ: with `-` for removed and `+` for added ones."""
     lines: list[str] = []
     for part in sorted(part for part in {*before, *after} if before.get(part) != after.get(part)):
         compared = ndiff(_lines(before.get(part)), _lines(after.get(part)))
@@ -102,7 +102,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str
 
 
 def summary(definition: Mapping[str, Any]) -> list[str]:
-    """What a model is told of a tool: its description and its arguments."""
+    """Return what a model sees of a tool: its description and its arguments."""
     schema = definition.get("inputSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None
     arguments = ", ".join(escape(str(name)) for name in properties) if isinstance(properties, dict) else ""

@@ -1,4 +1,4 @@
-"""A server at a URL, as a command line or a file names it: what is sent to it, and what of that is shown."""
+"""A server at a URL, from a command line or a file: what is sent to it, and what of that is displayed."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,40 +21,40 @@ class Remote(NamedTuple):
 
     url: str
     headers: dict[str, str]
-    """What is sent with each request; values may be secrets."""
+    """The headers of each request; values may be secret."""
 
     @classmethod
     def of(cls, url: str, headers: Sequence[str], token: str | None) -> "Remote":
-        """The server at `url`, which is sent `headers`, each as NAME=VALUE or NAME:VALUE, and a bearer `token`.
+        """Return the server at `url`, with `headers`, each as NAME=VALUE or NAME:VALUE, and a bearer `token`.
 
-        Raises ValueError, in one line without a secret, for what can't be a server or can't be sent.
+        Raises ValueError, in one line without a secret, for an invalid URL or header.
         """
         check_url(url)
         fixed: dict[str, str] = {}
         for text in headers:
-            found = _HEADER.fullmatch(text)
-            if found is None:
+            match = _HEADER.fullmatch(text)
+            if match is None:
                 raise ValueError("--header takes NAME=VALUE")
-            fixed[found[1].strip()] = found[2].strip()
+            fixed[match[1].strip()] = match[2].strip()
         return cls(url, fixed_headers(token, fixed))
 
     @property
     def has_token(self) -> bool:
-        """Whether what is sent says who we are."""
+        """True if the headers identify the user."""
         return _says_who(self.headers)
 
 
 def accounts_folder() -> Path:
-    """Where it is kept who the user is at servers with a URL. Raises ValueError where nobody knows the home
-    directory."""
+    """Return the directory of the user's accounts at servers with a URL. Raises ValueError if the home directory is
+    unknown."""
     return Path(state_folder(this_machine())) / "accounts"
 
 
 def connect_as_user(
     url: str, options: ClientOptions, headers: Mapping[str, str]
 ) -> AbstractAsyncContextManager[Client]:
-    """A client of the server at `url`, which is sent `headers`; where they don't say who the user is, what he has
-    logged in with. Raises as `connect` does."""
+    """Return a client of the server at `url` that sends `headers`; if they don't identify the user, it uses the
+    stored login. Raises the errors of `connect`."""
     if _says_who(headers) or not (accounts_folder() / "tokens.json").exists():
         return connect(url, options, headers=headers)
     from .accounts import stored_credentials
@@ -67,7 +67,7 @@ def _says_who(headers: Mapping[str, str]) -> bool:
 
 
 def read_token(path: Path) -> str:
-    """The token in a file. Raises ValueError, in one line."""
+    """Read the token in a file. Raises ValueError, in one line."""
     try:
         token = path.read_text("ascii", "replace").strip()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The URL of a server: what can be one, and what of it is shown."""
+"""URLs of servers: which are valid, and what of them is displayed."""
 
 from urllib.parse import urlsplit
 
@@ -6,12 +6,13 @@ SCHEMES = ("http", "https", "ws", "wss")
 
 
 def check_url(url: str) -> str:
-    """Gives `url` back. Raises ValueError, in one line that repeats no secret, where it is not that of a server."""
+    """Return `url` unchanged. Raises ValueError, in one line that contains no secret, if it is not the URL of a
+    server."""
     try:
         parts = urlsplit(url)
         is_place = parts.scheme in SCHEMES and bool(parts.hostname) and parts.port != 0
         has_user = "@" in parts.netloc
-    except ValueError:  # a port that is none, half an address
+    except ValueError:  # an invalid port or address
         is_place = has_user = False
     if not is_place:
         raise ValueError("the URL of a server begins with http://, https://, ws:// or wss://, and names a host")
@@ -24,6 +25,6 @@ def check_url(url: str) -> str:
 
 
 def place_of(url: str) -> str:
-    """The URL without what may be secret: a password, a query."""
+    """Return the URL without the parts that may be secret: a password, a query."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -1,1 +1,1 @@
-"""What the operator allows of a server of others: which tools, under which names, how large and how long."""
+"""Rules of the operator for a foreign server: which tools, under which names, and limits of size and time."""

@@ -1,9 +1,9 @@
-"""`rules`: the extension that has a server keep to what its operator says, whoever answers its methods.
+"""`rules`: the extension that enforces an operator's rules for a server, regardless of the handlers of its methods.
 
     bridge(upstream, extensions=[rules(Rules(deny=("delete_*",), seconds=60), pins=Pins(path), name="github")])
 
-A tool that is denied does not exist: it is not listed, and a call of it is answered as any unknown name. Pages of a
-list are those of the server without what is taken out.
+A denied tool does not exist: it is not listed, and a call of it is answered like any unknown name. The pages of a
+list are those of the server without the hidden entries.
 """
 
 import logging
@@ -32,18 +32,20 @@ _LIST, _CALL = "tools/list", "tools/call"
 _OF_TASKS = "tasks/"
 _LIST_ROW = next(row for row in REQUESTS if row.name == _LIST)
 _EMPTY_PAGES = 20
-"""Pages without anything to show that are followed for one request; then the client asks on."""
+"""The number of pages without visible entries that are skipped for one request; after that the client requests the
+next page."""
 _MOST_PAGES = 1_000
-"""Pages of a list that has no end, before it counts as one."""
+"""The number of pages after which a list counts as endless."""
 
 
 def rules(of: Rules, *, pins: Pins | None = None, name: str = "server") -> Extension[Any]:
-    """The extension for one server, which its operator calls `name`. With `pins` tools whose definitions are not the
-    pinned ones are withheld. It has to be the last extension that handles tools."""
+    """Return the extension for one server, which its operator calls `name`. With `pins`, tools whose definitions
+    differ from the pinned ones are withheld. It must be the last extension that handles tools."""
     runs = [_Run(of, pins, name)]
 
     def around(method: Method, handler: Handler) -> Handler:
-        # A run asks this of both methods of tools before its first call: who asks of one again is the next run.
+        # A run calls this for both methods of tools before its first call: a second call for the same method comes
+        # from the next run.
         if method.name in runs[-1].handlers:
             runs[-1] = _Run(of, pins, name)
         return runs[-1].around(method, handler)
@@ -52,21 +54,21 @@ def rules(of: Rules, *, pins: Pins | None = None, name: str = "server") -> Exten
 
 
 class _Run:
-    """The rules at work in one run of the server."""
+    """The rules as applied in one run of the server."""
 
     def __init__(self, of: Rules, pins: Pins | None, name: str) -> None:
         self.handlers: dict[str, Handler] = {}
-        """Who handles the methods of tools within the rules."""
+        """The original handlers of the methods of tools."""
         self._name = name
         self._rules = of
         self._has_warned = False
         self._guard = None if pins is None else Guard(name, of, pins)
 
     def around(self, method: Method, handler: Handler) -> Handler:
-        """Who handles `method` instead."""
+        """Return the handler of `method` within the rules."""
         if method.name in (_LIST, _CALL):
             self.handlers[method.name] = handler
-        # What is told of a task is within its limits already, which were those of its call.
+        # Results of tasks are within the limits already, which were those of the call.
         if method.is_stream or method.built_in or method.name.startswith(_OF_TASKS):
             return handler
         if self._rules.concern_tools or self._guard is not None:
@@ -92,10 +94,10 @@ class _Run:
         version = 0 if self._guard is None else self._guard.version
         result = await self.handlers[_LIST](running, context, params)
         tools = _tools_of(result)
-        taken = next((tool["name"] for tool in tools if self._rules.takes(tool["name"])), None)
-        if taken is not None and not self._has_warned:
+        replaced = next((tool["name"] for tool in tools if self._rules.takes(tool["name"])), None)
+        if replaced is not None and not self._has_warned:
             self._has_warned = True
-            log.warning("%s: its own tool %s is withheld: another one was renamed to that", self._name, taken)
+            log.warning("%s: its own tool %s is withheld: another one was renamed to that", self._name, replaced)
         tools = [tool for tool in tools if self._rules.shown(tool["name"]) is not None]
         if self._guard is not None:
             tools = self._guard.passed(tools, version)
@@ -105,7 +107,7 @@ class _Run:
         name = self._rules.meant(params.name)
         if name is None:
             raise UnknownTool(f"unknown tool: {params.name[:100]}")
-        # A later round goes on with a call that was let pass.
+        # A later round continues a call that has passed the check.
         if self._guard is not None and context.call.round.number == 1:
             listing = self._listing(running, context)
             await self._guard.begin(running, context.link, listing, shows_pages=shows_apps(context))
@@ -116,7 +118,7 @@ class _Run:
         return result
 
     def _listing(self, running: Run[Any], context: Context[Any]) -> Listing:
-        """Lists all tools in the session that the call of `context` has."""
+        """Return a function that lists all tools, in the session of the call of `context`."""
 
         async def list_all() -> Tools:
             tools: Tools = []
@@ -135,23 +137,23 @@ class _Run:
 
 
 def _tools_of(result: dict[str, Any]) -> Tools:
-    """The tools of a page that have names."""
+    """Return the tools of a page that have names."""
     tools = result.get("tools")
     listed = tools if isinstance(tools, list) else []
     return [tool for tool in listed if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
 
 
-def _limited(handler: Handler, method: Method, seconds: float | None, most: int | None) -> Handler:
-    """`handler` in the limits of time and size."""
+def _limited(handler: Handler, method: Method, seconds: float | None, max_bytes: int | None) -> Handler:
+    """Wrap `handler` with limits of time and size."""
     refused: Callable[[ToolError], McpError] = _as_error if method.name != _CALL else lambda error: error
 
     async def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
         with nullcontext() if seconds is None else context.link.calls.within(context.call, seconds):
             result: dict[str, Any] = await handler(running, context, params)
-        if most is None:
+        if max_bytes is None:
             return result
         try:
-            return within_bytes(without_view(result, most), most)
+            return within_bytes(without_view(result, max_bytes), max_bytes)
         except ToolError as error:
             raise refused(error) from None
 

@@ -1,8 +1,8 @@
-"""`Guard`: the tools of one run of a server, held against their pins.
+"""`Guard`: comparison of the tools of one run of a server with their pins.
 
-What a client is shown is compared entry by entry. A tool that is called is known from a list already, or else all are
-listed first, in the session that the call will take. After a start, and after a change that the server tells of,
-nothing is known.
+Lists for clients are compared entry by entry. A tool that is called is known from a list, or else all are listed
+first, in the session that the call will use. After a start, and after a change that the server announces, nothing is
+known.
 """
 
 import logging
@@ -26,52 +26,54 @@ log = logging.getLogger("shared.gateway")
 
 _CONDITION = "pins"
 _TRIES = 3
-"""How often the tools are listed where they change meanwhile; then the last list counts."""
+"""The number of attempts to list the tools while they change; the last list counts."""
 _TOLD = 1_000
-"""Tools that are remembered as told of; a server may have ever new ones."""
+"""The number of withheld tools that are remembered as logged; a server may produce new ones without end."""
 _NAMED = 5
-"""Tools that a message names."""
+"""The number of tools named in a message."""
 
 _NOT_WRITTEN = "%s: its tools are pinned as long as this runs, for %s can't be written: %s"
 
 Tools = list[dict[str, Any]]
 Listing = Callable[[], Awaitable[Tools]]
-"""Lists all tools as the server has them, in the session of a call."""
+"""Lists all tools of the server, in the session of a call."""
 
 
 class Guard:
-    """What is known of the tools of one run. It listens to the changes of that run, and is for its event loop."""
+    """The state of the tools of one run. It listens to the changes of that run, and must be used in its event
+    loop."""
 
     def __init__(self, name: str, rules: Rules, pins: Pins) -> None:
-        """`name` is the server's, as its operator calls it."""
+        """`name` is the operator's name for the server."""
         self.version = 0
-        """How often the tools have changed: who lists them says what it was before."""
+        """The number of times that the tools have changed; a listing passes the value from before it began."""
         self._name = name
         self._rules = rules
         self._pins = pins
         self._running: Run[Any] | None = None
         self._fitting: set[str] = set()
         self._withheld: dict[str, str] = {}
-        """By the name of a tool what tells it from others of that name; it is not the pinned one."""
+        """By the name of each tool that differs from its pin, a mark that distinguishes it from others of that
+        name."""
         self._is_complete = False
         self._told: dict[str, str] = {}
-        """What tools were that were said to be withheld."""
+        """The marks of the tools that were logged as withheld."""
         self._turns: dict[Connection, anyio.Lock] = {}
-        """One of the calls of a connection lists the tools for all of them; none waits for another connection, whose
-        session may hang."""
+        """The lock of each connection: one of its calls lists the tools for all of them. No call waits for another
+        connection, whose session may hang."""
 
     def changed(self, change: Change) -> None:
-        """The tools may all be others now."""
+        """Invalidate all tools if they have changed."""
         if change.what == "tools":
             self.version += 1
             self._fitting, self._withheld, self._is_complete = set(), {}, False
 
     def announce(self, message: LogMessage) -> None:
-        """Concerns no tool."""
+        """Ignore the message: it is not about tools."""
 
     async def begin(self, running: Run[Any], link: Connection, listing: Listing, *, shows_pages: bool) -> None:
-        """Has all tools pinned when they are first seen, and takes in what was accepted since. `link` is the
-        connection of the call, whose client `shows_pages` or not. Raises what `listing` does."""
+        """Pin all tools at first use, and load what was accepted since. `link` is the connection of the call;
+        `shows_pages` is true if its client shows pages. Raises the errors of `listing`."""
         if self._running is None:
             self._running = running
             running.changes.join(self)
@@ -83,16 +85,16 @@ class Guard:
                     self._pin(await listing(), shows_pages=shows_pages)
 
     def passed(self, tools: Tools, version: int) -> Tools:
-        """Those of a page of tools, of that `version`, whose definitions are the pinned ones."""
+        """Return the tools of a page, listed at that `version`, whose definitions match their pins."""
         wrong = {tool["name"]: _mark(tool) for tool in tools if not self._pins.fits(tool)}
         self._learn_pages([tool for tool in tools if tool["name"] not in wrong])
         if version == self.version:
             names = {tool["name"] for tool in tools}
             self._fitting = (self._fitting | names) - wrong.keys()
-            self._withheld = {name: one for name, one in self._withheld.items() if name not in names} | wrong
+            self._withheld = {name: mark for name, mark in self._withheld.items() if name not in names} | wrong
         fresh = [name for name, mark in wrong.items() if self._told.get(name) != mark]
-        told = {name: digest for name, digest in self._told.items() if name not in self._fitting} | wrong
-        self._told = dict(list(told.items())[-_TOLD:])
+        logged = {name: digest for name, digest in self._told.items() if name not in self._fitting} | wrong
+        self._told = dict(list(logged.items())[-_TOLD:])
         if fresh:
             log.warning("%s; accept with: mcp-server-bundle pin %s --accept", self._said(fresh), self._name)
         if self._running is not None and self._told:
@@ -102,9 +104,12 @@ class Guard:
         return [tool for tool in tools if tool["name"] not in wrong]
 
     async def check(self, name: str, shown: str, link: Connection, listing: Listing) -> None:
-        """Raises ToolError where the server's tool `name`, which the client knows as `shown`, is withheld, and
-        UnknownTool where the server lists no such tool. Where that is not known all tools are listed for the call on
-        `link`, which raises what `listing` does."""
+        """Check that the server's tool `name`, which the client knows as `shown`, is allowed. If it is unknown, all
+        tools are listed for the call on `link`.
+
+        Raises ToolError if the tool is withheld, UnknownTool if the server has no such tool, and the errors of
+        `listing`.
+        """
         if not self._knows(name):
             async with self._turn(link):
                 await self._list(name, listing)
@@ -130,7 +135,7 @@ class Guard:
     def _knows(self, name: str) -> bool:
         if name in self._fitting or name in self._withheld:
             return True
-        # What is pinned and was not listed may be listed in another session.
+        # A pinned tool that was not listed may be listed in another session.
         return self._is_complete and self._pins.digest(name) is None
 
     async def _list(self, name: str, listing: Listing) -> None:
@@ -145,7 +150,7 @@ class Guard:
         self._is_complete = True
 
     def _pin(self, tools: Tools, *, shows_pages: bool) -> None:
-        # Somebody else may have been faster, and a server that is not ready may have none yet.
+        # Another call may have been faster, and a server that is not ready may have no tools yet.
         if not tools or not self._pins.is_new:
             return
         try:

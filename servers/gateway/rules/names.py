@@ -1,9 +1,9 @@
-"""`Rules`: what an operator says of the tools of a server, and of the size and time of its answers.
+"""`Rules`: an operator's rules for the tools of a server, and for the size and time of its results.
 
     Rules(allow=("read_*",), deny=("read_secrets",), rename={"read_file": "read"}, describe={"read_file": "Reads."})
 
-All names in them are the server's own. A renamed tool is known by its new name only, and a tool of the server that
-has that name itself can't be told from it, so it is withheld.
+All names in them are the server's own. A renamed tool is known only by its new name; if another tool of the server
+has that name, it can't be distinguished, and is withheld.
 """
 
 import re
@@ -19,32 +19,32 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 @record
 class Rules:
-    """The rules for one server. Raises ValueError, in one line, for rules that can't hold together."""
+    """The rules for one server. Raises ValueError, in one line, for contradictory rules."""
 
     allow: tuple[str, ...] | None = None
-    """Names or patterns such as `read_*` of the tools that there are; None for all."""
+    """Names or patterns such as `read_*` of the allowed tools; None for all."""
     deny: tuple[str, ...] = ()
-    """Names or patterns of tools that there are not, whatever `allow` says."""
+    """Names or patterns of denied tools, even if `allow` matches."""
     rename: Mapping[str, str] = field(default_factory=dict)
-    """By the name of a tool its new one."""
+    """New names, by the name of the tool."""
     describe: Mapping[str, str] = field(default_factory=dict)
-    """By the name of a tool the description that takes the place of its own."""
+    """Descriptions that replace the tool's own, by the name of the tool."""
     result_bytes: int | None = None
-    """The most that a result may have as JSON, or None for no limit of its own."""
+    """The largest result, in bytes of JSON; None for no limit of its own."""
     seconds: float | None = None
-    """The most that a call may take besides what the user takes to answer, or None for no limit of its own. It ends
-    where the call becomes a task, which has a time of its own."""
+    """The longest call, without the time that the user takes to answer; None for no limit of its own. It no longer
+    applies once the call becomes a task, which has a limit of its own."""
 
     def __post_init__(self) -> None:
-        taken: dict[str, str] = {}
+        old_names: dict[str, str] = {}
         for old, new in self.rename.items():
             if not _NAME.fullmatch(new):
                 raise ValueError(
                     f"rename: {new!r} is not a valid name: it has 1 to 128 of the characters A-Z a-z 0-9 _ . -"
                 )
-            if new in taken:
-                raise ValueError(f"rename: {taken[new]!r} and {old!r} can't both be {new!r}")
-            taken[new] = old
+            if new in old_names:
+                raise ValueError(f"rename: {old_names[new]!r} and {old!r} can't both be {new!r}")
+            old_names[new] = old
         for name, text in self.describe.items():
             if not text.strip():
                 raise ValueError(f"describe: {name!r} needs a text: it is all the model knows of it")
@@ -54,33 +54,33 @@ class Rules:
 
     @property
     def concern_tools(self) -> bool:
-        """Whether they change anything of the tools."""
+        """True if they affect the tools."""
         return self.allow is not None or bool(self.deny or self.rename or self.describe)
 
     def allows(self, name: str) -> bool:
-        """Whether the server's tool `name` is one that there is."""
+        """Return True if the server's tool `name` is allowed."""
         return not _matches(name, self.deny) and (self.allow is None or _matches(name, self.allow))
 
     def shown(self, name: str) -> str | None:
-        """How clients know the server's tool `name`; None where they don't."""
+        """Return the name under which clients know the server's tool `name`; None if it is hidden."""
         if not self.allows(name):
             return None
         return self.rename.get(name) or (None if self.takes(name) else name)
 
     def meant(self, shown: str) -> str | None:
-        """The server's tool that clients know as `shown`; None where there is none."""
+        """Return the server's tool that clients know as `shown`; None if there is none."""
         for old, new in self.rename.items():
             if new == shown and self.allows(old):
                 return old
         return shown if self.allows(shown) and shown not in self.rename else None
 
     def takes(self, name: str) -> bool:
-        """Whether `name` was given to another tool, and the one that has it by itself keeps none."""
+        """Return True if another tool was renamed to `name`, so that the tool of that name is hidden."""
         return name not in self.rename and any(new == name and self.allows(old) for old, new in self.rename.items())
 
     def applied(self, tool: Mapping[str, Any]) -> dict[str, Any] | None:
-        """A tool as the server lists it, with the name and the description that clients are shown; None where they
-        are shown nothing of it."""
+        """Return a tool of the server's list with the name and the description that clients see; None if it is
+        hidden."""
         name = tool["name"]
         shown = self.shown(name)
         if shown is None:
@@ -89,12 +89,15 @@ class Rules:
         return {**tool, "name": shown, **described}
 
     def idle(self, names: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """What does nothing at a server whose tools have these `names`: the rule, and the name or pattern in it."""
-        known = list(names)
+        """Return the entries without effect at a server whose tools have these `names`: the rule, and the name or
+        pattern in it."""
+        existing = list(names)
         for rule, patterns in (("allow", self.allow or ()), ("deny", self.deny)):
-            yield from ((rule, one) for one in patterns if not any(fnmatchcase(name, one) for name in known))
+            yield from (
+                (rule, pattern) for pattern in patterns if not any(fnmatchcase(name, pattern) for name in existing)
+            )
         for rule, mapping in (("rename", self.rename), ("describe", self.describe)):
-            yield from ((rule, one) for one in mapping if one not in known or not self.allows(one))
+            yield from ((rule, pattern) for pattern in mapping if pattern not in existing or not self.allows(pattern))
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:

@@ -1,11 +1,11 @@
-"""`Pins`: the definitions of tools that an operator has accepted, in a file.
+"""`Pins`: a file of the tool definitions that an operator has accepted.
 
     {"tools": {"read": {"sha256": "...", "definition": {"name": "read", "description": "...", "inputSchema": {}}}}}
 
-A definition is what a model is told of a tool, and what a host decides by: its name, title, description, schemas,
-annotations and, for clients that show pages, its page. Its digest is taken over JSON with sorted keys, without the
-page, of which other clients are not told. The definition itself is there for people: so that it can be shown what has
-changed. Whoever may write the file may accept tools.
+A definition consists of what a model sees of a tool, and of what a host bases decisions on: its name, title,
+description, schemas, annotations and, for clients that show pages, its page. Its digest is computed from JSON with
+sorted keys, without the page, which other clients do not get. The definition itself is stored so that changes can be
+shown to people. Anyone who can write the file can accept tools.
 """
 
 import json
@@ -21,14 +21,14 @@ from shared.program.files.entries import current, entry_at
 log = logging.getLogger("shared.gateway")
 
 _PAGES = ("ui", "ui/resourceUri")
-"""What says in `_meta` which page a tool has."""
+"""The keys in `_meta` that name the page of a tool."""
 _FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 
 Stamp = tuple[int, int, int] | None
 
 
 def definition_of(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """What is pinned of a tool as its server lists it."""
+    """Return the pinned part of a tool that its server lists."""
     meta = tool.get("_meta")
     page = {name: meta[name] for name in _PAGES if meta.get(name) is not None} if isinstance(meta, dict) else {}
     definition = {name: tool[name] for name in _FIELDS if tool.get(name) is not None}
@@ -36,17 +36,17 @@ def definition_of(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def digest_of(tool: Mapping[str, Any]) -> str:
-    """The digest of a tool's definition without its page: 64 hexadecimal digits."""
+    """Return the digest of a tool's definition without its page: 64 hexadecimal digits."""
     definition = {name: value for name, value in definition_of(tool).items() if name != "_meta"}
     text = json.dumps(definition, sort_keys=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
 
 
 class Pins:
-    """The pins of one server. What another process writes into the file is seen with the next `refresh`."""
+    """The pins of one server. Changes that another process makes to the file take effect with the next `refresh`."""
 
     def __init__(self, path: Path) -> None:
-        """Raises ValueError, in one line, for a file that can't be read or is no file of pins."""
+        """Raises ValueError, in one line, for a file that can't be read or is not a file of pins."""
         self.path = path
         self._tools: dict[str, dict[str, Any]] | None = None
         self._stamp: Stamp = None
@@ -54,7 +54,7 @@ class Pins:
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing was pinned yet."""
+        """True if nothing is pinned yet."""
         return self._tools is None
 
     @property
@@ -63,17 +63,17 @@ class Pins:
         return list(self._tools or ())
 
     def digest(self, name: str) -> str | None:
-        """The digest that a tool of that name was pinned with."""
+        """Return the digest of the pinned tool of that name; None if it is not pinned."""
         pinned = (self._tools or {}).get(name)
         return None if pinned is None else str(pinned["sha256"])
 
     def definition(self, name: str) -> dict[str, Any] | None:
-        """The definition that a tool of that name was pinned with."""
+        """Return the definition of the pinned tool of that name; None if it is not pinned."""
         pinned = (self._tools or {}).get(name)
         return None if pinned is None else dict(pinned["definition"])
 
     def fits(self, tool: Mapping[str, Any]) -> bool:
-        """Whether a tool is as it was pinned; one that a client is told no page of is that without it."""
+        """Return True if a tool matches its pin; without a page too, since some clients do not get it."""
         pinned = (self._tools or {}).get(str(tool["name"]))
         if pinned is None or pinned["sha256"] != digest_of(tool):
             return False
@@ -81,16 +81,16 @@ class Pins:
         return page is None or page == pinned["definition"].get("_meta") or self._is_first_page(pinned)
 
     def learn_pages(self, tools: Iterable[Mapping[str, Any]]) -> None:
-        """Pins the pages of these tools, which fit, where they were pinned for clients that show none. Raises OSError
-        as `record` does."""
+        """Pin the pages of these tools, which match, if they were pinned for clients that show none. Raises OSError
+        like `record`."""
         pinned = {str(tool["name"]): tool for tool in tools if "_meta" in definition_of(tool)}
         first = {name: tool for name, tool in pinned.items() if self._is_first_page((self._tools or {})[name])}
         if first:
             self.record(first.values(), shows_pages=True, keep=self._tools or ())
 
     def refresh(self) -> bool:
-        """Reads the file again if it is another one by now; whether it was. Of a file that can't be read the log
-        tells, and what was pinned stays."""
+        """Read the file again if it has changed; return True if it has. A file that can't be read is logged, and the
+        previous pins remain."""
         if _stamp_of(self.path) == self._stamp:
             return False
         try:
@@ -101,11 +101,11 @@ class Pins:
         return True
 
     def record(self, tools: Iterable[Mapping[str, Any]], *, shows_pages: bool, keep: Collection[str] = ()) -> None:
-        """Pins exactly these tools, in place of what was pinned but for what is to `keep`. They were listed for a
-        client that `shows_pages`, or not. Raises OSError where the file can't be written: then they are pinned as
-        long as this process runs."""
-        kept = {name: pinned for name, pinned in (self._tools or {}).items() if name in keep}
-        self._tools = kept | {
+        """Pin exactly these tools, instead of all that was pinned except the names in `keep`. They were listed for a
+        client that shows pages if `shows_pages`. Raises OSError if the file can't be written: then they are pinned
+        only in this process."""
+        remaining = {name: pinned for name, pinned in (self._tools or {}).items() if name in keep}
+        self._tools = remaining | {
             str(tool["name"]): {
                 "sha256": digest_of(tool),
                 "definition": definition_of(tool),
@@ -116,8 +116,8 @@ class Pins:
         text = json.dumps({"tools": self._tools}, indent=2)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         entry = entry_at(self.path.resolve())
-        found = current(entry)
-        put_in_place(prepared(entry, text.encode(), found, beside(entry), 0o600), entry, found)
+        existing = current(entry)
+        put_in_place(prepared(entry, text.encode(), existing, beside(entry), 0o600), entry, existing)
         self._stamp = _stamp_of(self.path)
 
     @staticmethod
@@ -125,7 +125,7 @@ class Pins:
         return not pinned["pages"] and "_meta" not in pinned["definition"]
 
     def _load(self) -> None:
-        # Before the text, so that what is written meanwhile is seen by the next `refresh`.
+        # Before the text, so that a change made meanwhile is noticed by the next `refresh`.
         stamp = _stamp_of(self.path)
         try:
             text = self.path.read_bytes()
@@ -141,10 +141,10 @@ class Pins:
 
 def _stamp_of(path: Path) -> Stamp:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _read(text: bytes, path: Path) -> dict[str, dict[str, Any]]:

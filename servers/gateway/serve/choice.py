@@ -1,4 +1,4 @@
-"""Which servers run, each with its settings: those of a configuration, or some that are useful at once."""
+"""Choice of the servers to run, each with its settings: those of a configuration, or some useful defaults."""
 
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -31,7 +31,7 @@ DEFAULTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     f"{PACKAGE}.fetch": ("the public web", {}),
     f"{PACKAGE}.prompts": ("the starter library", {}),
 }
-"""Without a configuration: what each server serves, by its module, in words and as settings."""
+"""The settings of each server without a configuration, by its module: in words, and as values."""
 
 
 _USEFUL = "; ".join(f"{module.rpartition('.')[2]}: {words}" for module, (words, _) in DEFAULTS.items())
@@ -39,11 +39,11 @@ EPILOG = (
     f"Without --config: {_USEFUL}. Each option can also be set by the environment variable in brackets, and so can "
     "those of the servers, as their own --help says."
 )
-"""What `--help` says at its end of the programs that run them."""
+"""The last part of `--help` of the programs that run them."""
 
 
 class Chosen(NamedTuple):
-    """A server that is to run."""
+    """A server to run."""
 
     name: str
     app: Server[Any]
@@ -51,36 +51,36 @@ class Chosen(NamedTuple):
     exposed: str | None
     """A secret in the configuration that others on this machine can read."""
     budget: Mapping[str, Any] = {}
-    """What one call may cost, in place of what the options say for all servers."""
+    """The limits of one call that override those of the options."""
     rules: Rules = Rules()
-    """Who may do what."""
+    """The permissions by principal and scope."""
     is_foreign: bool = False
-    """Whether it is a server of others."""
+    """True for a foreign server."""
 
     def extensions(self, options: Options) -> list[Extension[Any]]:
-        """What it is opened with so that it keeps to its rules."""
+        """Return the extensions that enforce its rules."""
         return keeping_to(self.rules, self.name, tokens_have_scopes=options.tokens_have_scopes)
 
     def limit(self, options: Options) -> None:
-        """Has it keep to the limits of the operator."""
+        """Apply the limits of the operator."""
         set_limits(self.app, options)
         self.app.budget = replace(self.app.budget, **self.budget)
 
 
 class Choice(NamedTuple):
-    """What a program is to run."""
+    """The servers that a program runs."""
 
     servers: Sequence[Chosen]
     joined: Sequence[str] = ()
-    """The names of those that are offered as one."""
+    """The names of those that are joined as one."""
     prefix: Literal["auto", "always"] = "auto"
 
 
 def choose(names: Sequence[str], catalog: Catalog, configuration: Configuration) -> list[Chosen]:
-    """The servers called `names`, or all that are configured, or else all that are useful without.
+    """Return the servers called `names`, or all configured ones, or else all that are useful without a configuration.
 
-    One that can't be loaded is among them, and fails when it is started, so that the others run all the same. Raises
-    ValueError, in one line, for a name or a setting that is wrong.
+    A server that can't be loaded is included, and fails when it is started, so that the others run nevertheless.
+    Raises ValueError, in one line, for an invalid name or setting.
     """
     foreign = configuration.foreign()
     for name in foreign.keys() & {entry.name for entry in catalog.servers}:
@@ -98,19 +98,19 @@ def choose(names: Sequence[str], catalog: Catalog, configuration: Configuration)
     ]
 
 
-def choose_joined(names: Sequence[str], catalog: Catalog, configuration: Configuration, given: Words) -> Choice:
-    """What is to run of `choose`, and which of that is offered as one, as the command line `given` or else the
-    configuration says. Raises ValueError, in one line, for what is wrong."""
+def choose_joined(names: Sequence[str], catalog: Catalog, configuration: Configuration, words: Words) -> Choice:
+    """Return the servers of `choose`, and which of them are joined, according to the command line `words` or else the
+    configuration. Raises ValueError, in one line, for invalid input."""
     servers = choose(names, catalog, configuration)
-    said = {name: given[name] for name in Joining.model_fields if name in given}
-    joining = read_options(Joining, said, file=configuration.joining)
-    served = [one.name for one in servers]
+    joining_words = {name: words[name] for name in Joining.model_fields if name in words}
+    joining = read_options(Joining, joining_words, file=configuration.joining)
+    served = [server.name for server in servers]
     return Choice(servers, joining.members(served, list(configuration.servers or served)), joining.prefix)
 
 
 def foreign_names(servers: Sequence[Chosen]) -> list[str]:
-    """The names of those that are servers of others."""
-    return [one.name for one in servers if one.is_foreign]
+    """Return the names of the foreign servers."""
+    return [server.name for server in servers if server.is_foreign]
 
 
 def _names(names: Sequence[str], catalog: Catalog, configuration: Configuration) -> list[str]:
@@ -122,8 +122,8 @@ def _names(names: Sequence[str], catalog: Catalog, configuration: Configuration)
         raise ValueError(f"{configuration.path}: servers: name at least one")
     for name in names:
         if name not in configured:
-            known = ", ".join(configured)
-            raise ValueError(f"{configuration.path}: there is no server {name!r} in it; there are: {known}")
+            existing = ", ".join(configured)
+            raise ValueError(f"{configuration.path}: there is no server {name!r} in it; there are: {existing}")
     return [name for name in configured if name in names or not names]
 
 
@@ -156,16 +156,19 @@ def _chosen(entry: Entry, configuration: Configuration) -> Chosen:
     return Chosen(entry.name, app, settings, configuration.exposed(written, fields), rules=rules)
 
 
-def _foreign(one: Foreign, configuration: Configuration) -> Chosen:
-    said = {"result_bytes": one.settings.max_result, "seconds": one.settings.max_seconds}
-    budget = {name: limit for name, limit in said.items() if limit is not None}
-    rules = configuration.rules(one.name, one.written, None)
-    return Chosen(one.name, foreign_server(one), NoSettings(), one.exposed, budget, rules, is_foreign=True)
+def _foreign(foreign: Foreign, configuration: Configuration) -> Chosen:
+    limits = {"result_bytes": foreign.settings.max_result, "seconds": foreign.settings.max_seconds}
+    budget = {name: limit for name, limit in limits.items() if limit is not None}
+    rules = configuration.rules(foreign.name, foreign.written, None)
+    return Chosen(
+        foreign.name, foreign_server(foreign), NoSettings(), foreign.exposed, budget, rules, is_foreign=True
+    )
 
 
 def _loaded(entry: Entry) -> Server[Any] | BaseException:
-    """The server of an entry, or why it can't be loaded. Raises ValueError where the module has no server."""
-    # In a thread, because whatever is raised there comes back as a value.
+    """Return the server of an entry, or the exception that keeps it from being loaded. Raises ValueError if the
+    module has no server."""
+    # In a thread, because there any exception is returned as a value.
     with ThreadPoolExecutor(1) as thread:
         loading = thread.submit(import_module, f"{entry.module}.server")
         error = loading.exception()
@@ -178,7 +181,7 @@ def _loaded(entry: Entry) -> Server[Any] | BaseException:
 
 
 def _failing(entry: Entry, error: BaseException) -> Server[Any]:
-    """Stands for a server that can't be loaded: it fails when it is started, as others may."""
+    """Return a replacement for a server that can't be loaded: it fails when it is started."""
     app = Server[None](Implementation(name=entry.name, version=entry.version))
 
     @app.lifespan

@@ -38,39 +38,41 @@ OPTIONS: Mapping[str, FieldInfo] = {
 
 
 class Configuration(NamedTuple):
-    """What stands in such a file."""
+    """The content of such a file."""
 
     path: Path | None = None
     options: Mapping[str, Written] = {}
     joining: Mapping[str, Written] = {}
     page: Mapping[str, Written] = {}
     servers: Mapping[str, Mapping[str, Any]] | None = None
-    """The settings of each server as they were written; None where the file names no servers."""
+    """The settings of each server as they were written; None if the file has no servers."""
     readable_by_others: bool = False
     principals: Written | None = None
-    """What is said of principals at all servers."""
+    """The tables of principals for all servers."""
 
     def rules(self, name: str, written: Mapping[str, Written], settings: BaseModel | None) -> Rules:
-        """What the tables among those of the server called `name`, which has these `settings`, say. Raises
+        """Return the rules from the tables of the server called `name`, which has these `settings`. Raises
         ValueError."""
         if self.path is None:
             return Rules()
         return read_rules(written, self.path, settings, self.principals, f"servers.{name}.")
 
     def settings(self, name: str, fields: Mapping[str, FieldInfo]) -> Mapping[str, Written]:
-        """What is set for the server called `name`. Raises ValueError for a key that is none of `fields`."""
+        """Return the settings of the server called `name`. Raises ValueError for a key that is not one of
+        `fields`."""
         if self.path is None or self.servers is None:
             return {}
         return settings_in(self.servers.get(name, {}), fields, self.path, f"servers.{name}.")
 
     def exposed(self, settings: Mapping[str, Written], fields: Mapping[str, FieldInfo]) -> str | None:
-        """The first secret among `settings` that others on this machine can read."""
+        """Return the source of the first secret among `settings` that other users of the machine can read; None if
+        there is none."""
         if not self.readable_by_others:
             return None
-        return next((found.source for name, found in settings.items() if is_secret(fields[name])), None)
+        return next((setting.source for name, setting in settings.items() if is_secret(fields[name])), None)
 
     def foreign(self) -> dict[str, Foreign]:
-        """The servers of others in it, by name. Raises ValueError, in one line, for what is wrong with one."""
+        """Return its foreign servers, by name. Raises ValueError, in one line, for an invalid one."""
         return {
             name: read_foreign(name, content, self.path, readable=self.readable_by_others)
             for name, content in (self.servers or {}).items()
@@ -79,7 +81,7 @@ class Configuration(NamedTuple):
 
 
 def read_configuration(path: Path) -> Configuration:
-    """Reads the file at `path`. Raises ValueError, in one line, for what is no such file."""
+    """Read the file at `path`. Raises ValueError, in one line, if it is not such a file."""
     text, readable_by_others = read_text(path)
     try:
         content = read_yaml(text)
@@ -93,17 +95,18 @@ def read_configuration(path: Path) -> Configuration:
     principals = options.pop("principal", None)
     return Configuration(
         path,
-        {name: one for name, one in options.items() if name in OPTIONS},
-        {name: one for name, one in options.items() if name in Joining.model_fields},
-        {name: one for name, one in options.items() if name in PageOptions.model_fields},
-        servers and {name: _mapping(one, f"{path}: servers.{name}") for name, one in servers.items()},
+        {name: option_value for name, option_value in options.items() if name in OPTIONS},
+        {name: option_value for name, option_value in options.items() if name in Joining.model_fields},
+        {name: option_value for name, option_value in options.items() if name in PageOptions.model_fields},
+        servers
+        and {name: _mapping(option_value, f"{path}: servers.{name}") for name, option_value in servers.items()},
         readable_by_others,
         principals,
     )
 
 
 def _mapping(value: Any, where: str) -> dict[str, Any]:
-    """`value`, where nothing stands for no keys. Raises ValueError where it is no mapping of names."""
+    """Return `value`, or an empty mapping for None. Raises ValueError if it is not a mapping with names as keys."""
     if not isinstance(value, dict | None):
         raise ValueError(f"{where}: has to be a mapping of names to values")
     for key in value or ():

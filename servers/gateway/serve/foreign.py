@@ -1,4 +1,4 @@
-"""A server of others in a configuration: a command to start or a URL, and what its operator allows of it.
+"""A foreign server in a configuration: a command to start or a URL, and what its operator allows.
 
     github:
       command: npx -y some-server
@@ -7,7 +7,7 @@
       pin: true
     remote: {url: https://example.org/mcp, token-file: token, max-seconds: 60}
 
-It needs no entry in a catalog: whatever has a `command` or a `url` is one.
+It needs no entry in a catalog: any entry with a `command` or a `url` is one.
 """
 
 import os
@@ -44,7 +44,7 @@ _OF_URLS = ("token", "token_file", "headers")
 
 
 def _split(command: Any) -> Any:
-    """A command in one text as a shell splits it."""
+    """Split a command in a single string as a shell does."""
     return shlex.split(command) if isinstance(command, str) else command
 
 
@@ -75,28 +75,27 @@ class _Tools(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A server of others."""
+    """A foreign server."""
 
     name: str
     settings: ForeignSettings
     rules: Rules
-    """What the operator allows of it."""
+    """The rules of the operator for it."""
     path: Path
-    """The configuration. Its directory is where paths begin, and where a command is started unless it is told
-    otherwise."""
+    """The configuration. Its directory is the base of paths, and the default working directory of a command."""
     exposed: str | None
-    """A secret of it that others on this machine can read: where that stands."""
+    """The location of a secret of it that other users of the machine can read; None if there is none."""
     written: Mapping[str, Written]
-    """All that is said of it, by its keys."""
+    """All its settings, by key."""
 
     @property
     def directory(self) -> Path:
-        """That of the configuration."""
+        """The directory of the configuration."""
         return self.path.absolute().parent
 
     def connect(self, options: ClientOptions) -> AbstractAsyncContextManager[Client]:
-        """A client of it. Raises ValueError where a file or variable with a secret is not there any more; the rest as
-        `shared.client.connect`."""
+        """Return a client of it. Raises ValueError if a file or variable with a secret is missing by now, and the
+        errors of `shared.client.connect`."""
         settings = self.settings
         if settings.command is not None:
             cwd = settings.cwd or self.directory
@@ -105,17 +104,17 @@ class Foreign:
 
     @property
     def upstream(self) -> Upstream:
-        """It, as a bridge knows it."""
+        """Its description for a bridge."""
         processes = None if self.settings.command is None else MAX_PROCESSES
         return Upstream(self.name, self.connect, self.settings.shared, processes)
 
     def values(self) -> list[str]:
-        """Every value that it has from a variable or a header: any may be a secret. Raises like `check`."""
-        given = self._headers() if self.settings.command is None else self._environment()
-        return list(given.values())
+        """Return all its values of variables or headers: any may be a secret. Raises the errors of `check`."""
+        texts = self._headers() if self.settings.command is None else self._environment()
+        return list(texts.values())
 
     def check(self) -> None:
-        """Raises ValueError, in one line without a secret, where what is to be sent or set can't be."""
+        """Check the values to send or to set. Raises ValueError, in one line without a secret, if one is invalid."""
         cwd = self.settings.cwd
         if self.settings.command is None:
             self._headers()
@@ -127,22 +126,22 @@ class Foreign:
     def _environment(self) -> dict[str, str]:
         file = self.settings.env_file
         read = {} if file is None else read_env_file(file)[0]
-        return {**read, **{name: one.now(self.directory) for name, one in self.settings.env.items()}}
+        return {**read, **{name: value.now(self.directory) for name, value in self.settings.env.items()}}
 
     def _headers(self) -> dict[str, str]:
         settings = self.settings
         token = settings.token if settings.token_file is None else read_value(settings.token_file)[0]
-        return fixed_headers(token, {name: one.now(self.directory) for name, one in settings.headers.items()})
+        return fixed_headers(token, {name: value.now(self.directory) for name, value in settings.headers.items()})
 
 
 def is_foreign(content: Mapping[str, Any]) -> bool:
-    """Whether this is said of a server of others."""
+    """Return True if `content` describes a foreign server."""
     return "command" in content or "url" in content
 
 
 def read_foreign(name: str, content: Mapping[str, Any], path: Path, *, readable: bool) -> Foreign:
-    """The server called `name`, of which the configuration at `path` says this. `readable` says that others can read
-    that file. Raises ValueError, in one line without a secret, for what is wrong."""
+    """Read the server called `name` from its `content` in the configuration at `path`. `readable` is true if other
+    users can read that file. Raises ValueError, in one line without a secret, for invalid settings."""
     where = f"{path}: servers.{name}"
     with _named(path, f"servers.{name}"):
         check_server_name(name)
@@ -161,7 +160,7 @@ def read_foreign(name: str, content: Mapping[str, Any], path: Path, *, readable:
 
 @contextmanager
 def _named(path: Path, within: str) -> Iterator[None]:
-    """Has an error in the block say where it is, unless it does."""
+    """Add the location to a ValueError raised in the block, unless it has one."""
     try:
         yield
     except ValueError as error:
@@ -170,7 +169,8 @@ def _named(path: Path, within: str) -> Iterator[None]:
 
 
 def _check_together(settings: ForeignSettings, written: Mapping[str, Written]) -> None:
-    """Raises ValueError for what can't be said together, or is not to be had."""
+    """Check the settings that depend on each other. Raises ValueError for a wrong combination and for a missing
+    library."""
     if (settings.command is None) is (settings.url is None):
         raise ValueError("give either a command or a url")
     out_of_place: Sequence[str] = _OF_COMMANDS if settings.command is None else _OF_URLS
@@ -205,7 +205,7 @@ def _rules(settings: ForeignSettings, path: Path, name: str) -> Rules:
 
 
 def _exposed(settings: ForeignSettings, where: str, directory: Path, *, readable: bool) -> str | None:
-    """Where a secret stands that others can read."""
+    """Return the location of a secret that other users can read; None if there is none."""
     if readable and settings.token is not None:
         return f"{where}.token"
     if settings.token_file is not None and read_value(settings.token_file)[1]:
@@ -220,12 +220,12 @@ def _exposed(settings: ForeignSettings, where: str, directory: Path, *, readable
 
 
 def pins_path(configuration: Path, name: str, machine: Machine | None = None) -> Path:
-    """The file with the pins of the server called `name` in the `configuration`: `NAME.pins.json` beside that, or one
-    in the user's own directory for such things, where no file can be made there. Raises ValueError where nobody knows
-    the home directory."""
+    """Return the path of the pins of the server called `name` in the `configuration`: `NAME.pins.json` next to it, or
+    a file in the user's state directory if the former can't be created. Raises ValueError if the home directory is
+    unknown."""
     beside = configuration.absolute().parent / f"{name}.pins.json"
     if beside.exists() or os.access(beside.parent, os.W_OK):
         return beside
-    # Those of each configuration have the same name.
+    # Pins of servers in several configurations may have the same name.
     digest = sha256(os.fsencode(configuration.absolute())).hexdigest()[:12]
     return Path(state_folder(machine or this_machine())) / "pins" / f"{digest}-{name}.pins.json"

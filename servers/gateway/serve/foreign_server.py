@@ -1,4 +1,4 @@
-"""The server that a server of others is to our clients: a bridge to it, behind what its operator allows."""
+"""The server for one foreign server: a bridge to it, within the rules of its operator."""
 
 import logging
 from typing import Any
@@ -12,12 +12,13 @@ from .foreign import Foreign, pins_path
 
 
 def hear_commands(level: str) -> None:
-    """Has the log say what commands write to stderr, unless only errors are wanted: nobody sees their terminal."""
+    """Log the stderr output of commands, unless the level is `error`: they have no terminal."""
     if level != "error":
         logging.getLogger("shared.transports.process").setLevel(logging.INFO)
 
 
-def foreign_server(one: Foreign) -> Server[Any]:
-    """A declaration to be opened. Raises ValueError, in one line, for pins that can't be read."""
-    pins = Pins(pins_path(one.path, one.name)) if one.settings.pin else None
-    return bridge(one.upstream, extensions=[rules(one.rules, pins=pins, name=one.name)])
+def foreign_server(foreign: Foreign) -> Server[Any]:
+    """Return the declaration of a server, to be opened later. Raises ValueError, in one line, for pins that can't be
+    read."""
+    pins = Pins(pins_path(foreign.path, foreign.name)) if foreign.settings.pin else None
+    return bridge(foreign.upstream, extensions=[rules(foreign.rules, pins=pins, name=foreign.name)])

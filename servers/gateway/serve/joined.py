@@ -1,4 +1,4 @@
-"""The server that several are together, for a program that runs them."""
+"""The server that joins several others, for a program that runs them."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Literal
@@ -16,12 +16,12 @@ from shared.telemetry.supervised import Supervised
 from ..joined.gateway import JoinedSettings, gateway
 
 OPENING_SECONDS = 8.0
-"""How long clients wait for all of them to be open at first: they ask for lists at once, and many never again. Some
-give a server ten seconds to answer."""
+"""The time that clients wait for all of them to be open at the start: they request lists at once, and many never
+again. Some allow a server ten seconds to answer."""
 
 
 async def settled(members: Sequence[Supervised]) -> None:
-    """Waits until each of `members` is open or has failed, `OPENING_SECONDS` at most."""
+    """Wait until each of `members` is open or has failed, for at most `OPENING_SECONDS`."""
     with anyio.move_on_after(OPENING_SECONDS):
         for member in members:
             await _settled(member)
@@ -38,9 +38,9 @@ async def _settled(member: Supervised) -> None:
 
 
 def kept_apart(rules: Sequence[Rules]) -> list[Extension[Any]]:
-    """What the server that several with these rules are together is opened with, so that it has a run for each of
-    their principals."""
-    names = {name for one in rules for name in one.principals}
+    """Return the extensions for the server that joins several with these rules, so that it has a separate run for
+    each of their principals."""
+    names = {name for server_rules in rules for name in server_rules.principals}
     return [narrowing({name: JoinedSettings(principals=name) for name in sorted(names)})] if names else []
 
 
@@ -50,14 +50,14 @@ def joined_server(
     prefix: Literal["auto", "always"],
     foreign: Collection[str],
 ) -> Server[Any]:
-    """The server that all `members` are together, which have these declarations: a call may cost what the most
-    generous of them lets it cost. Those of the names `foreign` are servers of others."""
+    """Return the server that joins all `members`, which have these declarations; its limits for one call are the most
+    generous of theirs. `foreign` are the names of the foreign ones."""
     app = gateway(members, prefix=prefix, foreign=foreign)
     budgets = [server.budget for server in declared]
     app.budget = CallLimits(
-        result_bytes=max(one.result_bytes for one in budgets),
-        seconds=max(one.seconds for one in budgets),
-        entries=max(one.entries for one in budgets),
+        result_bytes=max(budget.result_bytes for budget in budgets),
+        seconds=max(budget.seconds for budget in budgets),
+        entries=max(budget.entries for budget in budgets),
     )
     app.limits, app.task_limits = declared[0].limits, declared[0].task_limits
     return app

@@ -1,6 +1,6 @@
-"""Runs several servers in one process as one, for the client at the other end of the standard streams.
+"""Runs several servers in one process as one, for a client on the standard streams.
 
-Each is opened again when it fails, and what is left of it is closed with the program, in time.
+Each is opened again after it fails, and is closed with the program, within the time limit.
 """
 
 import asyncio
@@ -30,26 +30,26 @@ from .selection import JOINED
 
 
 class Joined:
-    """Several servers, as one that a client starts."""
+    """Several servers as one that a client starts."""
 
     def __init__(self, servers: Sequence[Chosen], prefix: Literal["auto", "always"], options: Options) -> None:
-        for one in servers:
-            one.limit(options)
+        for server in servers:
+            server.limit(options)
         self.audit: Any = None
         self.telemetry: Any = None
-        self.members = [Supervised(one.name, partial(self._open, one)) for one in servers]
-        apps = [one.app for one in servers]
+        self.members = [Supervised(server.name, partial(self._open, server)) for server in servers]
+        apps = [server.app for server in servers]
         self.app: Server[Any] = joined_server(self.members, apps, prefix, foreign_names(servers))
         self.drain_seconds = max(app.limits.drain_seconds for app in apps)
         self.options = options
 
-    def _open(self, one: Chosen) -> AbstractAsyncContextManager[Run[Any]]:
-        extensions = [*one.extensions(self.options), *recording(self.audit, one.name)]
-        extensions += tracing(self.telemetry, one.name, over_http=False)
-        return one.app.open(one.settings, extensions=extensions)
+    def _open(self, server: Chosen) -> AbstractAsyncContextManager[Run[Any]]:
+        extensions = [*server.extensions(self.options), *recording(self.audit, server.name)]
+        extensions += tracing(self.telemetry, server.name, over_http=False)
+        return server.app.open(server.settings, extensions=extensions)
 
     def run(self, program: str, exposed: str | None) -> int:
-        """Serves until its client or a signal ends it; the exit code. Ends the program where it can't start."""
+        """Serve until the client or a signal ends it; return the exit code. Exits if it can't start."""
         try:
             trace, self.audit = open_trace(self.options), open_audit(self.options)
             self.telemetry = open_telemetry(self.options, "mcp-servers")
@@ -66,7 +66,7 @@ class Joined:
                 records.close()
 
     async def _run(self, trace: Observer | None) -> None:
-        # Each server has as many threads on average as it would have alone.
+        # On average each server has as many threads as it would have alone.
         to_thread.current_default_thread_limiter().total_tokens *= len(self.members)
         extensions = [DIALECTS] if self.options.dialects == "on" else []
         extensions += recording(self.audit, JOINED)
@@ -82,7 +82,7 @@ class Joined:
 
     @asynccontextmanager
     async def _members(self) -> AsyncIterator[None]:
-        """As long as the block all of them live."""
+        """Run all of them during the block."""
         for member in self.members:
             member.start()
         try:

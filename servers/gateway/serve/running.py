@@ -1,7 +1,7 @@
 """Runs several servers in one process, on one port, until a signal ends it.
 
-They share the event loop and the threads: one that waits, fails or hangs harms no other, but one that never gives the
-loop back would hold up all of them.
+They share the event loop and the threads: a server that waits, fails or hangs does not harm the others, but one that
+blocks the event loop delays all of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,9 +45,8 @@ def run_all(
     front: Front | None,
     started: Callable[[str], None] | None = None,
 ) -> int:
-    """Serves what is chosen, each server at `/NAME/mcp`, those that are joined as one at `/mcp`, and `front` at `/`;
-    the exit code. `started` is told the URL, in place of whoever reads stderr. Ends the program where it can't
-    start."""
+    """Serve the chosen servers, each at `/NAME/mcp`, the joined ones at `/mcp`, and `front` at `/`; return the exit
+    code. `started` is called with the URL, instead of a message on stderr. Exits if it can't start."""
     try:
         trace, audit = open_trace(options), open_audit(options)
         telemetry = open_telemetry(options, "mcp-servers")
@@ -58,19 +57,19 @@ def run_all(
     set_up_process(options, exposed)
     hear_commands(options.log_level)
     mounts: list[Mount] = []
-    for one in choice.servers:
-        one.limit(options)
-        mount = Mount(one.app, f"/{one.name}/mcp", http.limits, one.settings, one.name)
-        mount.trace = trace and trace.of(one.name)
-        mount.extensions += one.extensions(options)
+    for server in choice.servers:
+        server.limit(options)
+        mount = Mount(server.app, f"/{server.name}/mcp", http.limits, server.settings, server.name)
+        mount.trace = trace and trace.of(server.name)
+        mount.extensions += server.extensions(options)
         mounts.append(mount)
     if choice.joined:
         members = [mount for mount in mounts if mount.name in choice.joined]
-        supervised = [one.supervised for one in members]
-        declared = [one.server for one in members]
+        supervised = [server.supervised for server in members]
+        declared = [server.server for server in members]
         app = joined_server(supervised, declared, choice.prefix, foreign_names(choice.servers))
         mount = Mount(app, "/mcp", http.limits, JoinedSettings(), JOINED)
-        mount.extensions += kept_apart([one.rules for one in choice.servers if one.name in choice.joined])
+        mount.extensions += kept_apart([server.rules for server in choice.servers if server.name in choice.joined])
         mount.scopes = partial(_united, members)
         mount.before = partial(settled, supervised)
         mount.trace = trace and trace.of(JOINED)
@@ -85,28 +84,30 @@ def run_all(
 
 
 def _united(members: Sequence[Mount]) -> tuple[list[str], list[str]]:
-    """The scopes of all of them, which their tools need at the joined endpoint as well."""
+    """Return the scopes of all of them, which their tools need at the joined endpoint too."""
     supported, first = zip(*(member.scopes() for member in members), strict=True)
-    return sorted({scope for one in supported for scope in one}), sorted({scope for one in first for scope in one})
+    return sorted({scope for scopes in supported for scope in scopes}), sorted(
+        {scope for scopes in first for scope in scopes}
+    )
 
 
 async def _run(
     mounts: Sequence[Mount],
     http: HttpOptions,
     front: Front | None,
-    told: Callable[[str], None] | None,
+    report_url: Callable[[str], None] | None,
     options: Options,
 ) -> None:
-    # Each server has as many threads on average as it would have alone.
+    # On average each server has as many threads as it would have alone.
     to_thread.current_default_thread_limiter().total_tokens *= len(mounts)
     paths = ", ".join(mount.path.removeprefix("/") for mount in mounts)
 
     def started(host: str, port: int) -> None:
         url = f"{address(host, port)}/"
-        if told is None:
+        if report_url is None:
             announce(options, f"listening on {url} ({paths})")
         else:
-            told(url)
+            report_url(url)
 
     drain_seconds = max(mount.drain_seconds for mount in mounts)
     async with anyio.create_task_group() as tasks:

@@ -1,4 +1,4 @@
-"""Which of several servers run, which are offered as one, and whether with a page: the options that say so."""
+"""Options that select which of several servers run, which are joined, and whether there is a page."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from shared.client.group.names import check_server_name
 from shared.program.settings.options import option, positional
 
 JOINED = "joined"
-"""What all of them together are called."""
+"""The name of all of them together."""
 
 
 class Selection(BaseModel):
@@ -31,9 +31,9 @@ class Selection(BaseModel):
 
 
 def _all_or_some(value: Any) -> bool | list[str]:
-    if value in ("0", "1"):  # so says a command line
+    if value in ("0", "1"):  # the values that a command line gives
         return bool(value == "1")
-    if isinstance(value, bool) or (isinstance(value, list) and all(isinstance(one, str) for one in value)):
+    if isinstance(value, bool) or (isinstance(value, list) and all(isinstance(item, str) for item in value)):
         return value
     raise ValueError("give true, or a list of the names of servers")
 
@@ -49,14 +49,15 @@ class Joining(BaseModel):
         description="whether names there always begin with that of their server, or only where two are the same",
     )
 
-    def members(self, served: Sequence[str], known: Sequence[str]) -> list[str]:
-        """The names of those that are joined, among those that are `served`, which are some or all of the `known`.
-        Raises ValueError, in one line, for one that is not known, or has a name that no tool can have before it."""
+    def members(self, served: Sequence[str], existing: Sequence[str]) -> list[str]:
+        """Return the names of the joined servers among those that are `served`, which are some or all of the
+        `existing` ones. Raises ValueError, in one line, for an unknown server, and for a name that can't be a prefix
+        of tool names."""
         if isinstance(self.join, bool):
             return list(map(check_server_name, served)) if self.join else []
         for name in self.join:
-            if name not in known:
-                raise ValueError(f"join: there is no server {name!r}; there are: {', '.join(known)}")
+            if name not in existing:
+                raise ValueError(f"join: there is no server {name!r}; there are: {', '.join(existing)}")
         return [check_server_name(name) for name in served if name in self.join]
 
 

@@ -1,9 +1,9 @@
-"""Values that may be secrets: each stands in a configuration, or is said to be in the environment or in a file.
+"""Values that may be secret: each is in the configuration, in an environment variable or in a file.
 
     headers: {X-Tenant: acme, X-Key: {env: REMOTE_KEY}, X-Sign: {file: ~/keys/sign}}
 
-What is in a file is read whenever it is needed, so that who changes it need not start anything again. No error says
-what a value is.
+A file is read each time its value is needed, so that no restart is needed after a change. Errors never contain a
+value.
 """
 
 import os
@@ -22,15 +22,15 @@ _LINE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)", re.ASCII | re.DOT
 
 
 class Value(NamedTuple):
-    """One value, and where it is."""
+    """A value and its location."""
 
     kind: Literal["text", "env", "file"]
     said: str
-    """The value itself, or the name of the variable or file that has it."""
+    """The value itself, or the name of the variable or file that contains it."""
 
     def now(self, directory: Path) -> str:
-        """What it is at this moment; a path begins at `directory`. Raises ValueError, in one line, where it is not
-        there."""
+        """Return the current value; a path is relative to `directory`. Raises ValueError, in one line, if it is
+        missing."""
         if self.kind == "text":
             return self.said
         if self.kind == "env":
@@ -40,12 +40,12 @@ class Value(NamedTuple):
         return read_value(self.path(directory))[0]
 
     def path(self, directory: Path) -> Path:
-        """The file that has it."""
+        """Return the path of its file."""
         return directory / expand_home(self.said)
 
     def exposed(self, name: str, directory: Path, *, readable: bool) -> bool:
-        """Whether others on this machine can read it, and whoever calls it `name` has to think that it is a secret.
-        `readable` says that they can read the configuration."""
+        """Return True if other users of the machine can read it and its `name` suggests a secret. `readable` is true
+        if they can read the configuration."""
         if self.kind == "file":
             return read_value(self.path(directory))[1]
         return readable and self.kind == "text" and redacted({name: ""})[name] != ""
@@ -54,7 +54,7 @@ class Value(NamedTuple):
 def _read(content: Any) -> dict[str, Value]:
     if not isinstance(content, dict):
         raise ValueError("has to be a mapping of names to values")
-    return {name: _value(name, one) for name, one in content.items()}
+    return {name: _value(name, value) for name, value in content.items()}
 
 
 def _value(name: Any, content: Any) -> Value:
@@ -71,12 +71,12 @@ def _value(name: Any, content: Any) -> Value:
 
 
 Values = Annotated[dict[str, Value], PlainValidator(_read)]
-"""Values by their names, as a configuration says them."""
+"""Values by name, as in a configuration."""
 
 
 def read_value(path: Path) -> tuple[str, bool]:
-    """The one value in a file, without the blanks around it, and whether others than its owner can read it. Raises
-    ValueError, in one line."""
+    """Return the single value in a file, without surrounding whitespace, and whether users other than its owner can
+    read it. Raises ValueError, in one line."""
     text, readable = read_text(path)
     if not text.strip():
         raise ValueError(f"{path}: is empty")
@@ -84,12 +84,13 @@ def read_value(path: Path) -> tuple[str, bool]:
 
 
 def read_env_file(path: Path) -> tuple[Mapping[str, str], bool]:
-    """The variables in a file of lines NAME=VALUE, and whether others than its owner can read it. Quotes around a
-    value are left out, as are empty lines and those that begin with `#`; nothing in it is expanded.
+    """Return the variables in a file of lines NAME=VALUE, and whether users other than its owner can read it. Quotes
+    around a value, empty lines and lines that begin with `#` are left out; nothing in it is expanded.
 
-    Raises ValueError, in one line."""
+    Raises ValueError, in one line.
+    """
     text, readable = read_text(path)
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()
         if not stripped or stripped.startswith("#"):
@@ -98,5 +99,5 @@ def read_env_file(path: Path) -> tuple[Mapping[str, str], bool]:
         if parts is None:
             raise ValueError(f"{path}: line {number}: NAME=VALUE is expected")
         value = parts[2]
-        found[parts[1]] = value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
-    return found, readable
+        variables[parts[1]] = value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+    return variables, readable

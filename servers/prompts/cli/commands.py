@@ -1,6 +1,6 @@
-"""`lint`, `render`, `test` and `export`: what there is to do with a library besides serving it.
+"""`lint`, `render`, `test` and `export`: the commands for a library, besides serving it.
 
-Each gives its exit code: 0 where all is well, 1 where something is found or fails.
+Each returns its exit code: 0 for success, 1 if something is found or fails.
 """
 
 import json
@@ -24,11 +24,11 @@ from shared.text import format_count
 
 
 class UsageError(Exception):
-    """What was asked for makes no sense; says why."""
+    """The command can't be executed as given; the text is the reason."""
 
 
 def open_library(root: Path) -> Library:
-    """The prompts of a folder. Raises Misuse where it has none: the folder is likely to be another one."""
+    """Open the prompts of a folder. Raises UsageError if it has none: the folder is probably the wrong one."""
     library = Library(root)
     library.look()
     if not library.names and not library.problems():
@@ -37,13 +37,13 @@ def open_library(root: Path) -> Library:
 
 
 def say(line: str) -> None:
-    """Prints a line; what the terminal has no character for, as an escape. Raises BrokenPipeError."""
+    """Print a line; characters that the terminal does not support are escaped. Raises BrokenPipeError."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(f"{line}\n".encode(encoding, "backslashreplace").decode(encoding))
 
 
 def report_failure(root: Path, path: str, error: PromptError) -> None:
-    """Prints what is wrong, and where."""
+    """Print an error with its location."""
     say(str(Problem(str(root / path), error.line, str(error))))
 
 
@@ -55,36 +55,37 @@ class _Size(NamedTuple):
 
 
 def lint(roots: Sequence[Path], as_json: bool) -> int:
-    """Prints what is wrong; 1 where anything is."""
+    """Print the findings; return 1 if there are any."""
     problems: list[Problem] = []
     sizes: list[_Size] = []
     for root in roots:
         library = open_library(root)
-        problems += [one._replace(path=str(root / one.path)) for one in linted(library)]
+        problems += [item._replace(path=str(root / item.path)) for item in linted(library)]
         for name in library.names:
             size = len(library.source(name))
             sizes.append(_Size(name, str(root / library.path(name)), size, estimate_tokens(size)))
     if as_json:
-        found = {"problems": [one._asdict() for one in problems], "prompts": [one._asdict() for one in sizes]}
-        say(json.dumps(found, indent=2))
+        report = {"problems": [item._asdict() for item in problems], "prompts": [item._asdict() for item in sizes]}
+        say(json.dumps(report, indent=2))
     else:
         for problem in problems:
             say(str(problem))
-        total = sum(one.bytes for one in sizes)
+        total = sum(item.bytes for item in sizes)
         estimate = f"{total:,} bytes, about {estimate_tokens(total):,} tokens (an estimate: bytes / 4)"
         say(f"{format_count(len(sizes), 'prompt')}, {estimate}: {format_count(len(problems), 'finding')}")
     return 1 if problems else 0
 
 
 def render(root: Path, name: str, written: Sequence[str]) -> int:
-    """Prints the messages, each after its role; 1 where the prompt is broken. Raises Misuse for wrong arguments."""
+    """Print the messages, each after its role; return 1 if the prompt is broken. Raises UsageError for invalid
+    arguments."""
     library = open_library(root)
-    given: dict[str, str] = {}
-    for one in written:
-        key, equals, value = one.partition("=")
-        if not equals or key in given:
-            raise UsageError(f"{one[:80]!r} is not KEY=VALUE" if not equals else f"{key!r} is given twice")
-        given[key] = value
+    arguments: dict[str, str] = {}
+    for word in written:
+        key, equals, value = word.partition("=")
+        if not equals or key in arguments:
+            raise UsageError(f"{word[:80]!r} is not KEY=VALUE" if not equals else f"{key!r} is given twice")
+        arguments[key] = value
     try:
         path = library.path(name)
     except PromptError as error:
@@ -92,10 +93,10 @@ def render(root: Path, name: str, written: Sequence[str]) -> int:
     try:
         rendering = library.rendering(name)
         try:
-            found = parse_values(rendering.prompt, given)
+            values = parse_values(rendering.prompt, arguments)
         except PromptError as error:
             raise UsageError(str(error)) from None
-        messages = rendering.render(found)
+        messages = rendering.render(values)
     except PromptError as error:
         report_failure(root, path, error)
         return 1
@@ -111,14 +112,14 @@ def render(root: Path, name: str, written: Sequence[str]) -> int:
 
 
 def test(roots: Sequence[Path], update: bool) -> int:
-    """Prints how what comes differs from the examples, or with `update` makes it the examples; 1 where one fails."""
+    """Compare the results with the examples, or with `update` write them as the examples; return 1 if one fails."""
     outcomes: Counter[str] = Counter()
     for root in roots:
         library = open_library(root)
         for name in library.names:
             outcomes[_test_prompt(library, name, root, update)] += 1
     order = ("passed", "failed", "updated", "without an example")
-    say(", ".join(f"{outcomes[one]} {one}" for one in order if outcomes[one] or one in order[:2]))
+    say(", ".join(f"{outcomes[outcome]} {outcome}" for outcome in order if outcomes[outcome] or outcome in order[:2]))
     return 1 if outcomes["failed"] else 0
 
 
@@ -141,7 +142,7 @@ def _test_prompt(library: Library, name: str, root: Path, update: bool) -> str:
     if update:
         say(f"{path}: updated")
         return "updated"
-    before, after = (golden.format_golden(one).splitlines() for one in (expected, now))
+    before, after = (golden.format_golden(example).splitlines() for example in (expected, now))
     say(f"{path}: something else comes")
     for line in unified_diff(before, after, "expected", "now", lineterm=""):
         say(line)
@@ -149,9 +150,9 @@ def _test_prompt(library: Library, name: str, root: Path, update: bool) -> str:
 
 
 def export(root: Path, names: Sequence[str] | None, target: Path, force: bool) -> int:
-    """Writes the prompts of these names (None: all) as directories in `target`.
+    """Write the prompts with these names (None: all) as directories in `target`.
 
-    1 where one can't be a skill, or would replace what differs: then none is written. Raises Misuse.
+    Returns 1 if one can't be a skill, or would replace a different file: then none is written. Raises UsageError.
     """
     library = open_library(root)
     skills: dict[str, dict[str, bytes]] = {}
@@ -181,7 +182,7 @@ def export(root: Path, names: Sequence[str] | None, target: Path, force: bool) -
 
 
 def open_target(target: Path) -> Folder:
-    """The folder to write to, which is made where it is missing. Raises UsageError."""
+    """Return the folder to write to, which is created if missing. Raises UsageError."""
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -190,10 +191,10 @@ def open_target(target: Path) -> Folder:
 
 
 def choose_names(library: Library, names: Sequence[str] | None) -> Sequence[str]:
-    """The names that were given, or all. Raises UsageError."""
+    """Return these names, or all for None. Raises UsageError."""
     if names is None:
         return library.names
-    unknown = [one for one in names if one not in library]
+    unknown = [name for name in names if name not in library]
     if unknown or not names:
         raise UsageError(f"there is no prompt {unknown[0]!r}" if unknown else "name a prompt, or say --all")
     return list(dict.fromkeys(names))

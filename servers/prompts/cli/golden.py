@@ -1,7 +1,7 @@
-"""Golden examples: a file beside a prompt that says what it renders for some arguments.
+"""Golden examples: a file next to a prompt with its expected messages for some arguments.
 
-`review-code.golden.yaml` beside `review-code.md` has `arguments`, as clients send them, and the `messages` that must
-come: each has a role, and a text or the path of an embedded file.
+`review-code.golden.yaml` next to `review-code.md` has `arguments`, as clients send them, and the expected `messages`:
+each has a role, and a text or the path of an embedded file.
 """
 
 from typing import Any, NamedTuple
@@ -18,19 +18,19 @@ _KINDS = {"arguments": dict, "messages": list}
 
 
 class Golden(NamedTuple):
-    """What is asked for, and what must come."""
+    """The arguments, and the expected messages."""
 
     arguments: dict[str, str]
     messages: list[dict[str, str]]
 
 
 def find_golden_path(path: str) -> str:
-    """The file with the example of the prompt in the file at `path`."""
+    """Return the path of the example for the prompt in the file at `path`."""
     return path.removesuffix(".md") + ".golden.yaml"
 
 
 def read_golden(library: Library, name: str) -> Golden | None:
-    """The example of a prompt; None where it has none. Raises PromptError for one that is wrong."""
+    """Return the example of a prompt; None if it has none. Raises PromptError for an invalid one."""
     path = find_golden_path(library.path(name))
     try:
         data = library.read(path, _MOST_BYTES)
@@ -39,33 +39,35 @@ def read_golden(library: Library, name: str) -> Golden | None:
             return None
         raise PromptError("bad_prompt", error.reason) from None
     try:
-        found = parse_mapping(data.decode("utf-8-sig"))
+        content = parse_mapping(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise PromptError("bad_prompt", f"{path} is not UTF-8") from None
     for key, kind in _KINDS.items():
-        if not isinstance(found.get(key), kind):
-            raise PromptError("bad_prompt", f"{path} has no {key}", line=found.lines.get(key, 1))
-    arguments: dict[Any, Any] = found["arguments"]
+        if not isinstance(content.get(key), kind):
+            raise PromptError("bad_prompt", f"{path} has no {key}", line=content.lines.get(key, 1))
+    arguments: dict[Any, Any] = content["arguments"]
     texts = [
         *arguments.values(),
-        *(text for one in found["messages"] if isinstance(one, dict) for text in one.values()),
+        *(text for item in content["messages"] if isinstance(item, dict) for text in item.values()),
     ]
-    if not all(isinstance(one, dict) for one in found["messages"]) or not all(isinstance(one, str) for one in texts):
+    if not all(isinstance(item, dict) for item in content["messages"]) or not all(
+        isinstance(item, str) for item in texts
+    ):
         raise PromptError("bad_prompt", f"{path} has something else than texts", "Put them in quotes.")
-    return Golden(dict(arguments), [dict(one) for one in found["messages"]])
+    return Golden(dict(arguments), [dict(item) for item in content["messages"]])
 
 
 def make_golden(library: Library, name: str, arguments: dict[str, str]) -> Golden:
-    """What comes now for these arguments. Raises PromptError."""
+    """Return the current messages for these arguments. Raises PromptError."""
     rendering = library.rendering(name)
     rendered = rendering.render(parse_values(rendering.prompt, arguments))
     messages: list[dict[str, str]] = []
     for role, content in rendered:
-        said = {"text": content.text} if isinstance(content, Text) else {content.kind: content.path}
-        messages.append({"role": role, **said})
+        fields = {"text": content.text} if isinstance(content, Text) else {content.kind: content.path}
+        messages.append({"role": role, **fields})
     return Golden(arguments, messages)
 
 
 def format_golden(golden: Golden) -> str:
-    """The text of the file with this example."""
+    """Return the text of the file with this example."""
     return write_yaml(golden._asdict())

@@ -14,9 +14,9 @@ from shared.text import format_count
 
 
 def export_commands(root: Path, names: Sequence[str] | None, target: Path, host: Host, force: bool) -> int:
-    """Writes the prompts of these names (None: all) as files in `target`, and prints what of each is lost.
+    """Write the prompts with these names (None: all) as files in `target`, and print what each of them loses.
 
-    1 where one can't be a command of the host, or would replace what differs: then none is written. Raises
+    Returns 1 if one can't be a command of the host, or would replace a different file: then none is written. Raises
     UsageError.
     """
     library = open_library(root)
@@ -35,8 +35,8 @@ def export_commands(root: Path, names: Sequence[str] | None, target: Path, host:
         say(f"nothing is written: of {whole}, {failures:,} can't be a command of {host.title}{others}")
         return 1
     folder = open_target(target)
-    there = {path: found for path in commands if (found := _read(folder, path)) is not None}
-    differing = [path for path, found in there.items() if found != commands[path].data]
+    there = {path: old_data for path in commands if (old_data := _read(folder, path)) is not None}
+    differing = [path for path, old_data in there.items() if old_data != commands[path].data]
     if differing and not force:
         for path in differing:
             say(f"{target / path}: there is another file already (--force replaces it)")

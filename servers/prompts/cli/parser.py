@@ -1,4 +1,4 @@
-"""The arguments of the commands."""
+"""The command line parser of the commands."""
 
 import os
 import sys
@@ -17,11 +17,11 @@ _DIR = "folder of prompts, or the URL of a library in git"
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs a command; the exit code."""
+    """Run a command; return the exit code."""
     try:
         options = _build_parser().parse_args(arguments)
     except SystemExit as ending:
-        # argparse has said what there is to say: 2, or 0 after --help.
+        # argparse has printed its message: 2, or 0 after --help.
         return int(ending.code or 0)
     try:
         code = _run(options)
@@ -29,8 +29,8 @@ def run(arguments: Sequence[str]) -> int:
     except UsageError as error:
         sys.stderr.write(f"{options.command}: {error}\n")
         return 2
-    except BrokenPipeError:  # nobody reads on, as head after some lines
-        # Python flushes once more at its end, and would complain.
+    except BrokenPipeError:  # the reader has closed the pipe, as head does
+        # Python flushes again at exit, and would report an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return code

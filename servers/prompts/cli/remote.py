@@ -1,4 +1,4 @@
-"""Libraries in git, for commands: fetched, or as they were fetched last."""
+"""Libraries in git, for commands: fetched, or in the state of the last fetch."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ _SECONDS = 600.0
 
 
 def open_remote(address: Address) -> Path:
-    """The folder with the library at the address, fetched where nothing of it is there. Raises UsageError."""
+    """Return the folder with the library at the address, fetched if it is missing. Raises UsageError."""
     checkout = Checkout(address)
     checkout.load()
     if checkout.commit is None:
@@ -25,8 +25,8 @@ def open_remote(address: Address) -> Path:
 
 
 def update(addresses: Sequence[Address]) -> int:
-    """Fetches what the addresses are now, and prints the commits; 1 where one can't be fetched. A server that runs
-    with one of them serves what is new within seconds."""
+    """Fetch the current commits of the addresses, and print them; return 1 if one can't be fetched. A running server
+    with one of them serves the new commit within seconds."""
     failures = 0
     for address in addresses:
         checkout = Checkout(address)

@@ -1,1 +1,1 @@
-"""What clients see: prompts, resources, tools and skills."""
+"""The features for clients: prompts, resources, tools and skills."""

@@ -1,4 +1,4 @@
-"""What all features work on, and what clients are told of errors."""
+"""The state that all features use, and the errors for clients."""
 
 from typing import NamedTuple
 
@@ -13,26 +13,26 @@ from ..settings import Settings
 
 
 class Opened(NamedTuple):
-    """What one run of the server has open."""
+    """The state of one run of the server."""
 
     libraries: Libraries
     files: tuple[Folder, ...]
-    """Where the files lie that are suggested for arguments."""
+    """The folders with files that are suggested for arguments."""
     settings: Settings
     skills: SkillCache
     watch: Watch
     subscribed: dict[str, str]
-    """The keys that somebody subscribes to, and the prompt that each is about."""
+    """The keys of subscriptions, with the prompt that each is about."""
 
 
 Ctx = Context[Opened]
 
 
 def explain(error: PromptError) -> str:
-    """What a client is told of an error."""
+    """Return the text of an error for clients."""
     return f"{error.code}: {error}"
 
 
 def make_refusal(error: PromptError) -> InvalidParams:
-    """What prompts and resources raise, where tools may let the error pass."""
+    """Return the error for prompts and resources, where tools may raise the original one."""
     return InvalidParams(explain(error))

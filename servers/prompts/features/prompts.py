@@ -1,4 +1,4 @@
-"""The prompts of the libraries, as the protocol has them."""
+"""The prompts of the libraries, as the protocol defines them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -44,41 +44,40 @@ _KEY = "arguments"
 
 
 class LibraryPrompts:
-    """The prompts of all libraries. What reads files or renders is done in a thread, in turn."""
+    """The prompts of all libraries. File access and rendering run in a thread, in the client's turn."""
 
     async def page(self, context: Context[Opened], after: str, most: int) -> Sequence[Prompt]:
-        """The next prompts in the order of names, without those whose file is broken."""
+        """Return the next prompts in the order of names, without those whose file is broken."""
         libraries, watch = context.state.libraries, context.state.watch
         async with context.turn():
-            found = await to_thread.run_sync(_list_current, libraries, after, most)
-            if found is None:
+            prompts = await to_thread.run_sync(_list_current, libraries, after, most)
+            if prompts is None:
                 await watch.look()
-                found = await to_thread.run_sync(list_page, libraries, after, most)
-        return found
+                prompts = await to_thread.run_sync(list_page, libraries, after, most)
+        return prompts
 
     async def get(self, context: Context[Opened], name: str, arguments: dict[str, str]) -> GetPromptResult | None:
-        """The prompt, rendered; where required arguments are missing, the user is asked for them. Raises
-        InvalidParams."""
+        """Return the rendered prompt; the user is asked for missing required arguments. Raises InvalidParams."""
         libraries = context.state.libraries
         if not await _has(context.state, name) and not libraries.find_missing():
             return None
         try:
             async with context.turn():
-                found = await to_thread.run_sync(_render, libraries, name, arguments)
-            if not isinstance(found, GetPromptResult):
-                filled = await _ask(context, name, found)
+                rendered = await to_thread.run_sync(_render, libraries, name, arguments)
+            if not isinstance(rendered, GetPromptResult):
+                filled = await _ask(context, name, rendered)
                 async with context.turn():
-                    found = await to_thread.run_sync(_render, libraries, name, {**arguments, **filled})
+                    rendered = await to_thread.run_sync(_render, libraries, name, {**arguments, **filled})
         except PromptError as error:
             raise make_refusal(error) from None
-        if not isinstance(found, GetPromptResult):
-            raise _make_missing(name, found)
-        return found
+        if not isinstance(rendered, GetPromptResult):
+            raise _make_missing(name, rendered)
+        return rendered
 
     async def complete(
         self, context: Context[Opened], name: str, argument: CompletionArgument, settled: dict[str, str]
     ) -> tuple[Sequence[str], int] | None:
-        """What the argument could be. Raises InvalidParams for one that the prompt does not have."""
+        """Return completions of the argument. Raises InvalidParams for an argument that the prompt does not have."""
         if not await _has(context.state, name):
             return None
         try:
@@ -93,33 +92,34 @@ features.prompts_from(LibraryPrompts())
 
 
 async def _has(opened: Opened, name: str) -> bool:
-    """Whether there is a prompt of this name. Where a look is due, it is taken before the answer is no."""
+    """Return True if there is a prompt with this name. If the libraries are behind, they are read again before the
+    answer is False."""
     if name not in opened.libraries and await to_thread.run_sync(opened.libraries.is_behind):
         await opened.watch.look()
     return name in opened.libraries
 
 
 def _list_current(libraries: Libraries, after: str, most: int) -> list[Prompt] | None:
-    """The page; None where the libraries are behind what is in their folders. Another replica may have seen that
-    before this one and told the client of it, who asks here. Blocks."""
+    """Return the page; None if the libraries are behind their folders. Another replica may have noticed the change
+    before this one, and notified the client that sends this request. Blocks."""
     return None if libraries.is_behind() else list_page(libraries, after, most)
 
 
 def list_page(libraries: Libraries, after: str, most: int) -> list[Prompt]:
-    """The next prompts in the order of names, without those whose file is broken. Blocks."""
-    return [_make_prompt(one) for one in libraries.page(after, most)]
+    """Return the next prompts in the order of names, without those whose file is broken. Blocks."""
+    return [_make_prompt(prompt) for prompt in libraries.page(after, most)]
 
 
 def _make_prompt(prompt: definitions.Prompt) -> Prompt:
     arguments = [
         PromptArgument(
-            name=one.name,
-            title=_join_optional(one.title),
-            description=_join_optional(one.description),
-            required=one.required,
-            default=format_default(one),
+            name=argument.name,
+            title=_join_optional(argument.title),
+            description=_join_optional(argument.description),
+            required=argument.required,
+            default=format_default(argument),
         )
-        for one in prompt.arguments
+        for argument in prompt.arguments
     ]
     return Prompt(
         name=prompt.name,
@@ -134,24 +134,24 @@ def _join_optional(text: str | None) -> str | None:
 
 
 def _render(
-    libraries: Libraries, name: str, given: Mapping[str, str]
+    libraries: Libraries, name: str, arguments: Mapping[str, str]
 ) -> GetPromptResult | tuple[definitions.Argument, ...]:
-    """The prompt, rendered; or the required arguments that are missing where all others are right. Raises
-    PromptError."""
+    """Return the rendered prompt; or the missing required arguments if all others are valid. Raises PromptError."""
     rendering = libraries.rendering(name)
     prompt = rendering.prompt
     try:
-        bound = parse_values(prompt, given)
+        bound = parse_values(prompt, arguments)
     except PromptError as error:
         if error.code == "missing_arguments":
-            return find_missing(prompt, given)
+            return find_missing(prompt, arguments)
         raise
-    messages = [make_message(name, one) for one in rendering.render(bound)]
+    messages = [make_message(name, message) for message in rendering.render(bound)]
     return GetPromptResult(description=join_lines(prompt.description), messages=messages)
 
 
 async def _ask(ctx: Ctx, name: str, absent: Sequence[definitions.Argument]) -> dict[str, str]:
-    """What the user gives for the arguments. Raises InvalidParams where nobody can be asked, or nothing is given."""
+    """Return the user's values for the arguments. Raises InvalidParams if the user can't be asked, or gives no
+    values."""
     question = elicit_form(f"The prompt {name!r} needs more to begin with.", build_form(absent))
     try:
         answer = (await ctx.inputs({_KEY: question}))[_KEY]
@@ -167,16 +167,16 @@ def _make_missing(name: str, absent: Sequence[definitions.Argument], why: str = 
 
 
 def _complete(opened: Opened, name: str, argument: CompletionArgument) -> Completion:
-    known = {one.name: one for one in opened.libraries.prompt(name).arguments}
-    if argument.name not in known:
-        suggestion = f"Its arguments: {format_names(known.values())}."
+    declared = {item.name: item for item in opened.libraries.prompt(name).arguments}
+    if argument.name not in declared:
+        suggestion = f"Its arguments: {format_names(declared.values())}."
         raise PromptError("bad_arguments", f"{argument.name[:64]!r} is not an argument of it", suggestion)
-    paths = find_paths(opened.files, argument.value) if known[argument.name].type == "file" else ()
-    return complete(known[argument.name], argument.value, paths)
+    paths = find_paths(opened.files, argument.value) if declared[argument.name].type == "file" else ()
+    return complete(declared[argument.name], argument.value, paths)
 
 
 def make_message(name: str, rendered: Rendered) -> PromptMessage:
-    """A message of the prompt `name`."""
+    """Return a message of the prompt `name`."""
     content = rendered.content
     block: TextContent | ImageContent | AudioContent | EmbeddedResource
     if isinstance(content, Text):

@@ -1,4 +1,4 @@
-"""What the user is told beside results: log messages to clients that ask for their level."""
+"""Reports for the user besides results: log messages to clients that set their level."""
 
 from collections.abc import Sequence
 
@@ -8,17 +8,17 @@ from shared.text import escape
 from ..library.libraries import Found
 
 _NAMED = 3
-"""Problems that are told in full, of a library that may have thousands; the index has them all."""
+"""The number of problems reported in full, since a library may have thousands; the index lists all."""
 _LONGEST = 300
-"""Characters of one."""
+"""The longest problem, in characters."""
 
 
-def report_problems(conditions: Conditions, found: Sequence[Found]) -> None:
-    """These files of the libraries can't be used as they are; no others, any more."""
-    if not found:
+def report_problems(conditions: Conditions, problems: Sequence[Found]) -> None:
+    """Report the current problems of the libraries, which replace those before."""
+    if not problems:
         conditions.end("problems")
         return
-    told = [f"{escape(root.name)}: {problem}"[:_LONGEST] for root, problem in found[:_NAMED]]
-    if len(found) > _NAMED:
-        told.append(f"and {len(found) - _NAMED:,} more, which prompt:// names")
-    conditions.begin("problems", "warning", f"wrong in the library: {'; '.join(told)}")
+    texts = [f"{escape(root.name)}: {problem}"[:_LONGEST] for root, problem in problems[:_NAMED]]
+    if len(problems) > _NAMED:
+        texts.append(f"and {len(problems) - _NAMED:,} more, which prompt:// names")
+    conditions.begin("problems", "warning", f"wrong in the library: {'; '.join(texts)}")

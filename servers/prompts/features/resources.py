@@ -1,6 +1,5 @@
-"""Prompts as resources: their source, what they say when they are rendered, and an index of the libraries; and
-subscriptions to all these.
-"""
+"""Prompts as resources: their source, their rendered text, and an index of the libraries; and subscriptions to
+them."""
 
 import json
 from collections.abc import Mapping
@@ -35,11 +34,11 @@ RENDERED = "prompt://{name}/rendered{?args*}"
 FILE = "prompt://{name}/files/{+path}"
 _MARKDOWN = "text/markdown"
 _MOST_LISTED = 1_000
-"""Prompts in the index, and among the resources."""
+"""The limit of prompts in the index, and in the list of resources."""
 _MOST_ARGUMENTS = 64
 _SKILL = "skill://{name}/{+file}"
 _ENDINGS = {SOURCE: "", RENDERED: "/rendered", FILE: "/files", _SKILL: "/skill"}
-"""What is told apart, and how its key ends."""
+"""The kinds of resources, with the suffix of the key of each."""
 _TEMPLATES = {UriTemplate(uri): ending for uri, ending in _ENDINGS.items()}
 
 features = Features[Opened]()
@@ -70,15 +69,15 @@ async def read_rendered(ctx: Ctx, name: str, args: str = "") -> str:
     """What the prompt says, given its arguments as the query. Several messages have their roles as headings."""
     if name not in ctx.state.libraries:
         raise ResourceNotFound(f"{format_uri(name)}/rendered" + (f"?{args}" if args else ""))
-    given = _parse_query(args)
+    arguments = _parse_query(args)
     try:
         async with ctx.turn():
-            messages = await to_thread.run_sync(_render, ctx.state.libraries, name, given)
+            messages = await to_thread.run_sync(_render, ctx.state.libraries, name, arguments)
     except PromptError as error:
         raise make_refusal(error) from None
     if len(messages) == 1:
         return _format_message(messages[0])
-    return "\n\n".join(f"## {one.role}\n\n{_format_message(one)}" for one in messages)
+    return "\n\n".join(f"## {message.role}\n\n{_format_message(message)}" for message in messages)
 
 
 @features.resource(FILE, name="embedded", title="A file in the messages of a prompt")
@@ -95,16 +94,16 @@ async def read_file(ctx: Ctx, name: str, path: str) -> TextResourceContents | Bl
 async def list_resources(ctx: Ctx) -> list[Resource]:
     """The first prompts, in the order of names."""
     async with ctx.turn():
-        found = await to_thread.run_sync(ctx.state.libraries.page, "", _MOST_LISTED)
+        prompts = await to_thread.run_sync(ctx.state.libraries.page, "", _MOST_LISTED)
     return [
         Resource(
-            uri=format_uri(one.name),
-            name=one.name,
-            title=None if one.title is None else join_lines(one.title),
-            description=join_lines(one.description),
+            uri=format_uri(prompt.name),
+            name=prompt.name,
+            title=None if prompt.title is None else join_lines(prompt.title),
+            description=join_lines(prompt.description),
             mime_type=_MARKDOWN,
         )
-        for one in found
+        for prompt in prompts
     ]
 
 
@@ -114,17 +113,17 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
 async def complete_name(ctx: Ctx, typed: str, _settled: dict[str, str]) -> list[str]:
     """The prompts whose names begin with what was typed, then those that have it within."""
     begun = typed.casefold()
-    found = [name for name in ctx.state.libraries.names if begun in name.casefold()]
-    return sorted(found, key=lambda name: not name.casefold().startswith(begun))
+    names = [name for name in ctx.state.libraries.names if begun in name.casefold()]
+    return sorted(names, key=lambda name: not name.casefold().startswith(begun))
 
 
 async def subscribe(ctx: Ctx, uri: str) -> str:
-    """The key of a subscription to the index, a prompt or its skill. Raises ResourceNotFound."""
+    """Return the key of a subscription to the index, a prompt or its skill. Raises ResourceNotFound."""
     if uri == INDEX:
         return INDEX
     for template, ending in _TEMPLATES.items():
         named = template.match(uri)
-        # Whoever subscribes to a prompt that goes is told when it comes again.
+        # A subscription to a prompt that is deleted is notified when the prompt comes back.
         if named is not None and named["name"] in ctx.state.libraries:
             key = format_uri(named["name"]) + ending
             ctx.state.subscribed[key] = named["name"]
@@ -133,12 +132,12 @@ async def subscribe(ctx: Ctx, uri: str) -> str:
 
 
 async def unsubscribe(running: Run[Opened], key: str) -> None:
-    """Forgets a key that nobody subscribes to any more."""
+    """Forget a key without subscriptions."""
     running.state.subscribed.pop(key, None)
 
 
 def tell(opened: Opened, changes: Changes, changed: Changed) -> None:
-    """Says what became of a burst of changes to those who subscribe to it."""
+    """Notify the subscriptions that a burst of changes affects."""
     changes.resource(INDEX)
     if changed.names:
         changes.prompts()
@@ -146,18 +145,18 @@ def tell(opened: Opened, changes: Changes, changed: Changed) -> None:
         return
     changes.resources()
     for key, name in opened.subscribed.items():
-        # Only the source of a prompt has nothing of other files, which may be prompts as well.
+        # Only the source of a prompt does not depend on other files, which may be prompts too.
         if name in changed.names or key != format_uri(name):
             changes.resource(key)
 
 
 def format_uri(name: str) -> str:
-    """The URI of a prompt."""
+    """Return the URI of a prompt."""
     return f"{INDEX}{quote(name, safe='')}"
 
 
 def make_contents(name: str, file: Embedded) -> TextResourceContents | BlobResourceContents:
-    """A file in the messages of the prompt `name`, as a resource."""
+    """Return a file in the messages of the prompt `name`, as a resource."""
     uri = f"{format_uri(name)}/files/{quote(file.path)}"
     try:
         return TextResourceContents(uri=uri, mime_type=file.mime_type, text=file.data.decode())
@@ -170,15 +169,15 @@ def _parse_query(query: str) -> dict[str, str]:
         pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MOST_ARGUMENTS)
     except ValueError:
         raise InvalidParams(f"bad_arguments: the query has more than {_MOST_ARGUMENTS} arguments") from None
-    given = dict(pairs)
-    if len(given) < len(pairs):
+    arguments = dict(pairs)
+    if len(arguments) < len(pairs):
         raise InvalidParams("bad_arguments: an argument is given twice")
-    return given
+    return arguments
 
 
-def _render(libraries: Libraries, name: str, given: Mapping[str, str]) -> tuple[Rendered, ...]:
+def _render(libraries: Libraries, name: str, arguments: Mapping[str, str]) -> tuple[Rendered, ...]:
     rendering = libraries.rendering(name)
-    return rendering.render(parse_values(rendering.prompt, given))
+    return rendering.render(parse_values(rendering.prompt, arguments))
 
 
 def _format_message(message: Rendered) -> str:
@@ -194,7 +193,7 @@ def _format_message(message: Rendered) -> str:
 
 
 def _build_index(libraries: Libraries) -> str:
-    numbers = {one.root: number for number, one in enumerate(libraries.all)}
+    numbers = {item.root: number for number, item in enumerate(libraries.all)}
     prompts: list[dict[str, Any]] = []
     for prompt in libraries.page("", _MOST_LISTED):
         title, tags = join_lines(prompt.title or ""), list(map(join_lines, prompt.tags))
@@ -202,25 +201,29 @@ def _build_index(libraries: Libraries) -> str:
         try:
             library = libraries.library(prompt.name)
             where = {"library": numbers[library.root], "file": escape(library.path(prompt.name))}
-        except PromptError:  # it went away
+        except PromptError:  # it was deleted meanwhile
             where = {}
         prompts.append({key: value for key, value in entry.items() if value} | where)
     counted = [
-        {"folder": escape(one.root.name), "prompts": one.count(), **_format_origin(libraries.origins.get(one.root))}
-        for one in libraries.all
+        {
+            "folder": escape(item.root.name),
+            "prompts": item.count(),
+            **_format_origin(libraries.origins.get(item.root)),
+        }
+        for item in libraries.all
     ]
     # Counting has read all files, so that all problems are known.
     problems = [
         {"library": numbers[root], "file": escape(problem.path), "line": problem.line, "reason": problem.reason}
         for root, problem in libraries.problems()
     ]
-    found: dict[str, Any] = {
+    index: dict[str, Any] = {
         "libraries": counted,
         "prompts": prompts,
         "truncated": len(prompts) == _MOST_LISTED < len(libraries.names),
         "problems": problems[:_MOST_LISTED],
     }
-    return json.dumps(found, ensure_ascii=False)
+    return json.dumps(index, ensure_ascii=False)
 
 
 def _format_origin(origin: Origin | None) -> dict[str, str | None]:

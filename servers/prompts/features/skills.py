@@ -1,4 +1,4 @@
-"""The skills, as the protocol has them."""
+"""The skills, as the protocol defines them."""
 
 from collections.abc import Sequence
 
@@ -10,27 +10,28 @@ from .context import Ctx
 
 
 class LibrarySkills:
-    """The prompts of the libraries as skills. A name or description that no skill can have leaves a prompt out."""
+    """The prompts of the libraries as skills. Prompts with a name or description that a skill can't have are left
+    out."""
 
     async def list(self, context: Ctx) -> Sequence[Skill]:
-        """The first ones."""
+        """Return the first skills."""
         skills = context.state.skills
-        made = [_make_skill(skills, name, one) for name, one in (await skills.list()).items()]
-        return [one for one in made if one is not None]
+        candidates = [_make_skill(skills, name, item) for name, item in (await skills.list()).items()]
+        return [item for item in candidates if item is not None]
 
     async def get(self, context: Ctx, path: str) -> Skill | None:
-        """The one whose prompt has this name."""
+        """Return the skill of the prompt with this name; None if it is not a skill."""
         skills = context.state.skills
-        found = await skills.get(path)
-        return None if found is None else _make_skill(skills, path, found)
+        bundle = await skills.get(path)
+        return None if bundle is None else _make_skill(skills, path, bundle)
 
     async def read(self, context: Ctx, skill: Skill, file: str) -> bytes | None:
-        """A file, as long as it is the one that was promised."""
+        """Return the content of a file, if it is still the listed one."""
         return await context.state.skills.read(skill.path, file, skill.files[file].sha256)
 
 
 def _make_skill(skills: SkillCache, name: str, bundle: Bundle) -> Skill | None:
-    files = {path: SkillFile(one.size, one.sha256) for path, one in bundle.files.items()}
+    files = {path: SkillFile(digest.size, digest.sha256) for path, digest in bundle.files.items()}
     try:
         return Skill(name, bundle.front, files)
     except DeclarationError as error:

@@ -1,1 +1,1 @@
-"""What a prompt is, and the three forms of files it is read from."""
+"""The definition of a prompt, and the file formats that it is read from."""

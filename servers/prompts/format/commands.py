@@ -1,6 +1,6 @@
-"""Commands of hosts: Markdown files with a text that is sent as it is, but for placeholders (see `placeholders`).
+"""Commands of hosts: Markdown files with a text that is sent unchanged except for placeholders (see `placeholders`).
 
-Front matter of any form is taken: a key that says nothing here, or is not what it should be, never costs a command.
+Any front matter is accepted: an unknown key, or an invalid value, never makes a command unusable.
 """
 
 from typing import Any
@@ -14,30 +14,30 @@ from shared.yaml import YamlMapping
 _MOST_DESCRIPTION = 2_000
 _MOST_TITLE = 200
 _MOST_LISTED = 20
-"""Names of arguments, and tags."""
+"""The limit of argument names, and of tags."""
 
 
 def parse_command(document: Document, name: str, syntax: Syntax, base: str = "") -> Prompt:
-    """The prompt of a Markdown file that is called `name`. Raises PromptError where it has no text.
+    """Return the prompt of a Markdown file called `name`. Raises PromptError if it has no text.
 
-    Without a description it is described by the first line of its text.
+    The default description is the first line of its text.
     """
     front = document.front if document.front is not None else YamlMapping(1)
     if not document.body:
         raise PromptError("bad_prompt", "it has no text", line=document.line)
     hint = get_text(front, "argument-hint") or get_text(front, "argument_hint")
     names = _get_names(front) if syntax == "claude" else ()
-    asked = find_arguments(document.body, syntax, hint, names)
+    requested = find_arguments(document.body, syntax, hint, names)
     first_line = document.body.splitlines()[0].lstrip("# ")
     return Prompt(
         name=name,
         title=get_text(front, "title")[:_MOST_TITLE] or None,
         description=(get_text(front, "description") or first_line or name)[:_MOST_DESCRIPTION],
-        arguments=order_arguments(asked.arguments),
+        arguments=order_arguments(requested.arguments),
         tags=_get_texts(front, "tags"),
         messages=(Message("user", "text", document.body, document.line),),
         syntax=syntax,
-        words=asked.words,
+        words=requested.words,
         declared=bool(names),
         base=base,
         hint=hint,
@@ -47,20 +47,20 @@ def parse_command(document: Document, name: str, syntax: Syntax, base: str = "")
 
 
 def parse_toml_command(data: bytes, name: str) -> Prompt:
-    """The prompt of a command of Gemini CLI. Raises PromptError where it has no `prompt`, or is no TOML."""
+    """Return the prompt of a command of Gemini CLI. Raises PromptError if it is not TOML, or has no `prompt`."""
     import tomllib
 
     try:
-        found = tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n"))
+        content = tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise PromptError("bad_prompt", f"it is not TOML: {str(error)[:200]}") from None
-    text, description = found.get("prompt"), found.get("description")
+    text, description = content.get("prompt"), content.get("description")
     if not isinstance(text, str) or not text.strip():
         raise PromptError("bad_prompt", "it has no text in `prompt`, as a command of Gemini CLI has")
-    said = description.strip() if isinstance(description, str) else ""
+    summary = description.strip() if isinstance(description, str) else ""
     return Prompt(
         name=name,
-        description=(said or text.strip().splitlines()[0].lstrip("# ") or name)[:_MOST_DESCRIPTION],
+        description=(summary or text.strip().splitlines()[0].lstrip("# ") or name)[:_MOST_DESCRIPTION],
         arguments=find_arguments(text, "gemini").arguments,
         messages=(Message("user", "text", text.strip(), 1),),
         syntax="gemini",
@@ -68,42 +68,42 @@ def parse_toml_command(data: bytes, name: str) -> Prompt:
 
 
 def get_name(front: YamlMapping | None, otherwise: str) -> str:
-    """The `name` that front matter gives a prompt, where it can be that of one."""
+    """Return the `name` in the front matter if it is valid for a prompt, else `otherwise`."""
     name = "" if front is None else get_text(front, "name")
     return name if NAME.fullmatch(name) else otherwise
 
 
 def get_text(front: YamlMapping, key: str) -> str:
-    """A text of the front matter, "" where there is none; a list as people mean it, with commas between its items."""
+    """Return a string of the front matter, "" if it is missing; a list is joined with commas."""
     value = front.get(key)
     if isinstance(value, list):
-        return ", ".join(str(one) for one in value if isinstance(one, str | int | float))
+        return ", ".join(str(item) for item in value if isinstance(item, str | int | float))
     return "" if value is None or isinstance(value, dict) else str(value).strip()
 
 
 def get_tools(front: YamlMapping) -> tuple[str, ...]:
-    """The `allowed-tools`, a list or a text with commas, or with spaces, between them."""
+    """Return the `allowed-tools`, from a list or a string with commas or spaces between them."""
     value: Any = front.get("allowed-tools", ())
     if isinstance(value, str):
-        # A tool may have a pattern behind it, as in Bash(git add:*), which is not parted.
+        # A tool may be followed by a pattern, as in Bash(git add:*), which is not split.
         tools, depth = [""], 0
-        for one in value:
-            depth += (one == "(") - (one == ")")
-            if one in ", " and depth <= 0:
+        for item in value:
+            depth += (item == "(") - (item == ")")
+            if item in ", " and depth <= 0:
                 tools.append("")
             else:
-                tools[-1] += one
+                tools[-1] += item
         return tuple(filter(None, tools))
-    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
 def _get_names(front: YamlMapping) -> tuple[str, ...]:
-    """The names in `arguments`: a list, or words of a text."""
+    """Return the names in `arguments`: a list, or the words of a string."""
     value = front.get("arguments")
     names = value.split() if isinstance(value, str) else _get_texts(front, "arguments")
-    return tuple(dict.fromkeys(one for one in names if one.isidentifier() and len(one) <= 64))[:_MOST_LISTED]
+    return tuple(dict.fromkeys(word for word in names if word.isidentifier() and len(word) <= 64))[:_MOST_LISTED]
 
 
 def _get_texts(front: YamlMapping, key: str) -> tuple[str, ...]:
     value = front.get(key)
-    return tuple(one for one in value if isinstance(one, str))[:_MOST_LISTED] if isinstance(value, list) else ()
+    return tuple(item for item in value if isinstance(item, str))[:_MOST_LISTED] if isinstance(value, list) else ()

@@ -1,4 +1,4 @@
-"""A prompt as plain values, whatever form its file has."""
+"""Prompts as plain values, independent of the format of their files."""
 
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
@@ -9,7 +9,7 @@ Value = str | int | float | bool
 
 
 class Argument(NamedTuple):
-    """What a prompt is asked with."""
+    """An argument of a prompt."""
 
     name: str
     type: str = "string"
@@ -18,9 +18,9 @@ class Argument(NamedTuple):
     description: str | None = None
     required: bool = False
     default: Any = None
-    """A value of its type; None where there is none."""
+    """A value of its type; None if it has no default."""
     enum: tuple[str, ...] = ()
-    """The values there are, of an enum."""
+    """The values of an enum."""
     examples: tuple[str, ...] = ()
 
 
@@ -30,9 +30,9 @@ class Message(NamedTuple):
     role: Role
     kind: Literal["text", "image", "audio", "resource"]
     content: str
-    """Text: a template. Else: the path of a file of the library."""
+    """For text: a template. Otherwise: the path of a file of the library."""
     line: int = 1
-    """Where it begins in its file."""
+    """The line where it begins in its file."""
 
 
 class Prompt(NamedTuple):
@@ -42,25 +42,26 @@ class Prompt(NamedTuple):
     description: str
     title: str | None = None
     arguments: tuple[Argument, ...] = ()
-    """In the order that clients ask in: what is required first."""
+    """In the order in which clients ask for them: the required ones first."""
     tags: tuple[str, ...] = ()
     messages: tuple[Message, ...] = ()
     syntax: Syntax = "jinja"
-    """How texts are rendered: as templates of Jinja, with the placeholders of a host, or not at all."""
+    """The syntax of texts: templates of Jinja, the placeholders of a host, or plain text."""
     words: tuple[str, ...] = ()
     """The arguments of a command that are the words after its name, in their order."""
     declared: bool = False
-    """Whether the front matter of a command declares them, so that `$NAME` is a place for one."""
+    """True if the front matter of a command declares them, so that `$NAME` is a placeholder."""
     base: str = ""
-    """The folder within the library that paths of other files begin at; "" is the library itself."""
+    """The folder in the library that paths of other files are relative to; "" is the library itself."""
     hint: str = ""
-    """The argument-hint of a command, as it is written."""
+    """The argument-hint of a command, as written."""
     allowed_tools: tuple[str, ...] = ()
-    """What a command or a skill asks a host to allow. It means nothing to this server."""
+    """The permissions that a command or a skill requests from a host. This server does not use them."""
     notice: tuple[int, str] | None = None
-    """What is wrong with the file, which is served all the same, and on which line."""
+    """The line and the text of a fault in the file, which is served nevertheless."""
 
 
 def order_arguments(arguments: Iterable[Argument]) -> tuple[Argument, ...]:
-    """The arguments with the required ones first and otherwise as written: what clients take by position."""
-    return tuple(sorted(arguments, key=lambda one: not one.required))
+    """Return the arguments with the required ones first and otherwise as written: clients may take them by
+    position."""
+    return tuple(sorted(arguments, key=lambda argument: not argument.required))

@@ -1,8 +1,8 @@
-"""What a file of a library is: by its path, and where that does not say it, by what is in it.
+"""Classification of the files of a library: by path, or if that does not decide, by content.
 
-Each host has folders of its own for commands. Elsewhere a Markdown file is in our form where it declares arguments or
+Each host has its own folders for commands. Elsewhere a Markdown file is in our format if it declares arguments or
 messages, or includes another file: nothing else in it would need a template. All others are commands, whose text is
-sent as it is but for placeholders.
+sent unchanged except for placeholders.
 """
 
 import re
@@ -17,7 +17,7 @@ from shared.yaml import YamlMapping
 
 SKILL = "SKILL.md"
 HIDDEN_FOLDERS = frozenset({".claude", ".codex", ".cursor", ".gemini", ".github", ".opencode"})
-"""Those that have commands in one of their folders."""
+"""Hidden folders with commands in one of their subfolders."""
 
 _HOSTS: dict[tuple[str, ...], tuple[Syntax, str]] = {
     (".claude", "commands"): ("claude", ".md"),
@@ -31,7 +31,7 @@ _HOSTS: dict[tuple[str, ...], tuple[Syntax, str]] = {
     ("opencode", "command"): ("opencode", ".md"),
     ("opencode", "commands"): ("opencode", ".md"),
 }
-"""The rules for the files of a folder within another, and how their names end."""
+"""The syntax and the suffix of the files in a folder within another."""
 _PLUGIN = ("commands", "agents")
 """The folders of a plugin of Claude Code, or of an extension of Gemini CLI."""
 _ENDINGS = (".prompt.md", ".agent.md", ".chatmode.md", ".instructions.md", ".md", ".toml")
@@ -42,7 +42,7 @@ _DOCUMENTS = frozenset(
         *("GEMINI", "LICENSE", "README", "SECURITY"),
     )
 )
-"""What lies beside prompts, and is none."""
+"""Files that are often next to prompts, and are not prompts."""
 _FRONT = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
 _PLAIN_NAME = re.compile(rb"^name:[ \t]+([A-Za-z][A-Za-z0-9_-]*)[ \t]*\r?$", re.MULTILINE)
 _OTHER_NAME = re.compile(rb"^(?:name\b|[^a-z \t\r\n#-])", re.MULTILINE)
@@ -50,29 +50,29 @@ _INCLUDES = re.compile(r"\{%-?\s*include\b")
 
 
 class Kind(NamedTuple):
-    """What a file is."""
+    """The classification of a file."""
 
     form: Literal["markdown", "command", "skill"]
-    """A command is one by its path, and is called by it."""
+    """A file is a command because of its path, which gives its name."""
     name: str
-    """Of the prompt, unless its front matter has another."""
+    """The name of the prompt, unless its front matter has another."""
     base: str
     """See `Prompt.base`."""
     syntax: Syntax = "claude"
-    """Of a command, and of Markdown that is not in our form."""
+    """The syntax of a command, and of Markdown that is not in our format."""
     may_be_ours: bool = True
-    """Whether it may be in our form: what lies in a folder of a host is the host's."""
+    """True if it may be in our format: a file in a folder of a host is in the host's."""
 
 
 def find_kind(path: str, root: tuple[str, ...], skills: frozenset[str]) -> Kind | None:
-    """What the file at `path` in the library at `root` is; None for one that is no prompt.
+    """Classify the file at `path` in the library at `root`; return None if it is not a prompt.
 
     `skills` has the directories with a SKILL.md: their other files belong to the skill.
     """
     *folders, file = path.split("/")
     if file == SKILL:
         return Kind("skill", folders[-1] if folders else root[-1], "/".join(folders))
-    ending = next((one for one in _ENDINGS if file.endswith(one) and file != one), None)
+    ending = next((part for part in _ENDINGS if file.endswith(part) and file != part), None)
     above = {"/".join(folders[:count]) for count in range(len(folders) + 1)}
     if ending is None or file in _DOCUMENTS or above & skills:
         return None
@@ -81,16 +81,16 @@ def find_kind(path: str, root: tuple[str, ...], skills: frozenset[str]) -> Kind 
         host = _HOSTS.get(whole[at : at + 2])
         if host is not None and file.endswith(host[1]):
             return Kind("command", _join_names(whole[at + 1 :], file.removesuffix(host[1])), "", host[0], False)
-    if file.startswith(("_", ".")) or any(one.startswith(("_", ".")) for one in folders):
+    if file.startswith(("_", ".")) or any(part.startswith(("_", ".")) for part in folders):
         return None
     stem = file.removesuffix(ending)
     if ending == ".prompt.md":
         return Kind("markdown", "-".join([*folders, stem]), "", "vscode")
-    # A library may be the folder of commands itself.
+    # The library may itself be a folder of commands.
     inner = whole[-len(folders) - 1 :]
     at = next((at for at in range(len(inner)) if inner[at] in _PLUGIN), -1)
     if at >= 0:
-        # Several plugins of one library may have commands of the same name.
+        # Several plugins in one library may have commands with the same name.
         plugin = inner[at - 1] if at > 1 else ""
         syntax: Syntax = "gemini" if ending == ".toml" else "claude"
         return Kind("command", _join_names(inner[at:], stem, plugin), "", syntax)
@@ -98,44 +98,45 @@ def find_kind(path: str, root: tuple[str, ...], skills: frozenset[str]) -> Kind 
 
 
 def _join_names(folders: tuple[str, ...], stem: str, plugin: str = "") -> str:
-    """The name of a prompt below the folder that makes it one. An agent says so: a skill may have the same name."""
+    """Return the name of a prompt below the folder that makes it one. Agents have a prefix: a skill may have the same
+    name."""
     kind = "agents" if folders[0] == "agents" else ""
     return "-".join(filter(None, (plugin, kind, *folders[1:], stem)))
 
 
 def find_name(kind: Kind, data: bytes) -> str | None:
-    """The name that a file gives its prompt, where that is seen without reading YAML; None where it takes that."""
+    """Return the name that a file gives its prompt, if it can be found without parsing YAML; otherwise None."""
     if kind.form == "command":
         return kind.name
     front = _FRONT.match(data)
     if front is None:
         return kind.name
-    found = _PLAIN_NAME.findall(front[1])
-    if len(found) == 1 and len(_OTHER_NAME.findall(front[1])) == 1:
-        return str(found[0], "ascii")
+    names = _PLAIN_NAME.findall(front[1])
+    if len(names) == 1 and len(_OTHER_NAME.findall(front[1])) == 1:
+        return str(names[0], "ascii")
     return None if _OTHER_NAME.search(front[1]) else kind.name
 
 
 def parse_file(kind: Kind, data: bytes) -> Prompt:
-    """The prompt of a file. Raises PromptError."""
+    """Return the prompt of a file. Raises PromptError."""
     if kind.syntax == "gemini":
         return parse_toml_command(data, kind.name)
-    found = parse_document(data)
+    document = parse_document(data)
     if kind.form == "skill":
-        return parse_skill(found, kind.name, kind.base)
-    if kind.may_be_ours and kind.syntax == "claude" and _is_template(found):
-        prompt = parse_prompt(found, kind.name)
+        return parse_skill(document, kind.name, kind.base)
+    if kind.may_be_ours and kind.syntax == "claude" and _is_template(document):
+        prompt = parse_prompt(document, kind.name)
         return prompt._replace(name=kind.name) if kind.form == "command" else prompt
-    name = kind.name if kind.form == "command" else get_name(found.front, kind.name)
-    return parse_command(found, name, kind.syntax)
+    name = kind.name if kind.form == "command" else get_name(document.front, kind.name)
+    return parse_command(document, name, kind.syntax)
 
 
 def _is_template(document: Document) -> bool:
-    """Whether a file is in our form."""
+    """Return True if a file is in our format."""
     front = document.front
     if front is None:
         return False
-    declared = any(isinstance(one, YamlMapping) for key in STRUCTURED for one in _items(front, key))
+    declared = any(isinstance(item, YamlMapping) for key in STRUCTURED for item in _items(front, key))
     return declared or (front.keys() <= PROMPT.keys() and _INCLUDES.search(document.body) is not None)
 
 

@@ -1,8 +1,8 @@
-"""Front matter: how a file is parted into it and its body, and what its keys may hold. That is one table, by which
-readers check files.
+"""Front matter: how it is separated from the body, and the values of its keys, in one table that readers use for
+validation.
 
-`front-matter.schema.json` beside this file says the same as a JSON Schema, for editors. It is made of that table by
-`tests/servers/prompts/format/test_front_matter.py`, which sees to it that they agree.
+`front-matter.schema.json` next to this file is the same as a JSON Schema, for editors. It is generated from that
+table by `tests/servers/prompts/format/test_front_matter.py`, which also checks that they agree.
 """
 
 import json
@@ -15,45 +15,45 @@ from servers.prompts.errors import PromptError
 from shared.yaml import YamlError, YamlLimits, YamlMapping, read_yaml
 
 MOST_BYTES = 256_000
-"""Of a file."""
+"""The limit of a file."""
 FRONT_MATTER = YamlLimits(characters=64_000, values=10_000, depth=12)
 
 _FORM = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-# Claude Code has it written so, and means a text; in YAML it is a list, or an error where another [ follows.
+# In Claude Code's notation this is a string; in YAML it is a list, or an error if another [ follows.
 _HINT = re.compile(r"^(argument-hint:[ \t]+)(\[[^\n]*)$", re.MULTILINE)
 
 _BEGUN = re.compile(r"---[ \t]*\n[A-Za-z][\w-]*:")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 STRUCTURED = ("arguments", "messages")
-"""Keys with mappings in a list, which make a file one in our form."""
+"""Keys with mappings in a list, which mean that a file is in our format."""
 _KEY_LINE = re.compile(r"([A-Za-z][\w-]{0,63}):(?:[ \t]+(.*)|())")
 _ITEM_LINE = re.compile(r"[ \t]*-[ \t]+(.+)")
 
 _CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 NAME = re.compile(rf"[^\s{_CONTROLS}](?:[^{_CONTROLS}]{{0,126}}[^\s{_CONTROLS}])?")
-"""What can be the name of a prompt. Which of these reach a client unchanged is another question."""
+"""The valid names of prompts. Some clients change certain names."""
 _ARGUMENT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 TYPES = ("string", "number", "boolean", "enum", "file", "url", "list")
 _SPECIAL = frozenset(["and", "else", "false", "if", "in", "is", "loop", "none", "not", "or", "range", "self", "true"])
-"""Words that mean something in a template."""
+"""Words with a meaning in templates."""
 _ROLES = ("user", "assistant")
 
 
 class Document(NamedTuple):
-    """What is in a file."""
+    """The parts of a file."""
 
     front: YamlMapping | None
-    """None where it does not begin with front matter."""
+    """None if it does not begin with front matter."""
     body: str
-    """Without white space around it, and with \\n alone at the ends of lines."""
+    """Without surrounding whitespace, and with \\n as the only line ending."""
     line: int
-    """Where the body begins."""
+    """The line where the body begins."""
     notice: tuple[int, str] | None = None
-    """What is wrong with the front matter, which was read all the same, and on which line."""
+    """The line and the text of a fault in the front matter, which was read nevertheless."""
 
 
 def parse_document(data: bytes) -> Document:
-    """The parts of a file. Raises PromptError."""
+    """Split a file into its parts. Raises PromptError."""
     if len(data) > MOST_BYTES:
         raise PromptError("bad_prompt", f"it has more than {MOST_BYTES:,} bytes")
     try:
@@ -62,18 +62,18 @@ def parse_document(data: bytes) -> Document:
         line = data.count(b"\n", 0, error.start) + 1
         raise PromptError("bad_prompt", "it is not UTF-8", line=line) from None
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    found = _FORM.match(text)
-    if found is None:
-        # A text may begin with a rule, which looks the same.
+    match = _FORM.match(text)
+    if match is None:
+        # A text may begin with a horizontal rule, which looks the same.
         if _BEGUN.match(text):
             raise PromptError("bad_prompt", "its front matter has no end, which is a line of ---", line=1)
         return Document(None, text.strip(), _find_line(text, 0))
-    written = _HINT.sub(lambda hint: hint[1] + json.dumps(hint[2].rstrip(), ensure_ascii=False), found[1])
-    body, line = text[found.end() :].strip(), _find_line(text, found.end())
+    written = _HINT.sub(lambda hint: hint[1] + json.dumps(hint[2].rstrip(), ensure_ascii=False), match[1])
+    body, line = text[match.end() :].strip(), _find_line(text, match.end())
     try:
         return Document(parse_mapping(written, 2), body, line)
     except PromptError as error:
-        front = _read_lines(found[1], 2)
+        front = _read_lines(match[1], 2)
         if front is None:
             raise
         notice = f"{error.reason}; it is read line by line, as hosts do"
@@ -81,26 +81,26 @@ def parse_document(data: bytes) -> Document:
 
 
 def _read_lines(text: str, line: int) -> YamlMapping | None:
-    """The keys of front matter that is not YAML, with what follows on their lines, as texts; None where it has
-    mappings within lists, which lines can't say, or more than YAML may."""
+    """Return the keys of front matter that is not YAML, with the rest of their lines, as strings; None if it has
+    mappings in lists, which lines can't express, or exceeds the limits of YAML."""
     if len(text) > FRONT_MATTER.characters or _UNPRINTABLE.search(text):
         return None
     front = YamlMapping(line)
     key = ""
-    for number, one in enumerate(text.split("\n"), line):
-        found = _KEY_LINE.fullmatch(one)
-        if found is not None:
-            key = found[1]
-            if key in STRUCTURED and (found[2] or "").startswith(("[{", "{")):
+    for number, text_line in enumerate(text.split("\n"), line):
+        match = _KEY_LINE.fullmatch(text_line)
+        if match is not None:
+            key = match[1]
+            if key in STRUCTURED and (match[2] or "").startswith(("[{", "{")):
                 return None
-            front[key] = _unquote(found[2] or "")
+            front[key] = _unquote(match[2] or "")
             front.lines[key] = number
-        elif key and (item := _ITEM_LINE.fullmatch(one)) is not None:
+        elif key and (item := _ITEM_LINE.fullmatch(text_line)) is not None:
             if _KEY_LINE.fullmatch(item[1]) is not None and key in STRUCTURED:
                 return None
             front[key] = [*(front[key] if isinstance(front[key], list) else ()), _unquote(item[1])]
-        elif key and one.strip() and isinstance(front[key], str):
-            front[key] = f"{front[key].removeprefix('|').removeprefix('>')} {one.strip()}".strip()
+        elif key and text_line.strip() and isinstance(front[key], str):
+            front[key] = f"{front[key].removeprefix('|').removeprefix('>')} {text_line.strip()}".strip()
     return front or None
 
 
@@ -110,7 +110,7 @@ def _unquote(text: str) -> str:
 
 
 def parse_mapping(text: str, line: int = 1) -> YamlMapping:
-    """The mapping that is written in `text`, whose first line is `line` of its file. Raises PromptError."""
+    """Parse the mapping in `text`, whose first line is `line` of its file. Raises PromptError."""
     try:
         value = read_yaml(text, what="the front matter", line=line, limits=FRONT_MATTER)
     except YamlError as error:
@@ -127,13 +127,13 @@ def _find_line(text: str, start: int) -> int:
 
 
 class Key(NamedTuple):
-    """What a key may hold."""
+    """The values that a key allows."""
 
     kind: str
     """text, texts, boolean, value, items, or a name for one of the checks below."""
     description: str
     most: int = 2_000
-    """Characters, or items of a list."""
+    """The limit of characters, or of items in a list."""
     required: bool = False
 
 
@@ -164,23 +164,23 @@ PROMPT = {
 }
 
 
-def require_keys(found: YamlMapping, keys: Mapping[str, Key], where: str) -> None:
-    """Raises PromptError unless the mapping has what `keys` allow and require."""
-    for name, value in found.items():
+def require_keys(mapping: YamlMapping, keys: Mapping[str, Key], where: str) -> None:
+    """Check that the mapping has only keys that `keys` allow, and all that they require. Raises PromptError."""
+    for name, value in mapping.items():
         key = keys.get(name)
         if key is None:
-            refuse(found, name, f"{where} has {name[:80]!r}, which means nothing (there are: {', '.join(keys)})")
+            refuse(mapping, name, f"{where} has {name[:80]!r}, which means nothing (there are: {', '.join(keys)})")
         reason = _check_value(key, value)
         if reason is not None:
-            refuse(found, name, f"{where}: {name} {reason}")
+            refuse(mapping, name, f"{where}: {name} {reason}")
     for name, key in keys.items():
-        if key.required and not found.get(name):
-            refuse(found, "", f"{where} has no {name}")
+        if key.required and not mapping.get(name):
+            refuse(mapping, "", f"{where} has no {name}")
 
 
-def refuse(found: YamlMapping, key: str, reason: str) -> NoReturn:
-    """Says what is wrong, at the line of the key."""
-    raise PromptError("bad_prompt", reason, line=found.lines.get(key, found.line))
+def refuse(mapping: YamlMapping, key: str, reason: str) -> NoReturn:
+    """Raise the error with the line of the key."""
+    raise PromptError("bad_prompt", reason, line=mapping.lines.get(key, mapping.line))
 
 
 def _check_value(key: Key, value: Any) -> str | None:
@@ -191,7 +191,7 @@ def _check_value(key: Key, value: Any) -> str | None:
             return None if isinstance(value, bool) else "is neither true nor false"
         case "value":
             if isinstance(value, list):
-                whole = all(isinstance(one, str) for one in value)
+                whole = all(isinstance(element, str) for element in value)
                 return None if whole else "is a list of something else than texts"
             if isinstance(value, float) and not math.isfinite(value):
                 return "is not a finite number"
@@ -203,7 +203,7 @@ def _check_value(key: Key, value: Any) -> str | None:
             wrong = next(filter(None, (_check_text(line, item) for item in value)), None)
             return None if wrong is None else f"has an item that {wrong}"
         case "items":
-            whole = isinstance(value, list) and all(isinstance(one, YamlMapping) for one in value)
+            whole = isinstance(value, list) and all(isinstance(element, YamlMapping) for element in value)
             return None if whole and len(value) <= key.most else f"is not a list of at most {key.most} mappings"
     choices = TYPES if key.kind == "type" else _ROLES
     return None if value in choices else f"is not one of: {', '.join(choices)}"

@@ -1,12 +1,12 @@
-"""Placeholders: what each host puts in the place of `$1`, `$ARGUMENTS` and the like, and the arguments they make.
+"""Placeholders: the replacements that each host makes for `$1`, `$ARGUMENTS` and so on, and the arguments of them.
 
-A host takes one text after a command's name and splits it into words; a client of MCP gives arguments by name. So a
-text that numbers its words without a gap has an argument for each. Any other text with placeholders has one argument,
-`arguments`, which is split as the host splits it. Nothing is executed (`!`) or read (`@`), and what a user gives is
+A host takes one text after a command's name and splits it into words; a client of MCP sends arguments by name. So a
+text with words numbered without gaps has an argument for each. Any other text with placeholders has one argument,
+`arguments`, which is split as the host splits it. Nothing is executed (`!`) or read (`@`), and the user's input is
 never searched for placeholders.
 
-The rules of Claude Code are those that its version 2.1.330 was seen to follow; those of Gemini CLI and VS Code are
-documented. Codex's and opencode's are documented in part, and otherwise those of programs that follow them.
+The rules of Claude Code are those observed with its version 2.1.330; those of Gemini CLI and VS Code are documented.
+Those of Codex and opencode are partly documented, and otherwise taken from compatible programs.
 """
 
 import re
@@ -18,7 +18,7 @@ from servers.prompts.format.definitions import Argument, Prompt, Syntax
 
 _ALL = "arguments"
 _MOST_WORDS = 20
-"""Words that have an argument each."""
+"""The limit of words with their own argument."""
 
 _CLAUDE = r"(\\*)\$(?:ARGUMENTS(?:\[([0-9]{1,4})\])?|([0-9]{1,4})(?!\w)|(%s)(?!\w))"
 _NO_NAME = "(?!)"
@@ -31,47 +31,48 @@ _HINT = re.compile(r"<([^<>]{1,100})>|\[([^\[\]]{1,100})\]|(\S{1,100})")
 
 
 class Asked(NamedTuple):
-    """The arguments that a text asks for."""
+    """The arguments that a text requires."""
 
     arguments: tuple[Argument, ...] = ()
     words: tuple[str, ...] = ()
-    """Those that are words, in their order; none where one argument has all words."""
+    """Those that are words, in order; empty if one argument contains all words."""
 
 
 def find_arguments(text: str, syntax: Syntax, hint: str = "", names: Sequence[str] = ()) -> Asked:
-    """The arguments of a text; `names` are those that its front matter declares, which Claude Code alone knows."""
+    """Return the arguments of a text; `names` are those declared in its front matter, which only Claude Code
+    supports."""
     if syntax == "claude":
         if names:
             return Asked(tuple(Argument(name) for name in names), tuple(names))
-        places = [one for one in re.finditer(_CLAUDE % _NO_NAME, text) if len(one[1]) % 2 == 0]
-        return _ask_for_words([one[2] or one[3] for one in places], 0, hint)
+        places = [match for match in re.finditer(_CLAUDE % _NO_NAME, text) if len(match[1]) % 2 == 0]
+        return _ask_for_words([match[2] or match[3] for match in places], 0, hint)
     if syntax == "codex":
-        named = filter(None, (one[1] for one in _CODEX_NAMES.finditer(text)))
+        named = filter(None, (match[1] for match in _CODEX_NAMES.finditer(text)))
         if arguments := tuple(Argument(name) for name in dict.fromkeys(named)):
             return Asked(arguments)
-        return _ask_for_words([one[1] for one in _CODEX_WORDS.finditer(text) if one[1]], 1, hint)
+        return _ask_for_words([match[1] for match in _CODEX_WORDS.finditer(text) if match[1]], 1, hint)
     if syntax == "opencode":
-        return _ask_for_words([one[1] for one in _OPENCODE.finditer(text)], 1, hint)
+        return _ask_for_words([match[1] for match in _OPENCODE.finditer(text)], 1, hint)
     if syntax == "vscode":
         described: dict[str, str | None] = {}
-        for one in _VSCODE.finditer(text):
-            described[one[1]] = described.get(one[1]) or one[2]
-        return Asked(tuple(Argument(name, description=said) for name, said in described.items()))
+        for match in _VSCODE.finditer(text):
+            described[match[1]] = described.get(match[1]) or match[2]
+        return Asked(tuple(Argument(name, description=description) for name, description in described.items()))
     return Asked((Argument(_ALL),) if syntax == "gemini" and _GEMINI.search(text) else ())
 
 
 def _ask_for_words(places: Sequence[str | None], first: int, hint: str) -> Asked:
-    """The arguments of a text with these places; the first word has the number `first`, and another place is for all
-    words."""
+    """Return the arguments of a text with these placeholders; the first word has the number `first`, and a
+    placeholder without a number is for all words."""
     numbers = sorted({int(place) for place in places if place and place.isdecimal()})
     numbered = all(place and place.isdecimal() for place in places)
-    # Prices, and the fields of an awk program, are rarely numbered without a gap.
+    # Prices, and the fields of an awk program, are rarely numbered without gaps.
     if numbered and numbers and numbers == [*range(first, first + len(numbers))] and len(numbers) <= _MOST_WORDS:
-        written = [one[0] for one in _HINT.finditer(hint)]
-        hinted = [re.sub(r"[^A-Za-z0-9_]+", "_", one.strip("<>[].… ")).strip("_")[:64] for one in written]
+        written = [item[0] for item in _HINT.finditer(hint)]
+        hinted = [re.sub(r"[^A-Za-z0-9_]+", "_", item.strip("<>[].… ")).strip("_")[:64] for item in written]
         fits = len(hinted) == len(numbers) == len(set(hinted)) and all(hinted)
         words = tuple(hinted) if fits else tuple(f"arg{number}" for number in numbers)
-        needed = {word for word, one in zip(words, written, strict=False) if fits and one.startswith("<")}
+        needed = {word for word, item in zip(words, written, strict=False) if fits and item.startswith("<")}
         return Asked(tuple(Argument(word, required=word in needed) for word in words), words)
     if not places and not hint:
         return Asked()
@@ -79,110 +80,110 @@ def _ask_for_words(places: Sequence[str | None], first: int, hint: str) -> Asked
 
 
 def fill_placeholders(text: str, prompt: Prompt, values: Mapping[str, Any]) -> Iterator[str]:
-    """The pieces of a text of the prompt, with these values of arguments in the places for them."""
-    given = {name: str(value) for name, value in values.items() if value not in (None, "")}
+    """Yield the pieces of a text of the prompt, with the values of arguments in their placeholders."""
+    named = {name: str(value) for name, value in values.items() if value not in (None, "")}
     if prompt.words:
-        words = [given.get(name) for name in prompt.words]
+        words = [named.get(name) for name in prompt.words]
         everything = " ".join(filter(None, words))
     else:
-        everything = given.get(_ALL, "")
+        everything = named.get(_ALL, "")
         words = [*_split(everything)]
-    return _FILL[prompt.syntax](text, _Given(everything, words, given), prompt)
+    return _FILL[prompt.syntax](text, _Given(everything, words, named), prompt)
 
 
 class _Given(NamedTuple):
-    """What a user gave."""
+    """The user's input."""
 
     everything: str
     words: Sequence[str | None]
-    """None for a word that was left out before another."""
+    """None for an omitted word before another."""
     named: Mapping[str, str]
 
     def word(self, index: int) -> str | None:
-        """The word at an index from 0; None where it was not given."""
+        """Return the word at an index from 0; None if it was not given."""
         return self.words[index] if 0 <= index < len(self.words) else None
 
 
 def _split(text: str) -> list[str]:
-    """The words of a text, as a shell would have them; one, where a quotation has no end."""
+    """Split a text into words like a shell; an unclosed quotation gives a single word."""
     try:
         return shlex.split(text)
     except ValueError:
         return [text]
 
 
-def _fill_claude(text: str, given: _Given, prompt: Prompt) -> Iterator[str]:
+def _fill_claude(text: str, user_input: _Given, prompt: Prompt) -> Iterator[str]:
     names = "|".join(map(re.escape, prompt.words)) if prompt.declared else _NO_NAME
     replaced, end = False, 0
-    for one in re.finditer(_CLAUDE % names, text):
-        slashes, index, name = one[1], one[2] or one[3], one[4]
+    for match in re.finditer(_CLAUDE % names, text):
+        slashes, index, name = match[1], match[2] or match[3], match[4]
         value: str | None
         if len(slashes) % 2:
-            slashes, value = slashes[1:], one[0][len(slashes) :]
+            slashes, value = slashes[1:], match[0][len(slashes) :]
         elif name:
-            value = given.named.get(name, "")
+            value = user_input.named.get(name, "")
         else:
-            value = given.everything if index is None else given.word(int(index))
-        # A price keeps its dollar: a number without a word is no place.
+            value = user_input.everything if index is None else user_input.word(int(index))
+        # A price keeps its dollar: a number without a word is not a placeholder.
         if value is None:
             continue
-        replaced |= len(one[1]) % 2 == 0
-        yield f"{text[end : one.start()]}{slashes}"
+        replaced |= len(match[1]) % 2 == 0
+        yield f"{text[end : match.start()]}{slashes}"
         yield value
-        end = one.end()
+        end = match.end()
     yield text[end:]
-    if given.everything and not replaced:
-        yield f"\n\nARGUMENTS: {given.everything}"
+    if user_input.everything and not replaced:
+        yield f"\n\nARGUMENTS: {user_input.everything}"
 
 
-def _fill_codex(text: str, given: _Given, prompt: Prompt) -> Iterator[str]:
+def _fill_codex(text: str, user_input: _Given, prompt: Prompt) -> Iterator[str]:
     named = bool(prompt.arguments) and not prompt.words and prompt.arguments[0].name != _ALL
-    if not (given.named if named else given.everything):
+    if not (user_input.named if named else user_input.everything):
         yield text
         return
     end = 0
-    for one in (_CODEX_NAMES if named else _CODEX_WORDS).finditer(text):
-        if one[1] is None or (named and one[1] not in given.named):
+    for match in (_CODEX_NAMES if named else _CODEX_WORDS).finditer(text):
+        if match[1] is None or (named and match[1] not in user_input.named):
             continue
-        yield text[end : one.start()]
+        yield text[end : match.start()]
         if named:
-            yield given.named[one[1]]
+            yield user_input.named[match[1]]
         else:
-            yield given.everything if one[1] == "ARGUMENTS" else given.word(int(one[1]) - 1) or ""
-        end = one.end()
+            yield user_input.everything if match[1] == "ARGUMENTS" else user_input.word(int(match[1]) - 1) or ""
+        end = match.end()
     yield text[end:]
 
 
-def _fill_opencode(text: str, given: _Given, _prompt: Prompt) -> Iterator[str]:
+def _fill_opencode(text: str, user_input: _Given, _prompt: Prompt) -> Iterator[str]:
     places = [*_OPENCODE.finditer(text)]
-    if not given.everything:
+    if not user_input.everything:
         yield text.replace("$ARGUMENTS", "")
         return
-    last = max((int(one[1]) for one in places if one[1] != "ARGUMENTS"), default=0)
+    last = max((int(match[1]) for match in places if match[1] != "ARGUMENTS"), default=0)
     end = 0
-    for one in places:
-        yield text[end : one.start()]
-        if one[1] == "ARGUMENTS":
-            yield given.everything
-        elif 0 < int(one[1]) == last:
-            # The last place takes all words that are left.
-            yield " ".join(filter(None, given.words[last - 1 :]))
+    for match in places:
+        yield text[end : match.start()]
+        if match[1] == "ARGUMENTS":
+            yield user_input.everything
+        elif 0 < int(match[1]) == last:
+            # The last placeholder takes all remaining words.
+            yield " ".join(filter(None, user_input.words[last - 1 :]))
         else:
-            yield given.word(int(one[1]) - 1) or ""
-        end = one.end()
+            yield user_input.word(int(match[1]) - 1) or ""
+        end = match.end()
     yield text[end:]
     if not places:
-        yield f"\n\n{given.everything}"
+        yield f"\n\n{user_input.everything}"
 
 
 def _fill_named(pattern: re.Pattern[str]) -> Callable[[str, _Given, Prompt], Iterator[str]]:
-    def fill(text: str, given: _Given, _prompt: Prompt) -> Iterator[str]:
+    def fill(text: str, user_input: _Given, _prompt: Prompt) -> Iterator[str]:
         end = 0
-        for one in pattern.finditer(text):
-            name = one[1] if pattern.groups else _ALL
-            yield text[end : one.start()]
-            yield given.named.get(name, one[0] if pattern.groups else "")
-            end = one.end()
+        for match in pattern.finditer(text):
+            name = match[1] if pattern.groups else _ALL
+            yield text[end : match.start()]
+            yield user_input.named.get(name, match[0] if pattern.groups else "")
+            end = match.end()
         yield text[end:]
 
     return fill

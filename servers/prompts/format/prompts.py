@@ -1,4 +1,4 @@
-"""Prompts in our own form: front matter with the keys of `keys`, and a body that is a template."""
+"""Prompts in our own format: front matter with the keys of `keys`, and a template as the body."""
 
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument, Message, Prompt, order_arguments
@@ -14,20 +14,20 @@ _OF_TYPE: dict[str, tuple[type, ...]] = {
 
 
 def parse_prompt(document: Document, name: str) -> Prompt:
-    """The prompt of a file in our form, called `name` where it has no name. Raises PromptError."""
+    """Return the prompt of a file in our format, called `name` if it has no name. Raises PromptError."""
     if document.front is None:
         raise PromptError("bad_prompt", "it does not begin with front matter between two lines of ---", line=1)
     return build_prompt(document.front, document, name)
 
 
 def build_prompt(front: YamlMapping, document: Document, name: str) -> Prompt:
-    """The prompt whose keys are in `front` and whose body is that of the document. Raises PromptError."""
+    """Return the prompt with the keys in `front` and the body of the document. Raises PromptError."""
     require_keys(front, PROMPT, "the front matter")
-    arguments = [_parse_argument(one) for one in front.get("arguments", ())]
-    twice = [one for one in arguments if [other.name for other in arguments].count(one.name) > 1]
+    arguments = [_parse_argument(item) for item in front.get("arguments", ())]
+    twice = [item for item in arguments if [other.name for other in arguments].count(item.name) > 1]
     if twice:
         refuse(front, "arguments", f"two arguments are called {twice[0].name!r}")
-    messages = [_parse_message(one) for one in front.get("messages", ())]
+    messages = [_parse_message(item) for item in front.get("messages", ())]
     if document.body:
         messages.append(Message("user", "text", document.body, document.line))
     if not messages:
@@ -42,44 +42,44 @@ def build_prompt(front: YamlMapping, document: Document, name: str) -> Prompt:
     )
 
 
-def _parse_argument(found: YamlMapping) -> Argument:
-    where = f"the argument {found['name']!r}" if isinstance(found.get("name"), str) else "an argument"
-    require_keys(found, ARGUMENT, where)
-    enum = tuple(found.get("enum", ()))
-    kind = found.get("type", "enum" if enum else "string")
+def _parse_argument(mapping: YamlMapping) -> Argument:
+    where = f"the argument {mapping['name']!r}" if isinstance(mapping.get("name"), str) else "an argument"
+    require_keys(mapping, ARGUMENT, where)
+    enum = tuple(mapping.get("enum", ()))
+    kind = mapping.get("type", "enum" if enum else "string")
     if (kind == "enum") != bool(enum):
-        refuse(found, "enum", f"{where}: an enum, and nothing else, has the values that there are")
+        refuse(mapping, "enum", f"{where}: an enum, and nothing else, has the values that there are")
     if len(set(enum)) < len(enum):
-        refuse(found, "enum", f"{where}: enum has a value twice")
-    default = found.get("default")
-    if "default" in found:
-        if found.get("required"):
-            refuse(found, "default", f"{where} is required and has a default; it can't have both")
-        # A bool is an int in Python, and nowhere else.
+        refuse(mapping, "enum", f"{where}: enum has a value twice")
+    default = mapping.get("default")
+    if "default" in mapping:
+        if mapping.get("required"):
+            refuse(mapping, "default", f"{where} is required and has a default; it can't have both")
+        # In Python a bool is also an int.
         fits = isinstance(default, _OF_TYPE.get(kind, (str,))) and isinstance(default, bool) == (kind == "boolean")
         if not fits:
-            refuse(found, "default", f"{where}: its default is not a {'text' if kind not in _OF_TYPE else kind}")
-        if kind == "enum" and default not in found["enum"]:
-            refuse(found, "default", f"{where}: its default is not one of its values")
+            refuse(mapping, "default", f"{where}: its default is not a {'text' if kind not in _OF_TYPE else kind}")
+        if kind == "enum" and default not in mapping["enum"]:
+            refuse(mapping, "default", f"{where}: its default is not one of its values")
     return Argument(
-        name=found["name"],
+        name=mapping["name"],
         type=kind,
-        title=found.get("title"),
-        description=found.get("description"),
-        required=found.get("required", False),
+        title=mapping.get("title"),
+        description=mapping.get("description"),
+        required=mapping.get("required", False),
         default=default,
         enum=enum,
-        examples=tuple(found.get("examples", ())),
+        examples=tuple(mapping.get("examples", ())),
     )
 
 
-def _parse_message(found: YamlMapping) -> Message:
-    require_keys(found, MESSAGE, "a message")
-    kinds = [kind for kind in _KINDS if kind in found]
+def _parse_message(mapping: YamlMapping) -> Message:
+    require_keys(mapping, MESSAGE, "a message")
+    kinds = [kind for kind in _KINDS if kind in mapping]
     if len(kinds) != 1:
-        refuse(found, "", f"a message has one of: {', '.join(_KINDS)}")
+        refuse(mapping, "", f"a message has one of: {', '.join(_KINDS)}")
     kind = kinds[0]
-    content = found[kind].strip() if kind == "text" else found[kind]
+    content = mapping[kind].strip() if kind == "text" else mapping[kind]
     if not content:
-        refuse(found, kind, f"a message has an empty {kind}")
-    return Message(found.get("role", "user"), kind, content, found.lines[kind])  # type: ignore[arg-type] # one of _KINDS
+        refuse(mapping, kind, f"a message has an empty {kind}")
+    return Message(mapping.get("role", "user"), kind, content, mapping.lines[kind])  # type: ignore[arg-type] # one of _KINDS

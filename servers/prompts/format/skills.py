@@ -1,8 +1,8 @@
-"""Agent Skills: a directory with a SKILL.md, read and written.
+"""Agent Skills: reading and writing of directories with a SKILL.md.
 
-The format (agentskills.io) has no arguments and no templates. A skill is a prompt whose body is given as it is, or
-with the placeholders of Claude Code where it takes arguments. A prompt that is written as a skill keeps those
-placeholders; of a template it has the text in plain words, which does not lead back to the template.
+The format (agentskills.io) has neither arguments nor templates. A skill is a prompt with a plain body, or with the
+placeholders of Claude Code if it takes arguments. A prompt that is exported as a skill keeps those placeholders; a
+template is exported as plain text, which can't be converted back.
 """
 
 import re
@@ -16,15 +16,15 @@ from servers.prompts.format.front_matter import Document
 from shared.yaml import YamlMapping, write_yaml
 
 NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
-"""What can be the name of a skill."""
+"""The valid names of skills."""
 MOST_DESCRIPTION = 1_024
 _MOST_FILES, MOST_BYTES = 512, 16 * 1024 * 1024
-"""What every host can load of one skill."""
+"""The limits of one skill in all hosts."""
 LIMIT = f"a skill has at most {_MOST_FILES} files and {MOST_BYTES:,} bytes"
 
 
 def parse_skill(document: Document, name: str, base: str) -> Prompt:
-    """The prompt of a SKILL.md in the directory `base`, which is called `name`. Raises PromptError."""
+    """Return the prompt of a SKILL.md in the directory `base`, which is called `name`. Raises PromptError."""
     front = document.front
     if front is None:
         raise PromptError("bad_prompt", "it does not begin with front matter between two lines of ---", line=1)
@@ -34,30 +34,30 @@ def parse_skill(document: Document, name: str, base: str) -> Prompt:
     if not document.body:
         raise PromptError("bad_prompt", "it has no text", line=document.line)
     command = parse_command(document, name, "claude", base)._replace(description=description)
-    # Other hosts know no placeholders: `$1` is one where the skill says that it takes arguments.
+    # Other hosts have no placeholders: `$1` is one only if the skill declares that it takes arguments.
     if command.hint or command.declared or "$ARGUMENTS" in document.body:
         return command
     return command._replace(arguments=(), words=(), syntax="plain")
 
 
 def format_manifest(prompt: Prompt, body: str) -> str:
-    """The SKILL.md of a prompt, with this text. The files that its messages have lie beside it, at the same paths.
+    """Return the SKILL.md of a prompt, with this text. The files in its messages are next to it, at the same paths.
 
-    Raises PromptError where a skill can't have its name or description.
+    Raises PromptError if a skill can't have its name or description.
     """
     _require_possible(prompt)
     front: dict[str, Any] = {"name": prompt.name, "description": prompt.description}
     if prompt.syntax == "claude" and prompt.hint:
         front["argument-hint"] = prompt.hint
     elif prompt.syntax == "claude" and "$ARGUMENTS" not in prompt.messages[0].content:
-        front["argument-hint"] = " ".join(f"[{one.name}]" for one in prompt.arguments)
+        front["argument-hint"] = " ".join(f"[{argument.name}]" for argument in prompt.arguments)
     if prompt.allowed_tools:
         front["allowed-tools"] = " ".join(prompt.allowed_tools)
     return f"---\n{write_yaml(front)}---\n\n{body}\n"
 
 
 def require_named(prompt: Prompt, document: Document) -> None:
-    """Raises PromptError where a SKILL.md, which is that of the prompt, is read by this library and not by others."""
+    """Check that the SKILL.md of the prompt is valid for other readers too. Raises PromptError."""
     _require_possible(prompt)
     if not get_text(document.front or YamlMapping(1), "name"):
         suggestion = f"Write name: {prompt.name}"
@@ -65,23 +65,23 @@ def require_named(prompt: Prompt, document: Document) -> None:
 
 
 def require_size(files: Iterable[int]) -> None:
-    """Raises PromptError where files of these sizes, with SKILL.md, are more than every host can load."""
+    """Check that files of these sizes, including SKILL.md, are within the limits of all hosts. Raises PromptError."""
     sizes = list(files)
     if len(sizes) > _MOST_FILES or sum(sizes) > MOST_BYTES:
         raise PromptError("too_large", LIMIT)
 
 
 def find_unfitting(others: Mapping[str, int], manifest: int) -> set[str]:
-    """Those of the files beside a SKILL.md of so many bytes, given with their sizes and none of them hidden, that are
-    more than every host can load: they are taken in the order of their paths, as long as there is room."""
-    found: set[str] = set()
+    """Return those of the files next to a SKILL.md of `manifest` bytes that exceed the limits of all hosts: files are
+    taken in the order of their paths while there is room. `others` has their sizes, without hidden files."""
+    unfitting: set[str] = set()
     files, size = 1, manifest
     for path in sorted(others):
         if files == _MOST_FILES or size + others[path] > MOST_BYTES:
-            found.add(path)
+            unfitting.add(path)
         else:
             files, size = files + 1, size + others[path]
-    return found
+    return unfitting
 
 
 def _require_possible(prompt: Prompt) -> None:

@@ -1,4 +1,6 @@
-"""A directory whose files are read without following a link and without leaving it.
+"""A directory whose files are read without following links and without leaving it.
+
+Links are refused, wherever they lead: all files of a library are inside it.
 
 A link, wherever it leads, is refused: what a library has lies in it.
 """
@@ -20,29 +22,29 @@ from shared.program.files.entries import current
 from shared.program.files.system import SYSTEM
 
 MOST_TOTAL = 64_000_000
-"""Bytes of all files of prompts together."""
+"""The limit of all prompt files together, in bytes."""
 
 _DEEPEST = 16
 _MOST_FILES = 50_000
-"""Entries that are looked at, of one folder with all that it has."""
+"""The limit of entries in one folder, with all its subfolders."""
 
 _IMPOSSIBLE = re.compile(r'[\x00-\x1f<>"|?*:\\]')
 
 Signature = tuple[int, int, int]
-"""Another one says that a file was written or replaced."""
+"""A change of it means that a file was written or replaced."""
 
 
 class Entry(NamedTuple):
-    """What is in a directory."""
+    """An entry of a directory."""
 
     path: str
-    """Within the folder, with / between names."""
+    """The path in the folder, with / between names."""
     kind: str
     """file, directory, link or other."""
     signature: Signature | None
-    """Of a file or a directory."""
+    """The signature of a file or a directory."""
     data: bytes | None = None
-    """What is in the file, where that was asked for."""
+    """The content of the file, if requested."""
 
 
 class Folder:
@@ -52,7 +54,8 @@ class Folder:
         self.root = root.absolute()
 
     def read(self, path: str, most: int) -> bytes:
-        """What is in the file. Raises PromptError where there is none, it is too large, or a link is on the way."""
+        """Return the content of the file. Raises PromptError if it does not exist, is too large, or if the path has a
+        link."""
         refusal = check_path(path)
         if refusal is not None:
             raise PromptError("not_found", f"{path[:200]!r} {refusal}")
@@ -67,17 +70,18 @@ class Folder:
         return data
 
     def is_executable(self, path: str) -> bool:
-        """Whether the owner of the file may execute it."""
+        """Return True if the owner of the file may execute it."""
         *above, name = path.split("/")
         try:
             with self.opened(above) as directory:
-                found = current(entry_in(directory, name))
+                status = current(entry_in(directory, name))
         except OSError:
             return False
-        return found is not None and bool(found.st_mode & stat.S_IXUSR)
+        return status is not None and bool(status.st_mode & stat.S_IXUSR)
 
     def children(self, path: str) -> list[Entry]:
-        """What is in a directory ("" is the folder itself), in order of names; nothing where there is none."""
+        """Return the entries of a directory ("" is the folder itself), in the order of names; empty if it does not
+        exist."""
         above = path.split("/") if path else []
         if path and check_path(path) is not None:
             return []
@@ -88,44 +92,44 @@ class Folder:
             return []
 
     def signature(self, path: str) -> Signature | None:
-        """That of a file or a directory ("" is the folder itself), which an entry that comes or goes changes; None
-        where there is none."""
+        """Return the signature of a file or a directory ("" is the folder itself), which changes when an entry is
+        added or removed; None if it does not exist."""
         try:
             return _make_signature((self.root / path).stat())
         except OSError:
             return None
 
-    def walk(self, enter: frozenset[str], known: Mapping[str, Signature]) -> Iterator[Entry]:
-        """All that there is, a directory's files before its directories, and a directory that is entered before what
-        is in it; other directories are left out. Markdown and TOML files come with their bytes, unless their
-        signature is the `known` one, or they can't be read, or those before them had MOST_TOTAL bytes.
+    def walk(self, enter: frozenset[str], cached: Mapping[str, Signature]) -> Iterator[Entry]:
+        """Yield all entries: the files of a directory before its subdirectories, and a directory before its content;
+        directories that can't be entered are left out. Markdown and TOML files have their bytes, unless their
+        signature is the `cached` one, they can't be read, or the files before them had MOST_TOTAL bytes.
 
-        Directories with a name like .x are passed over, but for those whose names are in `enter`. Raises OSError
-        where the folder itself can't be read, and PromptError where it is too large.
+        Directories with a name like .x are skipped, except those in `enter`. Raises OSError if the folder itself
+        can't be read, and PromptError if it is too large.
         """
         with self.opened([]) as directory:
-            left = _MOST_FILES
-            for entry in _Walk(enter, known).entries(directory, ""):
-                left -= 1
-                if left < 0:
+            remaining = _MOST_FILES
+            for entry in _Walk(enter, cached).entries(directory, ""):
+                remaining -= 1
+                if remaining < 0:
                     raise PromptError("too_large", f"the library has more than {_MOST_FILES:,} files")
                 yield entry
 
     def opened(self, names: list[str], make: bool = False) -> AbstractContextManager[Directory]:
-        """The directory at these names, held open; with `make`, those that are missing are made. Raises OSError."""
+        """Open the directory at these names; with `make`, missing ones are created. Raises OSError."""
         return open_directory(self.root, names, make)
 
 
 class _Walk:
-    """A walk under way."""
+    """A walk through a folder."""
 
-    def __init__(self, enter: frozenset[str], known: Mapping[str, Signature]) -> None:
+    def __init__(self, enter: frozenset[str], cached: Mapping[str, Signature]) -> None:
         self._enter = enter
-        self._known = known
+        self._known = cached
         self._left = MOST_TOTAL
 
     def entries(self, directory: Directory, above: str) -> Iterator[Entry]:
-        """What is in an open directory, and below."""
+        """Yield the entries of an open directory, and those below it."""
         entries = _list_children(directory, above)
         for entry in entries:
             changed = entry.kind == "file" and self._known.get(entry.path) != entry.signature
@@ -140,7 +144,7 @@ class _Walk:
                 continue
             try:
                 below = enter(directory, name)
-            except OSError:  # it went away, or became a link
+            except OSError:  # it was deleted, or became a link
                 continue
             try:
                 yield entry
@@ -160,22 +164,22 @@ class _Walk:
 
 
 def _list_children(directory: Directory, above: str) -> list[Entry]:
-    found = []
+    children = []
     with SYSTEM.scan(directory) as entries:
-        # One more than there may be, to be seen by whoever counts them.
-        for one in islice(entries, _MOST_FILES + 1):
+        # One more than the limit, so that the caller notices when it is exceeded.
+        for dir_entry in islice(entries, _MOST_FILES + 1):
             try:
-                found.append(_make_entry(one, above))
-            except OSError:  # it went away
+                children.append(_make_entry(dir_entry, above))
+            except OSError:  # it was deleted
                 continue
-    return sorted(found)
+    return sorted(children)
 
 
-def _make_entry(one: "os.DirEntry[str]", above: str) -> Entry:
-    path = above + one.name
-    if one.is_symlink():
+def _make_entry(dir_entry: "os.DirEntry[str]", above: str) -> Entry:
+    path = above + dir_entry.name
+    if dir_entry.is_symlink():
         return Entry(path, "link", None)
-    status = one.stat(follow_symlinks=False)
+    status = dir_entry.stat(follow_symlinks=False)
     if stat.S_ISDIR(status.st_mode):
         return Entry(path, "directory", _make_signature(status))
     return (
@@ -188,24 +192,24 @@ def _make_signature(status: os.stat_result) -> Signature:
 
 
 def find_paths(folders: Sequence[Folder], typed: str) -> list[str]:
-    """What stands in the folders and goes on as was typed: paths that begin at a folder; that of a directory ends in
-    a slash."""
+    """Return the paths in the folders that begin with the typed text, relative to a folder; directories end in a
+    slash."""
     above, slash, begun = typed.rpartition("/")
     if slash and not above:
         return []
-    found = []
+    paths = []
     for folder in folders:
         for entry in folder.children(above):
             name = entry.path.rpartition("/")[2]
-            # What is hidden is suggested to those who ask for it.
-            wanted = name.startswith(begun) and (begun or not name.startswith("."))
-            if entry.kind in ("file", "directory") and wanted and name.isprintable():
-                found.append(entry.path + ("/" if entry.kind == "directory" else ""))
-    return sorted(found)
+            # Hidden entries are suggested only for a typed dot.
+            matches = name.startswith(begun) and (begun or not name.startswith("."))
+            if entry.kind in ("file", "directory") and matches and name.isprintable():
+                paths.append(entry.path + ("/" if entry.kind == "directory" else ""))
+    return sorted(paths)
 
 
 def check_path(path: str) -> str | None:
-    """Why `path` is no path of a file within a library, on whatever system it is read; None where it is one."""
+    """Return the reason why `path` is not a valid path of a library's file on every system; None if it is valid."""
     names = path.split("/")
     if path.startswith("/"):
         return "is not a path within the library"
@@ -219,5 +223,5 @@ def check_path(path: str) -> str | None:
 
 
 def is_hidden(path: str) -> bool:
-    """Whether a file or a directory on the way to it has a name like .x."""
+    """Return True if a file, or a directory on its path, has a name like .x."""
     return any(name.startswith(".") and name.strip(".") for name in path.split("/"))

@@ -1,11 +1,11 @@
 """One folder of prompts.
 
-Theory. Starting with thousands of files may take no second, and YAML takes a fifth of a millisecond a file. So `look`
-reads the bytes of each file and finds its name, mostly by the line that has it; the rest is read when somebody asks
-for that prompt. The bytes stay: a file that is broken later keeps what it had. Whatever changes after the first look
-is read whole at once, so it is known whether that is right.
+Design. Starting with thousands of files must take less than a second, and YAML takes a fifth of a millisecond per
+file. So `look` reads the bytes of each file and finds its name, mostly by the line with the name; the rest is parsed
+when the prompt is requested. The bytes are kept: a file that is broken later keeps its previous content. Files that
+change after the first look are parsed completely at once, so that their faults are known.
 
-A look makes a new state and puts it in the place of the old one at its end, so nobody sees half of it.
+A look builds a new state and replaces the old one at its end, so that no reader sees half of it.
 """
 
 from collections import OrderedDict
@@ -28,11 +28,12 @@ from servers.prompts.templates.rendering import Read, Rendering
 
 V = TypeVar("V")
 _MOST_PARSED, _MOST_COMPILED = 2_000_000, 2_000_000
-"""What prompts, or templates, that are kept ready may weigh: about the bytes of their files, and some for each."""
+"""The limits of the caches for parsed prompts and for templates: about the bytes of their files, and some
+overhead."""
 
 
 class Cache(Generic[V]):
-    """The values used last, up to a weight in all. Thread-safe."""
+    """A cache of the most recently used values, up to a total weight. Thread-safe."""
 
     def __init__(self, most: int) -> None:
         self._left = most
@@ -40,16 +41,16 @@ class Cache(Generic[V]):
         self._values: OrderedDict[Hashable, tuple[V, int]] = OrderedDict()
 
     def get(self, key: Hashable) -> V | None:
-        """The value, or None where there is none, or none any more."""
+        """Return the value; None if it is not cached."""
         with self._lock:
-            found = self._values.get(key)
-            if found is None:
+            entry = self._values.get(key)
+            if entry is None:
                 return None
             self._values.move_to_end(key)
-            return found[0]
+            return entry[0]
 
     def put(self, key: Hashable, value: V, weight: int) -> None:
-        """Keeps a value, in place of those that were not used for longest."""
+        """Store a value, and remove those that were not used for longest."""
         with self._lock:
             if key in self._values:
                 self._left += self._values.pop(key)[1]
@@ -61,7 +62,7 @@ class Cache(Generic[V]):
 
 
 class Library:
-    """The prompts of a folder. Thread-safe, but that nobody may call `look` while it is under way."""
+    """The prompts of a folder. Thread-safe, except that calls of `look` must not overlap."""
 
     def __init__(self, root: Path) -> None:
         self._folder = Folder(root)
@@ -70,16 +71,16 @@ class Library:
         self._compiled: Cache[Rendering] = Cache(_MOST_COMPILED)
         self._broken: dict[str, tuple[Signature, Problem]] = {}
         self._counted = (-1, 0)
-        """The number of a snapshot, and how many prompts it serves."""
+        """The number of a snapshot, and the number of prompts that it serves."""
 
     @property
     def root(self) -> Path:
-        """The folder."""
+        """The path of the folder."""
         return self._folder.root
 
     @property
     def names(self) -> list[str]:
-        """The names of all prompts, sorted; those too whose file will turn out to be broken."""
+        """The sorted names of all prompts, including those whose file may turn out to be broken."""
         return sorted(self._snapshot.names)
 
     def __contains__(self, name: str) -> bool:
@@ -87,34 +88,36 @@ class Library:
 
     @property
     def directories(self) -> list[Path]:
-        """The directories where a change may be one of the library."""
+        """The directories where a change may affect the library."""
         return [self.root / path for path in self._snapshot.directories]
 
     def path(self, name: str) -> str:
-        """The file of a prompt, within the folder. Raises PromptError where there is none."""
+        """Return the file of a prompt, relative to the folder. Raises PromptError if the prompt does not exist."""
         return self._file(name).path
 
     def source(self, name: str) -> bytes:
-        """What is in the file of a prompt; what it had when it was last right, where it is broken by now."""
+        """Return the content of a prompt's file; its last valid content if it is broken now."""
         return self._file(name).data
 
     def prompt(self, name: str) -> Prompt:
-        """The prompt. Raises PromptError: `not_found`, or `bad_prompt` for one whose file is broken."""
+        """Return the prompt. Raises PromptError: `not_found`, or `bad_prompt` if its file is broken."""
         return self._prompt(self._file(name))
 
     def kind(self, name: str) -> Kind:
-        """What the file of a prompt is. Raises PromptError where there is none."""
+        """Return the kind of a prompt's file. Raises PromptError if the prompt does not exist."""
         return self._file(name).kind
 
     def kind_at(self, path: str) -> Kind | None:
-        """What a file at `path` is, or would be; None where that is no prompt."""
+        """Return the kind that a file at `path` has, or would have; None if it is not a prompt."""
         files = self._snapshot.files
-        skills = frozenset(one.rpartition("/")[0] for one in files if files[one].kind.form == "skill")
+        skills = frozenset(
+            file_path.rpartition("/")[0] for file_path in files if files[file_path].kind.form == "skill"
+        )
         return find_kind(path, self.root.parts, skills)
 
     def rendering(self, name: str) -> Rendering:
-        """The prompt as it is now, ready to be rendered. Raises PromptError."""
-        # The state first: otherwise what was there before could be kept under the number of a newer one.
+        """Return the current prompt, ready to be rendered. Raises PromptError."""
+        # The snapshot first: otherwise an older template could be cached under the number of a newer one.
         snapshot, file = self._snapshot, self._file(name)
         key = snapshot.number, file.path
         rendering = self._compiled.get(key)
@@ -125,23 +128,30 @@ class Library:
         return rendering
 
     def read(self, path: str, most: int) -> bytes:
-        """What is in a file of the folder. Raises PromptError: `not_found`, or `too_large` for more bytes."""
+        """Return the content of a file of the folder. Raises PromptError: `not_found`, or `too_large` for more
+        bytes."""
         return self._folder.read(path, most)
 
     def has_file(self, path: str) -> bool:
-        """Whether the folder has a file of this path, or what is not read in its place, such as a link."""
+        """Return True if the folder has an entry at this path, a file or another kind that is not read, such as a
+        link."""
         return path in self._snapshot.seen
 
     def export(self, name: str) -> dict[str, bytes]:
-        """The prompt as a skill: the files of its directory, by path. One that is a skill is given as it is, with all
-        that is beside it; a template is put into plain words. Raises PromptError."""
+        """Return the prompt as a skill: the files of its directory, by path. A skill is returned unchanged, with the
+        files next to it; a template is converted to plain text. Raises PromptError."""
         snapshot, file = self._snapshot, self._file(name)
         prompt = self._prompt(file)
         read = self.reader(prompt)
         if file.kind.form == "skill":
             require_named(prompt, parse_document(file.data))
             beside = _find_beside(snapshot, file)
-            require_size([len(file.data), *(one[1] for one in beside.values() if one is not None)])
+            require_size(
+                [
+                    len(file.data),
+                    *(found_signature[1] for found_signature in beside.values() if found_signature is not None),
+                ]
+            )
             for path, signature in beside.items():
                 if signature is None:
                     raise PromptError("bad_prompt", f"{path!r} is a link, which is not followed, or no file")
@@ -154,19 +164,21 @@ class Library:
         return {SKILL: format_manifest(prompt, body).encode(), **files}
 
     def beside(self, name: str) -> dict[str, int] | None:
-        """The sizes of the files of a skill besides its SKILL.md, by their paths in its directory; None for a prompt
-        that is no SKILL.md. Links, and what is hidden, are no part of it; what is too large is among the problems."""
+        """Return the sizes of a skill's files besides its SKILL.md, by their paths in its directory; None for a
+        prompt that is not a SKILL.md. Links and hidden files are left out; files that are too large are among the
+        problems."""
         snapshot, file = self._snapshot, self._file(name)
         if file.kind.form != "skill":
             return None
-        sizes = {path: one[1] for path, one in _find_beside(snapshot, file).items() if one is not None}
+        sizes = {
+            path: signature[1] for path, signature in _find_beside(snapshot, file).items() if signature is not None
+        }
         left_out = find_unfitting(sizes, len(file.data))
         return {path: size for path, size in sizes.items() if path not in left_out}
 
     def note(self, name: str, file: str, reason: str) -> None:
-        """Has it among the problems, until the file changes, that something is wrong with the skill that the prompt
-        of this name is: with its SKILL.md, or with another file in its directory. A prompt that is no SKILL.md is
-        none of a skill's files, and no problem as a prompt."""
+        """Add a problem of the skill with this name until the file changes: of its SKILL.md, or of another file in
+        its directory. For a prompt that is not a SKILL.md nothing is added: it need not be a valid skill."""
         if self.kind(name).form != "skill":
             return
         whole = _make_prefix(self.kind(name).base) + file
@@ -175,16 +187,16 @@ class Library:
             self._broken.setdefault(whole, (signature, Problem(whole, None, reason)))
 
     def scripts(self, name: str) -> frozenset[str]:
-        """Those files beside a SKILL.md that may be executed."""
+        """Return the files next to a SKILL.md that are executable."""
         base = _make_prefix(self.kind(name).base)
         return frozenset(path for path in self.beside(name) or () if self._folder.is_executable(base + path))
 
     def reader(self, prompt: Prompt) -> Read:
-        """How the files are read that the prompt names: they lie in its base."""
+        """Return a function that reads the files which the prompt names, relative to its base."""
         base = _make_prefix(prompt.base)
 
         def read(path: str, most: int) -> bytes:
-            # A library may be a project, whose .git and .env are nobody's prompts.
+            # A library may be a project, whose .git and .env must not be readable through prompts.
             if is_hidden(path):
                 raise PromptError("not_found", f"{path[:200]!r} is hidden")
             return self.read(base + path, most)
@@ -192,22 +204,23 @@ class Library:
         return read
 
     def problems(self) -> list[Problem]:
-        """What is wrong with files, as far as they were read; `check` reads them all."""
+        """Return the problems of files, of those that have been read; `check` reads all."""
         snapshot = self._snapshot
-        found = dict(snapshot.problems)
+        by_path = dict(snapshot.problems)
         for path, (signature, problem) in list(self._broken.items()):
             if snapshot.seen.get(path) == signature:
-                found.setdefault(path, problem)
-        return sorted(found.values())
+                by_path.setdefault(path, problem)
+        return sorted(by_path.values())
 
     def check(self) -> list[Problem]:
-        """What is wrong with all files. Takes a second for some thousands."""
+        """Return the problems of all files. Takes a second for some thousands."""
         for file in self._snapshot.files.values():
             self._wrong(file)
         return self.problems()
 
     def count(self) -> int:
-        """How many prompts are served: those whose file is not broken. Takes as long as `check`, once a change."""
+        """Return the number of prompts that are served: those whose file is valid. Takes as long as `check`, once per
+        change."""
         snapshot = self._snapshot
         if self._counted[0] != snapshot.number:
             served = sum(self._wrong(file) is None for file in snapshot.names.values())
@@ -215,36 +228,38 @@ class Library:
         return self._counted[1]
 
     def is_behind(self) -> bool:
-        """Whether since the last look something came or went in one of the directories, or one of the files changed
-        that were wrong then: it may have been half written. Blocks."""
+        """Return True if since the last look an entry was added to or removed from a directory, or a file changed
+        that had a problem: it may have been half written. Blocks."""
         snapshot = self._snapshot
-        wrong = {path: one for path in snapshot.problems if (one := snapshot.seen.get(path)) is not None}
-        return any(self._folder.signature(path) != one for path, one in {**snapshot.directories, **wrong}.items())
+        wrong = {path: mark for path in snapshot.problems if (mark := snapshot.seen.get(path)) is not None}
+        return any(self._folder.signature(path) != mark for path, mark in {**snapshot.directories, **wrong}.items())
 
     def look(self) -> Changed | None:
-        """Reads what is new or changed since the last look; None where nothing is. Blocks: 10,000 files take half a
-        second at first, and less later. A folder that can't be read is a problem, and keeps what it had."""
+        """Read new and changed files since the last look; return None if there are none. Blocks: 10,000 files take
+        half a second at first, and less later. A folder that can't be read is a problem, and keeps its last state."""
         old = self._snapshot
-        known = {path: one for path, one in old.seen.items() if one is not None and path not in old.problems}
+        unchanged = {
+            path: value for path, value in old.seen.items() if value is not None and path not in old.problems
+        }
         folder = Entry("", "directory", self._folder.signature(""))
         try:
-            found = chain((folder,), self._folder.walk(HIDDEN_FOLDERS, known))
-            new = advance(old, found, self.root.parts, self._wrong, self.read)
+            entries = chain((folder,), self._folder.walk(HIDDEN_FOLDERS, unchanged))
+            new = advance(old, entries, self.root.parts, self._wrong, self.read)
         except (OSError, PromptError) as error:
             reason = error.reason if isinstance(error, PromptError) else "the folder can't be read"
             new = old._replace(problems={**old.problems, "": Problem("", None, reason)})
         if (new.seen, new.problems) == (old.seen, old.problems):
             self._snapshot = old._replace(directories=new.directories)
             return None
-        self._broken = {path: one for path, one in self._broken.items() if new.seen.get(path) == one[0]}
+        self._broken = {path: value for path, value in self._broken.items() if new.seen.get(path) == value[0]}
         self._snapshot = new
         return compare(old, new)
 
     def _file(self, name: str) -> File:
-        found = self._snapshot.names.get(name)
-        if found is None:
+        file = self._snapshot.names.get(name)
+        if file is None:
             raise PromptError("not_found", f"there is no prompt {name[:128]!r}")
-        return found
+        return file
 
     def _wrong(self, file: File) -> Problem | None:
         try:
@@ -255,20 +270,20 @@ class Library:
 
     def _prompt(self, file: File) -> Prompt:
         key = file.path, file.signature, len(file.data)
-        found = self._parsed.get(key)
-        if found is None:
+        prompt = self._parsed.get(key)
+        if prompt is None:
             try:
-                found = parse_file(file.kind, file.data)
-                if found.name != file.name:
+                prompt = parse_file(file.kind, file.data)
+                if prompt.name != file.name:
                     reason = "its name is written in a way that hides it: write name: and the name"
                     raise PromptError("bad_prompt", reason)
             except PromptError as error:
                 self._broken[file.path] = file.signature, Problem(file.path, error.line, error.reason)
                 raise
-            if found.notice is not None:
-                self._broken.setdefault(file.path, (file.signature, Problem(file.path, *found.notice)))
-            self._parsed.put(key, found, len(file.data) + 1_000)
-        return found
+            if prompt.notice is not None:
+                self._broken.setdefault(file.path, (file.signature, Problem(file.path, *prompt.notice)))
+            self._parsed.put(key, prompt, len(file.data) + 1_000)
+        return prompt
 
 
 def _make_prefix(base: str) -> str:
@@ -276,7 +291,9 @@ def _make_prefix(base: str) -> str:
 
 
 def _find_beside(snapshot: Snapshot, file: File) -> dict[str, Signature | None]:
-    """What lies beside a SKILL.md: files and links by their paths in its directory, but what is hidden."""
+    """Return the entries next to a SKILL.md: files and links by their paths in its directory, without hidden ones."""
     base = _make_prefix(file.kind.base)
-    found = {path.removeprefix(base): one for path, one in snapshot.seen.items() if path.startswith(base)}
-    return {path: one for path, one in found.items() if path != SKILL and not is_hidden(path)}
+    inside = {
+        path.removeprefix(base): signature for path, signature in snapshot.seen.items() if path.startswith(base)
+    }
+    return {path: signature for path, signature in inside.items() if path != SKILL and not is_hidden(path)}

@@ -1,4 +1,4 @@
-"""What a reviewer would say of prompts, besides what keeps them from being read."""
+"""Lint of prompts: what a reviewer would object to, besides faults that keep them from being read."""
 
 import re
 from collections.abc import Iterator
@@ -23,29 +23,28 @@ _LONGEST = 64
 
 
 def estimate_tokens(size: int) -> int:
-    """About how many tokens so many bytes are: an estimate, by which four bytes are one. Code and scripts other than
-    Latin have more."""
+    """Estimate the tokens of so many bytes, at four bytes per token. Code and scripts other than Latin have more."""
     return -(-size // 4)
 
 
 def lint(library: Library) -> list[Problem]:
-    """What is wrong with the files of a library, by path and line. Compiles them all: 5 ms a prompt."""
-    found = set(library.check())
-    broken = {one.path for one in found}
+    """Return the problems of a library's files, with path and line. Compiles all of them: 5 ms per prompt."""
+    problems = set(library.check())
+    broken = {problem.path for problem in problems}
     first: dict[str, str] = {}
     for name in library.names:
         path = library.path(name)
         if path not in broken:
-            found.update(lint_file(library, path, library.kind(name), library.source(name)))
+            problems.update(lint_file(library, path, library.kind(name), library.source(name)))
         other = first.setdefault(_MANGLED.sub("_", name.casefold()), name)
         if other != name:
             reason = f"the name {name!r} is {other!r} too in clients that replace characters or ignore case"
-            found.add(Problem(path, None, reason))
-    return sorted(found, key=lambda one: (one.path, one.line or 0, one.reason))
+            problems.add(Problem(path, None, reason))
+    return sorted(problems, key=lambda problem: (problem.path, problem.line or 0, problem.reason))
 
 
 def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Problem]:
-    """What is wrong with a file at `path` in the library that has `data`, or would have it if it were written."""
+    """Return the problems of a file at `path` in the library with the content `data`, written or not."""
     try:
         prompt = parse_file(kind, data)
         front = None if prompt.syntax == "gemini" else parse_document(data).front
@@ -67,27 +66,27 @@ def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Prob
 
 
 def find_objections(name: str) -> tuple[str, ...]:
-    """What can go wrong with the name of a prompt, though it is served."""
-    found = []
+    """Return the possible difficulties with the name of a prompt, though it is served."""
+    objections = []
     if _SAFE.fullmatch(name) is None:
-        found.append("clients that make a command of it replace all characters but A-Z a-z 0-9 _ -")
+        objections.append("clients that make a command of it replace all characters but A-Z a-z 0-9 _ -")
     if len(name) > _LONGEST:
-        found.append(f"it has more than {_LONGEST} characters, where some clients cut it")
+        objections.append(f"it has more than {_LONGEST} characters, where some clients cut it")
     if is_device(name):
-        found.append("Windows can't have a file of that name")
-    return tuple(found)
+        objections.append("Windows can't have a file of that name")
+    return tuple(objections)
 
 
 Remarks = Iterator[tuple[int | None, str]]
-"""Lines, and what is wrong there."""
+"""Lines, with the remark about each."""
 
 
 def _remark_on_name(prompt: Prompt, kind: Kind, front: YamlMapping) -> Remarks:
     line = front.lines.get("name", front.line)
-    found = find_objections(prompt.name)
-    for one in found:
-        yield line, f"the name {prompt.name!r}: {one}"
-    if not found and NAME.fullmatch(prompt.name) is None:
+    objections = find_objections(prompt.name)
+    for objection in objections:
+        yield line, f"the name {prompt.name!r}: {objection}"
+    if not objections and NAME.fullmatch(prompt.name) is None:
         yield line, f"the name {prompt.name!r}: a skill has only a-z 0-9 and single - between them in its name"
     if kind.form == "skill" and not front.get("name"):
         yield line, "there is no name, which a skill needs"
@@ -97,9 +96,9 @@ def _remark_on_name(prompt: Prompt, kind: Kind, front: YamlMapping) -> Remarks:
 
 def _remark_on_placeholders(prompt: Prompt, kind: Kind) -> Remarks:
     message = prompt.messages[0]
-    if kind.form == "markdown" and prompt.syntax == "claude" and (found := _TEMPLATE.search(message.content)):
-        line = message.line + message.content.count("\n", 0, found.start())
-        yield line, f"{found[0]} is served as it is written: a template declares its arguments in the front matter"
+    if kind.form == "markdown" and prompt.syntax == "claude" and (match := _TEMPLATE.search(message.content)):
+        line = message.line + message.content.count("\n", 0, match.start())
+        yield line, f"{match[0]} is served as it is written: a template declares its arguments in the front matter"
     if prompt.syntax == "claude" and _COUNTS_FROM_ONE.search(message.content) and "$0" not in message.content:
         yield message.line, "$1 is the second word: Claude Code counts from $0"
 
@@ -110,13 +109,13 @@ def _remark_on_description(prompt: Prompt, front: YamlMapping) -> Remarks:
     if len(prompt.description) > MOST_DESCRIPTION:
         reason = f"the description has more than {MOST_DESCRIPTION:,} characters, which a skill can't have"
         yield front.lines.get("description", front.line), reason
-    for one in prompt.arguments if prompt.syntax == "jinja" else ():
-        if not one.description:
-            yield _find_line(front, one), f"the argument {one.name!r} has no description"
+    for argument in prompt.arguments if prompt.syntax == "jinja" else ():
+        if not argument.description:
+            yield _find_line(front, argument), f"the argument {argument.name!r} has no description"
 
 
 def _try(prompt: Prompt, read: Read) -> None:
-    """Compiles the templates, and reads the embedded files. Raises PromptError."""
+    """Compile the templates, and read the embedded files. Raises PromptError."""
     Rendering(prompt, read)
     for message in prompt.messages:
         if message.kind != "text":
@@ -127,26 +126,26 @@ def _try(prompt: Prompt, read: Read) -> None:
 
 
 def _remark_on_use(prompt: Prompt, front: YamlMapping, names: frozenset[str]) -> Remarks:
-    declared = {one.name for one in prompt.arguments}
-    for one in prompt.arguments:
-        if one.name not in names:
-            yield _find_line(front, one), f"the argument {one.name!r} is not used"
+    declared = {argument.name for argument in prompt.arguments}
+    for argument in prompt.arguments:
+        if argument.name not in names:
+            yield _find_line(front, argument), f"the argument {argument.name!r} is not used"
     if prompt.syntax == "jinja":
         for name in sorted(names - declared):
             yield _find_use(prompt, name), f"the template uses {name!r}, which is not an argument"
 
 
 def _find_line(front: YamlMapping, argument: Argument) -> int:
-    # A command and a skill have their arguments in the text.
+    # A command or a skill has its arguments in the text.
     listed = front.get("arguments", ())
-    lines = [one.lines["name"] for one in listed if one["name"] == argument.name]
+    lines = [item.lines["name"] for item in listed if item["name"] == argument.name]
     return lines[0] if lines else front.line
 
 
 def _find_use(prompt: Prompt, name: str) -> int | None:
-    """The line that first has the name: in a template, or else that of the first message, which includes one."""
+    """Return the first line with the name: in a template, else the line of the first message, which includes one."""
     for message in prompt.messages:
-        found = re.search(rf"\b{re.escape(name)}\b", message.content) if message.kind == "text" else None
-        if found is not None:
-            return message.line + message.content.count("\n", 0, found.start())
+        match = re.search(rf"\b{re.escape(name)}\b", message.content) if message.kind == "text" else None
+        if match is not None:
+            return message.line + message.content.count("\n", 0, match.start())
     return prompt.messages[0].line

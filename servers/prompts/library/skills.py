@@ -1,7 +1,7 @@
-"""Prompts as skills: a SKILL.md as it is, with all that lies beside it; any other prompt in plain words.
+"""Prompts as skills: a SKILL.md unchanged, with the files next to it; any other prompt as plain text.
 
-Each skill is made when somebody first asks for it, and kept until its files change. A SKILL.md that is broken by now
-is given as it was when it was last right, like the prompt that it is.
+Each skill is built on first use, and cached until its files change. A SKILL.md that is broken now is served with its
+last valid content, like its prompt.
 """
 
 import hashlib
@@ -23,11 +23,11 @@ from servers.prompts.library.library import Library
 from servers.prompts.library.snapshot import Changed
 
 MOST_LISTED = 500
-"""Skills in a list. A host shows them all to its model; what is not listed can be asked for by name."""
+"""The limit of skills in a list. A host shows all of them to its model; others can be requested by name."""
 
 
 class Digest(NamedTuple):
-    """What is known of the bytes of a file."""
+    """The size and hash of a file."""
 
     size: int
     sha256: str
@@ -37,15 +37,15 @@ class Bundle(NamedTuple):
     """A skill."""
 
     front: dict[str, Any]
-    """All that the head of its SKILL.md says."""
+    """The front matter of its SKILL.md."""
     files: Mapping[str, Digest]
-    """By their paths in its directory; SKILL.md is the first."""
+    """Its files, by their paths in its directory; SKILL.md is the first."""
     alone: bool
-    """Whether it comes from the file of the prompt only."""
+    """True if it depends only on the file of the prompt."""
 
 
 def make_bundle(library: Library, name: str) -> Bundle:
-    """The skill that a prompt is. Raises PromptError where it can't be one."""
+    """Return the skill of a prompt. Raises PromptError if it can't be a skill."""
     beside = library.beside(name)
     others: dict[str, Digest] = {}
     if beside is None:
@@ -57,21 +57,21 @@ def make_bundle(library: Library, name: str) -> Bundle:
         for path in sorted(beside):
             try:
                 others[path] = _digest(read(path, MOST_BYTES))
-            except PromptError:  # it went away, or may not be read
+            except PromptError:  # it was deleted, or may not be read
                 library.note(name, path, "the skill goes without it: it can't be read")
         manifest = library.source(name)
     front = dict(parse_document(manifest).front or {})
     files = {SKILL: _digest(manifest), **others}
     try:
         json.dumps(front, ensure_ascii=False, allow_nan=False).encode()
-    except ValueError:  # half of a surrogate pair, or a number without end
+    except ValueError:  # half of a surrogate pair, or an infinite number
         raise PromptError("bad_prompt", "the front matter has a value that can't be written as JSON") from None
-    require_size(one.size for one in files.values())
+    require_size(digest.size for digest in files.values())
     return Bundle(front, files, alone=beside is None and library.rendering(name).alone)
 
 
 def read_content(library: Library, name: str, file: str) -> bytes:
-    """What is now in a file of the skill that a prompt is. Raises PromptError."""
+    """Return the current content of a file in the skill of a prompt. Raises PromptError."""
     beside = library.beside(name)
     if beside is None:
         data = library.export(name).get(file)
@@ -89,32 +89,32 @@ def _digest(data: bytes) -> Digest:
 
 
 class SkillCache:
-    """Skills by their names, which are those of prompts."""
+    """A cache of skills by their names, which are those of prompts."""
 
     def __init__(self, libraries: Libraries) -> None:
         self._libraries = libraries
         self._kept: dict[str, Bundle | None] = {}
 
     def forget(self, changed: Changed) -> None:
-        """Has what may have changed be made anew."""
+        """Drop the skills that may have changed."""
         if not changed.names and not changed.others:
             return
-        # What is being made goes into the old one, for it may be made of what was there before.
-        kept = ((name, one) for name, one in self._kept.items() if one is not None and one.alone)
-        self._kept = {name: one for name, one in kept if name not in changed.names}
+        # A skill that is being built is stored in the old dictionary, since it may be built from the old state.
+        unchanged = ((name, bundle) for name, bundle in self._kept.items() if bundle is not None and bundle.alone)
+        self._kept = {name: bundle for name, bundle in unchanged if name not in changed.names}
 
     async def get(self, name: str) -> Bundle | None:
-        """The skill; None where no prompt has this name, or it can be no skill."""
+        """Return the skill; None if no prompt has this name, or it can't be a skill."""
         if NAME.fullmatch(name) is None or name not in self._libraries:
             return None
         return await to_thread.run_sync(self._make, name, self._kept)
 
     async def list(self) -> dict[str, Bundle]:
-        """The first skills: those that have a directory, then prompts of other forms, in the order of names."""
+        """Return the first skills: those with a directory, then prompts of other formats, in the order of names."""
         return await to_thread.run_sync(self._list_first, self._kept)
 
     async def read(self, name: str, file: str, sha256: str) -> bytes | None:
-        """What is in a file of a skill, if that is still the same."""
+        """Return the content of a skill's file, if its hash is unchanged; else None."""
         try:
             data = await to_thread.run_sync(partial(read_content, self._libraries.library(name), name, file))
         except PromptError:
@@ -122,26 +122,26 @@ class SkillCache:
         return data if hashlib.sha256(data).hexdigest() == sha256 else None
 
     def refuse(self, name: str, reason: str) -> None:
-        """Says among the problems of its library why the prompt of this name is no skill, where it should be one."""
-        with suppress(PromptError):  # it went away
+        """Add the reason why a prompt is not a valid skill to the problems of its library."""
+        with suppress(PromptError):  # it was deleted
             self._libraries.library(name).note(name, SKILL, f"it is not a skill: {reason}")
 
-    def _list_first(self, kept: dict[str, Bundle | None]) -> dict[str, Bundle]:
+    def _list_first(self, cache: dict[str, Bundle | None]) -> dict[str, Bundle]:
         names = sorted(filter(NAME.fullmatch, self._libraries.names), key=self._has_no_directory)
-        made = ((name, self._make(name, kept)) for name in names)
-        return dict(islice(((name, one) for name, one in made if one is not None), MOST_LISTED))
+        candidates = ((name, self._make(name, cache)) for name in names)
+        return dict(islice(((name, bundle) for name, bundle in candidates if bundle is not None), MOST_LISTED))
 
     def _has_no_directory(self, name: str) -> bool:
         try:
             return self._libraries.library(name).kind(name).form != "skill"
-        except PromptError:  # it went away
+        except PromptError:  # it was deleted
             return True
 
-    def _make(self, name: str, kept: dict[str, Bundle | None]) -> Bundle | None:
-        if name not in kept:
+    def _make(self, name: str, cache: dict[str, Bundle | None]) -> Bundle | None:
+        if name not in cache:
             try:
-                kept[name] = make_bundle(self._libraries.library(name), name)
+                cache[name] = make_bundle(self._libraries.library(name), name)
             except PromptError as error:
-                kept[name] = None
+                cache[name] = None
                 self.refuse(name, error.reason)
-        return kept[name]
+        return cache[name]

@@ -1,4 +1,4 @@
-"""What a library has at one moment, and what it has after the next look at its folder."""
+"""The state of a library at one moment, and its state after the next look at its folder."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -26,20 +26,21 @@ class File(NamedTuple):
     name: str
     signature: Signature
     data: bytes
-    """What it has; what it had when it was last right, where that is known to be wrong."""
+    """Its content; the last valid content if it has become invalid."""
 
 
 class Snapshot(NamedTuple):
-    """What a library has. Nothing changes it."""
+    """The state of a library; immutable."""
 
     number: int
-    """Grows with every change: templates are compiled with the files they include."""
+    """Grows with every change: templates are compiled together with the files they include."""
     files: Mapping[str, File]
     names: Mapping[str, File]
     seen: Mapping[str, Signature | None]
-    """All files, links and whatever else there is but directories; with None what is no file."""
+    """All entries except directories, with their signatures; None for links and other entries that are not files."""
     directories: Mapping[str, Signature | None]
-    """All that may have prompts, as they were before they were read; "" is the folder itself."""
+    """All directories that may contain prompts, with their signatures from before they were read; "" is the folder
+    itself."""
     problems: Mapping[str, Problem]
 
 
@@ -47,39 +48,40 @@ NOTHING = Snapshot(0, {}, {}, {}, {"": None}, {})
 
 
 class Changed(NamedTuple):
-    """What a look found."""
+    """The changes that a look found."""
 
     names: frozenset[str]
-    """The prompts that came, went, or have another file or text."""
+    """The prompts that were added or removed, or have another file or text."""
     others: bool
-    """Whether a file changed that prompts may include or embed."""
+    """True if a file changed that prompts may include or embed."""
 
 
 Wrong = Callable[[File], Problem | None]
-"""Reads a file whole, and says what is wrong with it."""
+"""Reads a whole file, and returns its problem; None if it is valid."""
 
 
 def advance(old: Snapshot, entries: Iterable[Entry], root: tuple[str, ...], wrong: Wrong, read: Read) -> Snapshot:
-    """The state after a look that found `entries` in the folder at `root`, which itself is the first of them."""
+    """Return the state after a look that found `entries` in the folder at `root`, the first of which is the folder
+    itself."""
     looking = _Look(old, root, wrong, read)
-    found = list(entries)
-    skills = _find_skills(one.path for one in found if one.kind != "directory")
-    # A file that was there is still what it was, unless a skill has come around it or gone.
+    listed = list(entries)
+    skills = _find_skills(item.path for item in listed if item.kind != "directory")
+    # The kind of a file that existed before is unchanged, unless a skill around it was added or removed.
     if skills == _find_skills(old.seen):
         looking.kinds = {path: file.kind for path, file in old.files.items()}
-    for entry in found:
+    for entry in listed:
         looking.take(entry, skills)
     return looking.finish()
 
 
 def _find_skills(paths: Iterable[str]) -> frozenset[str]:
-    """The directories with a SKILL.md."""
-    found = (path.rpartition("/") for path in paths if path.endswith(SKILL))
-    return frozenset(above for above, _, name in found if name == SKILL)
+    """Return the directories with a SKILL.md."""
+    parts = (path.rpartition("/") for path in paths if path.endswith(SKILL))
+    return frozenset(above for above, _, name in parts if name == SKILL)
 
 
 def _find_unfitting(seen: Mapping[str, Signature | None]) -> Iterator[str]:
-    """The files that do not fit into the skill in whose directory they are."""
+    """Yield the files that exceed the limits of the skill in whose directory they are."""
     sizes: dict[str, dict[str, int]] = {above: {} for above in _find_skills(seen)}
     for path, signature in seen.items() if sizes else ():
         names = path.split("/")
@@ -93,7 +95,7 @@ def _find_unfitting(seen: Mapping[str, Signature | None]) -> Iterator[str]:
 
 
 def compare(old: Snapshot, new: Snapshot) -> Changed:
-    """What became of the names and files."""
+    """Return the changes of names and files."""
     names = {name for name in old.names.keys() | new.names.keys() if _get_text(old, name) != _get_text(new, name)}
     files = old.files.keys() | new.files.keys()
     others = {path for path in old.seen.keys() | new.seen.keys() if old.seen.get(path) != new.seen.get(path)}
@@ -101,12 +103,12 @@ def compare(old: Snapshot, new: Snapshot) -> Changed:
 
 
 def _get_text(snapshot: Snapshot, name: str) -> tuple[str, bytes] | None:
-    found = snapshot.names.get(name)
-    return None if found is None else (found.path, found.data)
+    file = snapshot.names.get(name)
+    return None if file is None else (file.path, file.data)
 
 
 class _Look:
-    """A look under way."""
+    """A look in progress."""
 
     def __init__(self, old: Snapshot, root: tuple[str, ...], wrong: Wrong, read: Read) -> None:
         self._old = old
@@ -114,7 +116,7 @@ class _Look:
         self._wrong = wrong
         self._bytes = read
         self.kinds: dict[str, Kind] = {}
-        """Of files that need no other one."""
+        """The kinds of files that have not changed theirs."""
         self._total = 0
         self._files: dict[str, File] = {}
         self._seen: dict[str, Signature | None] = {}
@@ -122,7 +124,7 @@ class _Look:
         self._problems: dict[str, Problem] = {}
 
     def take(self, entry: Entry, skills: frozenset[str]) -> None:
-        """Notes what is in the folder."""
+        """Record an entry of the folder."""
         path = entry.path
         if entry.kind == "directory":
             self._directories[path] = entry.signature
@@ -151,7 +153,7 @@ class _Look:
         self._files[path] = file
 
     def finish(self) -> Snapshot:
-        """What the library has now."""
+        """Return the new state of the library."""
         names: dict[str, File] = {}
         for path, file in sorted(self._files.items()):
             first = names.setdefault(file.name, file)
@@ -161,38 +163,42 @@ class _Look:
             self._problem(path, f"the skill goes without it: {LIMIT}")
         return Snapshot(self._old.number + 1, self._files, names, self._seen, self._directories, self._problems)
 
-    def _file(self, entry: Entry, kind: Kind, known: File | None) -> File | None:
-        """The file as it is, or as it was when it was right."""
+    def _file(self, entry: Entry, kind: Kind, previous: File | None) -> File | None:
+        """Return the current file, or the last valid one."""
         signature = entry.signature or (0, 0, 0)
-        if entry.data is None and known is None and self._old.seen.get(entry.path) == signature:
-            # It did not change, and was no prompt before.
+        if entry.data is None and previous is None and self._old.seen.get(entry.path) == signature:
+            # It has not changed, and was not a prompt before.
             try:
                 data = self._bytes(entry.path, MOST_BYTES)
             except PromptError:
                 data = None
             entry = entry._replace(data=data)
         if entry.data is None:
-            if known is not None and known.signature == signature and entry.path not in self._old.problems:
-                return known if known.kind == kind else self._read(entry.path, kind, signature, known.data, None)
+            if previous is not None and previous.signature == signature and entry.path not in self._old.problems:
+                return (
+                    previous
+                    if previous.kind == kind
+                    else self._read(entry.path, kind, signature, previous.data, None)
+                )
             if signature[1] > MOST_BYTES:
                 reason = f"it has more than {MOST_BYTES:,} bytes"
             else:
                 reason = _TOO_MUCH if self._total > MOST_TOTAL - MOST_BYTES else "it can't be read"
             self._problem(entry.path, reason)
-            return known
-        return self._read(entry.path, kind, signature, entry.data, known)
+            return previous
+        return self._read(entry.path, kind, signature, entry.data, previous)
 
-    def _read(self, path: str, kind: Kind, signature: Signature, data: bytes, known: File | None) -> File:
+    def _read(self, path: str, kind: Kind, signature: Signature, data: bytes, previous: File | None) -> File:
         try:
             name = find_name(kind, data) or parse_file(kind, data).name
-        except PromptError:  # which says more where somebody asks for the prompt
+        except PromptError:  # the error is reported when the prompt is requested
             name = kind.name
         file = File(path, kind, name, signature, data)
         problem = self._wrong(file) if self._old.seen else None
         if problem is None:
             return file
         self._problems[path] = problem
-        return file if known is None else known._replace(signature=signature)
+        return file if previous is None else previous._replace(signature=signature)
 
     def _problem(self, path: str, reason: str) -> None:
         self._problems.setdefault(path, Problem(path, None, reason))

@@ -1,9 +1,9 @@
-"""Looking at the libraries again when something happens in their folders.
+"""Watching the folders of the libraries for changes.
 
-A notice is only a reason to look, and the look decides whether something changed: so it does not matter how a change
-comes about. Nothing gets lost between two watches, for after each new one everything is looked at: at once, or a
-second later after the first one, which is made right after the libraries were read. Notices may get lost all the
-same, so everything is looked at every few seconds anyway, and more often where there are none.
+A notification is only a reason to look, and the look decides if something has changed: so the way a change is made
+does not matter. Nothing is lost between two watches, since after each new one everything is looked at: at once, or a
+second later for the first one, which is started right after the libraries were read. Since notifications may be lost,
+everything is looked at every few seconds anyway, and more often without notifications.
 """
 
 import logging
@@ -24,68 +24,69 @@ from shared.text import escape
 log = logging.getLogger("servers.prompts")
 
 _QUIET, _LONGEST = 0.05, 0.2
-"""Seconds. An editor writes a file in several steps, a checkout writes many: they are one change, when nothing came
-for a moment."""
+"""Seconds. An editor writes a file in several steps, a checkout writes many files: they are one change if nothing
+else happens for a moment."""
 _SWEEP_SECONDS, _POLL_SECONDS = 3.0, 1.0
 _STALLED = 60.0
-"""Seconds without a look after which something must be wrong, where a look takes no time."""
+"""The seconds without a look after which the watch counts as stalled, in addition to the time of the looks."""
 _SHARE = 20
-"""Of the time, the looks without a notice take one part in so many at most."""
+"""Looks without a notification take at most this fraction of the time: one part in 20."""
 
 
 def _ignore(_: object) -> None:
-    """Nobody is told before the watch runs, or wants to know."""
+    """Ignore the call, before the watch runs or without a listener."""
 
 
 class Watch:
-    """Looks at the libraries again whenever it should. `run` it in a task."""
+    """Looks at the libraries again when needed. `run` it in a task."""
 
     def __init__(self, libraries: Libraries, notices: Notices | None = None) -> None:
         self._libraries = libraries
         self._notices = notices or Notices()
         self._limiter = CapacityLimiter(1)
-        """For what waits for notices, and arms."""
+        """For the threads that wait for notifications, and for `arm`."""
         self._looks = CapacityLimiter(1)
-        """For looks, of which there may be one at a time."""
+        """For looks, one at a time."""
         self._told: Callable[[Changed], None] = _ignore
         self.on_problems: Callable[[Sequence[Found]], None] = _ignore
-        """Given all that is wrong with files whenever that is something else; it must not wait."""
+        """Called with all problems of files whenever they change; it must not wait."""
         self.on_polling: Callable[[bool], None] = _ignore
-        """Told whether changes are looked for, for want of notices, whenever a watch was asked for; it must not
+        """Called after each new watch, with True if changes are polled for lack of notifications; it must not
         wait."""
         self._broken: frozenset[str] = frozenset()
         self._said: frozenset[Found] = frozenset()
         self._took = 0.0
         self._looked_at = time.monotonic()
         self._around: frozenset[str] = frozenset()
-        """The directories that are watched for a folder of the libraries only."""
-        self._roots = frozenset(str(one.root) for one in libraries.all)
+        """The directories that are watched only for the folder of a library in them."""
+        self._roots = frozenset(str(library.root) for library in libraries.all)
         self._stop = threading.Event()
 
     @property
     def degraded(self) -> bool:
-        """Whether the system gives no notices, so that changes are looked for."""
+        """True if the system provides no notifications, so that changes are polled."""
         return self._notices.degraded
 
     @property
     def stalled(self) -> bool:
-        """Whether no look has come to its end for much too long."""
+        """True if no look has finished for much too long."""
         return time.monotonic() - self._looked_at > _STALLED + _SHARE * self._took
 
-    async def run(self, told: Callable[[Changed], None]) -> None:
-        """Watches until it is cancelled; calls `told` once for each burst of changes, when the libraries have what is
-        new, with the names of prompts on offer alone. They were looked at before, and then `arm` was called."""
-        self._told = told
+    async def run(self, on_change: Callable[[Changed], None]) -> None:
+        """Watch until cancelled; call `on_change` once for each burst of changes, after the libraries have been
+        updated, with the names of available prompts only. Before this the libraries must be read, and then `arm`
+        called."""
+        self._told = on_change
         self._tell_problems()
         self.on_polling(self.degraded)
-        # To look at thousands of files again at once would keep the first client waiting.
+        # Looking at thousands of files again at once would delay the first client.
         rest = _POLL_SECONDS
         try:
             while True:
                 if await self._wait(rest):
                     await self._settle()
                 await self.look()
-                # What is watched for is what the look found, so a new watch is a reason to look again.
+                # The watch covers what the look found, so a new watch is a reason to look again.
                 while await to_thread.run_sync(self.arm, limiter=self._limiter):
                     await self.look()
                 self.on_polling(self.degraded)
@@ -99,39 +100,39 @@ class Watch:
             pass
 
     def arm(self) -> bool:
-        """Watches the directories that there are now; whether that is a reason to look. Blocks."""
-        inside = {directory for one in self._libraries.all for directory in one.directories}
-        # In the one above it is seen when a folder is exchanged for another one, or comes back.
-        above = {one.root.parent for one in self._libraries.all}
+        """Watch the current directories; return True if that is a reason to look. Blocks."""
+        inside = {directory for library in self._libraries.all for directory in library.directories}
+        # The parent directory shows when a folder is replaced by another, or comes back.
+        above = {library.root.parent for library in self._libraries.all}
         self._around = frozenset(map(str, above - inside))
         return self._notices.arm(map(str, inside | above))
 
     def _wait_for_notice(self, stop: threading.Event, seconds: float) -> bool:
         until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0 and not stop.is_set():
-            paths = self._notices.wait(stop, left)
+        while (remaining := until - time.monotonic()) > 0 and not stop.is_set():
+            paths = self._notices.wait(stop, remaining)
             if paths is None or any(self.concerns(path) for path in paths):
                 return True
         return False
 
     def hear(self) -> None:
-        """Looks soon: somebody else has seen a change, of which there may be no notice here."""
+        """Look soon: another process has noticed a change that may have no notification here."""
         self._stop.set()
 
     def concerns(self, path: str) -> bool:
-        """Whether what happens at `path` is a reason to look."""
+        """Return True if an event at `path` is a reason to look."""
         return path in self._roots or str(Path(path).parent) not in self._around
 
     async def _wait(self, seconds: float) -> bool:
         try:
             return await wait_in_thread(self._wait_for_notice, seconds, self._limiter, self._stop)
         finally:
-            # What is heard from here on is a reason to look after the look that comes now.
+            # Requests from here on are a reason to look after the next look.
             self._stop = threading.Event()
 
     async def look(self) -> None:
-        """Looks now. What was there when it began is served, and told, when it ends: so whoever has written something
-        has a look before they say so."""
+        """Look now. The state at its beginning is served and announced at its end: so code that has written a file
+        looks before it reports that."""
         changed = await to_thread.run_sync(self._find_changed, limiter=self._looks)
         self._tell_problems()
         if changed is not None:
@@ -153,15 +154,15 @@ class Watch:
             except PromptError:
                 broken.add(name)
         self._broken = self._broken - changed.names | broken
-        # A prompt that is broken from the beginning is not on offer: it is no news before it is right.
+        # A prompt that was broken from the beginning was never available: it is announced once it is valid.
         return Changed(changed.names & before | there - broken, changed.others)
 
     def _tell_problems(self) -> None:
-        """Says in the log what is wrong that was not wrong before."""
-        found = frozenset(self._libraries.problems())
-        if found == self._said:
+        """Log the problems that are new."""
+        problems = frozenset(self._libraries.problems())
+        if problems == self._said:
             return
-        for root, problem in sorted(found - self._said):
+        for root, problem in sorted(problems - self._said):
             log.warning("%s: %s", escape(root.name), problem)
-        self._said = found
-        self.on_problems(sorted(found))
+        self._said = problems
+        self.on_problems(sorted(problems))

@@ -1,1 +1,1 @@
-"""Libraries in git repositories of others."""
+"""Libraries in remote git repositories."""

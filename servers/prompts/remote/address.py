@@ -1,8 +1,8 @@
-"""The address of a library in a git repository, in the form that pip has for packages (pip, VCS Support):
+"""The address of a library in a git repository, in pip's format for packages (pip, VCS Support):
 
     git+https://github.com/team/prompts.git@v2#subdirectory=reviews
 
-The reference is a branch, a tag or a whole commit; without it the default branch is meant.
+The reference is a branch, a tag or a full commit hash; the default is the default branch.
 """
 
 import re
@@ -13,7 +13,7 @@ SCHEMES = ("https", "ssh", "git", "file")
 FORM = "git+https://HOST/REPOSITORY@REF#subdirectory=FOLDER"
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-# What `git check-ref-format` allows, and no more: no option, no range, no pattern.
+# A subset of what `git check-ref-format` allows: no options, ranges or patterns.
 _REF = re.compile(r"(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|[./]$))[A-Za-z0-9_][A-Za-z0-9_./@+-]{0,199}")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _UNSAFE = re.compile(r"[\x00-\x20\x7f\\]")
@@ -21,14 +21,14 @@ _SUBDIRECTORY = "subdirectory="
 
 
 class Address(NamedTuple):
-    """Where a library is."""
+    """The location of a library."""
 
     url: str
-    """As git takes it. It has no password."""
+    """The URL for git, without a password."""
     ref: str = ""
     """"" is the default branch."""
     folder: str = ""
-    """Within the repository, with / between names; "" is all of it."""
+    """The folder in the repository, with / between names; "" is the whole repository."""
 
     def __str__(self) -> str:
         ref = f"@{self.ref}" if self.ref else ""
@@ -36,12 +36,12 @@ class Address(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The address for clients, which have no business with directories of this machine."""
+        """The address for clients, without directories of this machine."""
         return str(self if self.scheme != "file" else self._replace(url=f"file:///.../{self.repository}"))
 
     @property
     def scheme(self) -> str:
-        """How the repository is reached."""
+        """The protocol for the repository."""
         return self.url.partition(":")[0]
 
     @property
@@ -52,17 +52,17 @@ class Address(NamedTuple):
 
     @property
     def commit(self) -> str | None:
-        """The commit, where the reference is one: then the library never changes."""
+        """The commit, if the reference is one: then the library never changes."""
         return self.ref if _COMMIT.fullmatch(self.ref) else None
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is meant as an address, and not as the path of a directory."""
+    """Return True if a text is an address, and not the path of a directory."""
     return text.startswith("git+")
 
 
 def parse_address(text: str) -> Address:
-    """The address that a text is. Raises ValueError, with a message that has no secret of it."""
+    """Parse an address. Raises ValueError, with a message that contains no secret of it."""
     try:
         parts = urlsplit(text.removeprefix("git+"))
         _ = parts.port
@@ -70,7 +70,7 @@ def parse_address(text: str) -> Address:
         raise ValueError(f"a library in git is written as {FORM}") from None
     if not is_address(text) or parts.scheme not in SCHEMES or parts.query or _UNSAFE.search(text):
         raise ValueError(f"a library in git is written as {FORM}, with one of: {', '.join(SCHEMES)}")
-    # It would stand in configurations, logs and lists of processes.
+    # It would appear in configurations, logs and lists of processes.
     if parts.password or (parts.username and parts.scheme != "ssh"):
         reason = "has a name or a password in it: leave it to git's credential helper, and take it out"
         raise ValueError(f"the address of a library {reason}")

@@ -1,9 +1,9 @@
-"""What was fetched of a library in git: a directory that is replaced as a whole by each commit.
+"""Cache of a library in git: a directory that each commit replaces as a whole.
 
     CACHE/NAME-KEY/tree/state.json               the commit, its files, and what of it was left out
     CACHE/NAME-KEY/tree/files/REPOSITORY/FOLDER  the library
 
-Processes that share a cache need no lock: each writes into a directory of its own, and renames that.
+Processes that share a cache need no lock: each writes to its own directory, and renames that.
 """
 
 import json
@@ -30,15 +30,15 @@ _SCRATCH = "fetch-"
 _ABANDONED_SECONDS = 3_600.0
 _MOST_FILES = 50_000
 _MOST_NAMED = 1_000
-"""Files that were left out and are named."""
+"""The limit of omitted files that are named."""
 _LONGEST_NAME, _LONGEST_PATH = 255, 700
-"""Bytes that any system takes, of a path together with that of the cache."""
+"""Bytes that every system supports, for a path together with that of the cache."""
 _LFS = b"version https://git-lfs.github.com/spec/"
 _NO_FILE = {"120000": "it is a link, and links are not followed", "160000": "it is a submodule, which is not fetched"}
 
 
 def find_cache() -> Path:
-    """The directory for what is fetched: where the system has its caches."""
+    """Return the directory for fetched libraries: in the system's directory for caches."""
     home = Path.home()
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
@@ -51,7 +51,7 @@ def find_cache() -> Path:
 
 
 class Checkout:
-    """The library at an address, as it was fetched last. For one thread at a time."""
+    """The library at an address, in the state of the last fetch. For one thread at a time."""
 
     def __init__(self, address: Address, cache: Path | None = None) -> None:
         self.address = address
@@ -59,37 +59,38 @@ class Checkout:
         self._home = (cache or find_cache()) / f"{address.repository}-{key}"
         self._tree = self._home / "tree"
         self.root = self._tree / "files" / address.repository / address.folder
-        """The folder with the library; missing where nothing was fetched yet."""
+        """The folder with the library; it does not exist before the first fetch."""
         self.failure = ""
-        """Why the last fetch failed."""
+        """The reason why the last fetch failed; else empty."""
         self._state: dict[str, Any] | None = None
 
     @property
     def commit(self) -> str | None:
-        """The commit that was there whole at the last `load` or `update`; None where there was none."""
+        """The commit that was completely there at the last `load` or `update`; None if there was none."""
         return None if self._state is None else str(self._state["commit"])
 
     @property
     def shown(self) -> str:
-        """The address, for clients."""
+        """The address for clients."""
         return self.address.shown
 
     def load(self) -> None:
-        """Looks at what is there. Blocks."""
+        """Read the state of the cache. Blocks."""
         self._state = self._read_state()
 
     def problems(self) -> list[Problem]:
-        """Why the last fetch failed, and what of the commit was left out."""
+        """Return the reason why the last fetch failed, and the files of the commit that were left out."""
         listed = [] if self._state is None else self._state["left_out"]
         left_out = [Problem(path, None, reason) for path, reason in listed]
         if not self.failure:
             return left_out
-        held = "nothing of it is there yet" if self.commit is None else f"commit {self.commit[:12]} is served"
-        return [Problem("", None, f"{self.address.shown}: {self.failure}; {held}"), *left_out]
+        status = "nothing of it is there yet" if self.commit is None else f"commit {self.commit[:12]} is served"
+        return [Problem("", None, f"{self.address.shown}: {self.failure}; {status}"), *left_out]
 
     def update(self, stop: Event, seconds: float) -> bool:
-        """Fetches what the reference is now; whether that is another commit than before. Blocks for so many `seconds`
-        at most. A failure leaves what is there, and is among the problems. Raises PromptError."""
+        """Fetch the current commit of the reference; return True if it has changed. Blocks for at most so many
+        `seconds`. After a failure the cache is unchanged, and the failure is among the problems. Raises
+        PromptError."""
         try:
             changed = self._update(stop, seconds)
         except (PromptError, OSError) as error:
@@ -119,20 +120,19 @@ class Checkout:
         return True
 
     def _write(self, tree: Path, git: Git, commit: str) -> None:
-        """Writes the files of a commit, and what is to be known of them. Raises PromptError where they are too many
-        or too large."""
+        """Write the files of a commit, and its state. Raises PromptError if they are too many or too large."""
         blobs, left_out = git.files(commit), dict[str, str]()
         if len(blobs) > _MOST_FILES:
             reason = f"the library has more than {_MOST_FILES:,} files"
             raise PromptError("too_large", reason, "Name a subdirectory of the repository.")
-        taken = list(_choose(blobs, left_out))
-        if sum(blob.size for blob in taken) > MOST_TOTAL:
+        chosen = list(_choose(blobs, left_out))
+        if sum(blob.size for blob in chosen) > MOST_TOTAL:
             reason = f"the files of the library have more than {MOST_TOTAL:,} bytes together"
             raise PromptError("too_large", reason, "Name a subdirectory of the repository.")
         root = tree / self.root.relative_to(self._tree)
         root.mkdir(mode=0o700, parents=True)
         written: dict[str, int] = {}
-        for blob, data in zip(taken, git.read(taken), strict=True):
+        for blob, data in zip(chosen, git.read(chosen), strict=True):
             reason = _write_file(root / blob.path, data, executable=blob.mode == "100755")
             if reason:
                 left_out[blob.path] = reason
@@ -150,12 +150,12 @@ class Checkout:
         try:
             (scratch / "tree").rename(self._tree)
         except OSError:
-            # Another process was faster, which is as good; otherwise there is nothing.
+            # Another process was faster, which is just as good; otherwise the tree is missing.
             if not self._tree.exists():
                 raise
 
     def _read_state(self) -> dict[str, Any] | None:
-        """What is known of the commit that is there; None where anything of it is missing or damaged."""
+        """Return the state of the commit in the cache; None if a file of it is missing or damaged."""
         try:
             state = json.loads((self._tree / "state.json").read_bytes())
             whole = all((self.root / path).stat().st_size == size for path, size in state["files"].items())
@@ -171,7 +171,7 @@ class Checkout:
 
 
 def _choose(blobs: list[Blob], left_out: dict[str, str]) -> Iterator[Blob]:
-    """The files that can be written on any system."""
+    """Yield the files that can be written on any system."""
     for blob in blobs:
         refusal = check_path(blob.path)
         if blob.mode in _NO_FILE:
@@ -192,7 +192,7 @@ def _is_too_long(path: str) -> bool:
 
 
 def _write_file(path: Path, data: bytes, executable: bool) -> str:
-    """Writes a file; why it can't be, or nothing."""
+    """Write a file; return the reason why it can't be written, else ""."""
     if data.startswith(_LFS):
         return "its contents are in Git LFS, which is not fetched"
     try:

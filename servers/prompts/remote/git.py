@@ -1,8 +1,8 @@
-"""What git is asked: which commit a reference is, and which files that has.
+"""Queries of git: the commit of a reference, and its files.
 
 Nothing is checked out. The objects of one commit are fetched into an empty bare repository, and its files are read as
-data: so no hook, filter, attribute or submodule of it has a say, and links and names are judged before anything is
-written. The user's own configuration of git counts, since it says how to log in.
+data: so its hooks, filters, attributes and submodules have no effect, and links and names are checked before anything
+is written. The user's own git configuration is used, since it has the credentials.
 """
 
 import os
@@ -23,9 +23,9 @@ from servers.prompts.library.folder import MOST_TOTAL
 from servers.prompts.remote.address import Address
 
 MOST_FETCHED = 256_000_000
-"""Bytes of what git may write for one fetch."""
+"""The limit of what git may write for one fetch, in bytes."""
 _MOST_LISTED = 20_000_000
-"""Bytes of a list of files."""
+"""The limit of a list of files, in bytes."""
 _STEP_SECONDS = 0.05
 _SETTINGS = {
     "core.hooksPath": os.devnull,
@@ -42,7 +42,7 @@ _ENVIRONMENT = {
     "SSH_ASKPASS": "",
 }
 _KEPT = ("GIT_CONFIG", "GIT_SSH", "GIT_SSL")
-"""How the variables of git begin that say how to connect. The others name repositories, or have git do more."""
+"""The prefixes of git's variables for connections. Other variables name repositories, or make git do more."""
 _FILE = re.compile(rb"(\d{6}) (\w+) ([0-9a-f]+) +(\d+|-)\t(.*)", re.DOTALL)
 _REASONS = {
     "could not read username|authentication failed|permission denied|terminal prompts disabled": "a login is needed, "
@@ -60,13 +60,13 @@ class Blob(NamedTuple):
 
     path: str
     mode: str
-    """As in a tree: 100644, 100755, 120000 for a link, 160000 for a submodule."""
+    """The mode as in a tree: 100644, 100755, 120000 for a link, 160000 for a submodule."""
     id: str
     size: int
 
 
 class Git:
-    """Git, at work in a directory of its own that is empty at first; `stop` ends it. Blocks."""
+    """Runs git in its own directory, which is empty at first; `stop` ends it. Blocks."""
 
     def __init__(self, scratch: Path, address: Address, stop: Event, seconds: float) -> None:
         self._scratch = scratch
@@ -75,29 +75,30 @@ class Git:
         self._until = time.monotonic() + seconds
 
     def find_commit(self) -> str:
-        """The commit that the reference is now. Raises PromptError where there is none, or nobody answers."""
+        """Return the current commit of the reference. Raises PromptError if it does not exist, or if there is no
+        answer."""
         if self._address.commit is not None:
             return self._address.commit
         ref = self._address.ref
-        # A tag with a message is an object of its own, and ^{} what it tags.
-        wanted = [f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}", f"refs/heads/{ref}"] if ref else ["HEAD"]
-        listed = self._run(["ls-remote", "--", self._address.url, *wanted], _MOST_LISTED).decode(errors="replace")
+        # An annotated tag is its own object, and ^{} is the commit that it points to.
+        refs = [f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}", f"refs/heads/{ref}"] if ref else ["HEAD"]
+        listed = self._run(["ls-remote", "--", self._address.url, *refs], _MOST_LISTED).decode(errors="replace")
         commits = {name: commit for commit, _, name in (line.partition("\t") for line in listed.splitlines())}
-        commit = next((commits[name] for name in wanted if name in commits), None)
+        commit = next((commits[name] for name in refs if name in commits), None)
         if commit is None:
             what = f"no branch or tag {ref!r}" if ref else "no commit yet"
             raise PromptError("not_fetched", f"the repository has {what}")
         return commit
 
     def fetch(self, commit: str) -> None:
-        """Fetches a commit without its history. Raises PromptError."""
+        """Fetch a commit without its history. Raises PromptError."""
         self._run(["init", "--quiet", "--bare", "--template=", "repository"])
         self._run(
             ["fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", "--", self._address.url, commit]
         )
 
     def files(self, commit: str) -> list[Blob]:
-        """The files in the folder of the address, by their paths in it. Raises PromptError."""
+        """Return the files in the folder of the address, with paths relative to it. Raises PromptError."""
         tree = f"{commit}:{self._address.folder}"
         try:
             listed = self._run(["ls-tree", "-r", "-z", "-l", "--full-tree", tree], _MOST_LISTED)
@@ -113,10 +114,10 @@ class Git:
         ]
 
     def read(self, blobs: Sequence[Blob]) -> Iterator[bytes]:
-        """What is in the files, in their order. Raises PromptError."""
-        wanted = "".join(f"{blob.id}\n" for blob in blobs).encode()
+        """Yield the contents of the files, in their order. Raises PromptError."""
+        request = "".join(f"{blob.id}\n" for blob in blobs).encode()
         most = MOST_TOTAL + 200 * len(blobs)
-        data, at = self._run(["cat-file", "--batch"], most, wanted), 0
+        data, at = self._run(["cat-file", "--batch"], most, request), 0
         for blob in blobs:
             start = data.find(b"\n", at) + 1
             if data[at:start] != f"{blob.id} blob {blob.size}\n".encode():
@@ -125,16 +126,16 @@ class Git:
             yield data[start : at - 1]
 
     def _run(self, words: Sequence[str], most: int = 1_000, data: bytes = b"") -> bytes:
-        """What git answers, within `most` bytes. Raises PromptError."""
+        """Return git's output, within `most` bytes. Raises PromptError."""
         settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
         if words[0] not in ("init", "ls-remote"):
             settings.append("--git-dir=repository")
         program = shutil.which("git")
         if program is None:
             raise PromptError("not_fetched", "git is not installed")
-        given, answer, complaint = (self._scratch / name for name in ("stdin", "stdout", "stderr"))
-        given.write_bytes(data)
-        with given.open("rb") as stdin, answer.open("wb") as stdout, complaint.open("wb") as stderr:
+        input_file, answer, complaint = (self._scratch / name for name in ("stdin", "stdout", "stderr"))
+        input_file.write_bytes(data)
+        with input_file.open("rb") as stdin, answer.open("wb") as stdout, complaint.open("wb") as stderr:
             process = subprocess.Popen(  # noqa: S603 - the words were checked by `parse_address`
                 [program, *settings, *words],
                 cwd=self._scratch,
@@ -169,7 +170,7 @@ class Git:
 def _make_environment(scheme: str) -> Mapping[str, str]:
     own = {key: value for key, value in os.environ.items() if not key.startswith("GIT_") or key.startswith(_KEPT)}
     ssh = {} if "GIT_SSH" in own or "GIT_SSH_COMMAND" in own else {"GIT_SSH_COMMAND": "ssh -o BatchMode=yes"}
-    # The user's configuration may reach a host of HTTPS by SSH. No redirect leads to anything else.
+    # The user's configuration may replace HTTPS by SSH for a host. Redirects to other protocols are not allowed.
     allowed = "https:ssh" if scheme in ("https", "ssh") else scheme
     return {**own, **ssh, **_ENVIRONMENT, "GIT_ALLOW_PROTOCOL": allowed}
 
@@ -178,13 +179,13 @@ def _measure(folder: Path) -> int:
     total = 0
     for above, _, names in os.walk(folder):
         for name in names:
-            with suppress(OSError):  # git takes files away meanwhile
+            with suppress(OSError):  # git removes files meanwhile
                 total += os.lstat(Path(above, name)).st_size
     return total
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """Ends git with the programs that it has started."""
+    """Kill git with the programs that it has started."""
     if process.poll() is not None:
         return
     if sys.platform == "win32":
@@ -195,7 +196,7 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _explain(complaint: str) -> str:
-    """A reason in words of our own: git's may have paths and secrets of the user's configuration."""
+    """Return a reason in our own words: git's message may contain paths and secrets of the user's configuration."""
     for pattern, reason in _REASONS.items():
         if re.search(pattern, complaint, re.IGNORECASE):
             return reason

@@ -1,4 +1,4 @@
-"""Libraries in git, looked at for new commits while the server runs."""
+"""Updates of libraries in git while the server runs."""
 
 import logging
 import time
@@ -14,30 +14,30 @@ from servers.prompts.remote.cache import Checkout
 log = logging.getLogger("servers.prompts")
 
 _FIRST_SECONDS = 20.0
-"""How long clients are kept waiting where nothing is there yet, all libraries together; they wait for a minute."""
+"""The time that clients wait for libraries that were never fetched, all together; their own limit is a minute."""
 _SECONDS = 600.0
-"""How long git may take while nobody waits for it."""
+"""The time limit for git in the background."""
 
 
 class Updates:
-    """Fetches libraries. `begin` comes first, and then `run` in a task."""
+    """Fetches libraries. Call `begin` first, and then `run` in a task."""
 
     def __init__(self, checkouts: Sequence[Checkout], minutes: float) -> None:
         self._checkouts = checkouts
         self._minutes = minutes
 
     async def begin(self) -> None:
-        """Fetches the libraries of which nothing is there yet, as far as that takes no long time."""
+        """Fetch the libraries that were never fetched, as far as the time limit allows."""
         until = time.monotonic() + _FIRST_SECONDS
         for checkout in self._checkouts:
             await to_thread.run_sync(checkout.load)
-            left = until - time.monotonic()
-            if checkout.commit is None and left > 0:
-                await self._update(checkout, left)
+            remaining = until - time.monotonic()
+            if checkout.commit is None and remaining > 0:
+                await self._update(checkout, remaining)
 
     async def run(self, changed: Callable[[], Awaitable[None]]) -> None:
-        """Looks for other commits, at once and then every so many minutes (0: once), until it is cancelled; calls
-        `changed` when there is something else to serve or to say."""
+        """Look for new commits, at once and then every so many minutes (0: once), until cancelled; call `changed`
+        when the content or the failure of a library has changed."""
         while True:
             for checkout in self._checkouts:
                 before = checkout.failure
@@ -56,7 +56,7 @@ class Updates:
             log.warning("%s", error.reason)
             return False
         finally:
-            # Where this was cancelled the thread goes on, and ends git within a moment.
+            # After a cancellation the thread continues, and ends git within a moment.
             stop.set()
         if changed:
             log.info("%s: commit %s", checkout.address, checkout.commit)

@@ -1,1 +1,1 @@
-"""Rendering: the template of a prompt and the values of its arguments as messages."""
+"""Rendering: from the template of a prompt and the values of its arguments to messages."""

@@ -1,4 +1,4 @@
-"""The filters of templates. Each counts as a step, and none makes a text larger than a prompt may be."""
+"""The filters of templates. Each counts as a step, and none makes a text larger than the limit of a prompt."""
 
 import json
 import re
@@ -14,17 +14,17 @@ from servers.prompts.templates.budget import MOST_CHARACTERS, MOST_ITEMS, spendi
 from shared.text import code_block
 
 STEPPED, TAKEN, EACH, JOINED = "_stepped", "_taken", "_each", "_joined"
-"""Filters that `sandbox` puts into templates; nobody can write their names there."""
+"""Filters that `sandbox` inserts into templates; authors can't write their names."""
 
 
 def require_size(value: int, most: int = MOST_CHARACTERS) -> None:
-    """Raises PromptError where a text or list would get too large."""
+    """Check the size of a text or list. Raises PromptError if it would get too large."""
     if value > most:
         raise PromptError("too_large", f"a text or list in a template gets larger than {most:,}")
 
 
 def count_made(value: Any) -> Any:
-    """The value, counted as one that takes memory."""
+    """Return the value, counted against the memory budget."""
     if isinstance(value, str):
         require_size(len(value))
         spending.get().make(len(value))
@@ -35,7 +35,7 @@ def count_made(value: Any) -> Any:
 
 
 def format_value(value: Any) -> str:
-    """The text of a value; nothing for None. Raises TypeError for a list, which has no text of its own."""
+    """Return the text of a value; "" for None. Raises TypeError for a list, which has no text of its own."""
     if value is None:
         return ""
     if isinstance(value, str | int | float | Undefined):
@@ -44,16 +44,16 @@ def format_value(value: Any) -> str:
 
 
 def _join(value: Any, separator: str = "") -> str:
-    texts = [format_value(one) for one in _require_items(value)]
+    texts = [format_value(item) for item in _require_items(value)]
     require_size(sum(map(len, texts)) + len(separator) * len(texts))
     return separator.join(texts)
 
 
 def _replace(value: Any, old: str, new: str) -> str:
     text = format_value(value)
-    # An empty text is found before, between and after all characters.
-    found = text.count(old)
-    require_size(len(text) + found * max(len(new) - len(old), 0))
+    # An empty string occurs before, between and after all characters.
+    count = text.count(old)
+    require_size(len(text) + count * max(len(new) - len(old), 0))
     return text.replace(old, new)
 
 
@@ -66,12 +66,12 @@ def _indent(value: Any, width: int = 4, first: bool = False) -> str:
 
 
 def _default(value: Any, default_value: Any = "", boolean: bool = True) -> Any:
-    """Like Jinja's, but that what is empty counts as missing, as it does for arguments."""
+    """Like Jinja's, except that an empty value counts as missing, as for arguments."""
     return default_value if isinstance(value, Undefined) or value is None or (boolean and not value) else value
 
 
 def _fence(value: Any, language: str = "") -> str:
-    # One word: whoever chooses the language must not get in front of the fence.
+    # A single word: the author of the language must not be able to write before the fence.
     return code_block(format_value(value), re.sub(r"[^\w+#.-]", "", language))
 
 
@@ -83,9 +83,9 @@ def _require_items(value: Any) -> list[Any]:
 
 def _each(value: Any) -> Iterable[Any]:
     budget = spending.get()
-    for one in _require_items(value):
+    for item in _require_items(value):
         budget.step()
-        yield one
+        yield item
 
 
 def _on_text(function: Callable[..., str]) -> Callable[..., str]:
@@ -120,18 +120,18 @@ _ALL: dict[str, Callable[..., Any]] = {
 
 
 def _count_steps(function: Callable[..., Any]) -> Callable[..., Any]:
-    # Given the context, no filter is run while a template is compiled.
+    # With the context as parameter, no filter runs while a template is compiled.
     @pass_context
     @wraps(function)
-    def counted(_: Context, *given: Any, **named: Any) -> Any:
+    def counted(_: Context, *args: Any, **named: Any) -> Any:
         spending.get().step()
-        return function(*given, **named)
+        return function(*args, **named)
 
     return counted
 
 
 def _count_result(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *given, **named: count_made(function(*given, **named))
+    return lambda *args, **named: count_made(function(*args, **named))
 
 
 FILTERS = {

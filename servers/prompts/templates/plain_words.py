@@ -1,8 +1,7 @@
-"""A prompt in plain words, for an agent that fills in no template: what a skill says.
+"""Prompts as plain text for agents that fill in no templates: the text of a skill.
 
-The template is rendered as it would be for somebody who gives only what is required, with the names of arguments in
-brackets in the place of their values. Before that stands what the arguments are, so that the agent takes them from
-what it is asked for.
+The template is rendered with only the required arguments, with their names in brackets as their values. Before that a
+list describes the arguments, so that the agent takes them from the request.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,7 @@ _GONE_BY = "Where the request says one of these, go by it; where it does not, le
 
 
 class _Absent(str):
-    """What stands for a text that nobody gave: a template that asks whether there is one hears that there is none."""
+    """A string that represents a missing text: it is false, so that a template treats it as missing."""
 
     __slots__ = ()
 
@@ -28,22 +27,22 @@ class _Absent(str):
 
 
 def put_in_words(rendering: Rendering) -> str:
-    """The text. Raises PromptError where the template does more with an argument than to write it."""
+    """Return the text. Raises PromptError if the template does more with an argument than to write it."""
     arguments = rendering.prompt.arguments
     try:
-        messages = rendering.render({one.name: _stand_in(one) for one in arguments})
+        messages = rendering.render({argument.name: _stand_in(argument) for argument in arguments})
     except PromptError as error:
         reason = f"without values for its arguments it can't be put into words: {error.reason}"
         raise PromptError("bad_prompt", reason, error.suggestion, error.line) from None
     texts: list[str] = []
     for role, content in messages:
-        # A file lies beside the text.
-        said = content.text if isinstance(content, Text) else f"[{content.path}]({quote(content.path)})"
-        texts.append(said if len(messages) == 1 else f"## {role}\n\n{said}")
+        # A file is next to the text.
+        body = content.text if isinstance(content, Text) else f"[{content.path}]({quote(content.path)})"
+        texts.append(body if len(messages) == 1 else f"## {role}\n\n{body}")
     text = "\n\n".join(texts).strip()
     parts = [
-        *_format_list(_TAKEN, [one for one in arguments if one.required], text),
-        *_format_list(_GONE_BY, [one for one in arguments if not one.required], text),
+        *_format_list(_TAKEN, [argument for argument in arguments if argument.required], text),
+        *_format_list(_GONE_BY, [argument for argument in arguments if not argument.required], text),
     ]
     return "\n\n".join([*parts, "---", text]) if parts else text
 
@@ -61,18 +60,18 @@ def _bracket(argument: Argument) -> str:
 
 def _format_list(head: str, arguments: Sequence[Argument], text: str) -> Iterator[str]:
     if arguments:
-        yield "\n".join([head, "", *(_format_argument(one, text) for one in arguments)])
+        yield "\n".join([head, "", *(_format_argument(argument, text) for argument in arguments)])
 
 
 def _format_argument(argument: Argument, text: str) -> str:
     name = _bracket(argument) if _bracket(argument) in text else argument.name
-    said = [" ".join((argument.description or argument.title or "As its name says.").split())]
+    parts = [" ".join((argument.description or argument.title or "As its name says.").split())]
     if argument.enum:
-        said.append(f"One of: {', '.join(argument.enum)}.")
+        parts.append(f"One of: {', '.join(argument.enum)}.")
     if argument.default not in (None, "", []):
         if isinstance(argument.default, bool):
             otherwise = "yes" if argument.default else "no"
         else:
             otherwise = ", ".join(argument.default) if isinstance(argument.default, list) else str(argument.default)
-        said.append(f"Otherwise: {otherwise}.")
-    return f"- {name}: {' '.join(said)}"
+        parts.append(f"Otherwise: {otherwise}.")
+    return f"- {name}: {' '.join(parts)}"

@@ -1,6 +1,6 @@
-"""Prompts as messages: templates compiled once, then rendered with the values of arguments.
+"""Prompts as messages: templates are compiled once, then rendered with the values of arguments.
 
-The text of an argument gets into a message when that is rendered, and what is rendered is never read as a template.
+The text of an argument is inserted when a message is rendered, and rendered text is never parsed as a template.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from servers.prompts.templates.sandbox import Sandbox, Use
 
 Read = Callable[[str, int], bytes]
-"""Gives what is in a file of the library, of at most so many bytes. Raises PromptError."""
+"""Returns the content of a file of the library, of at most so many bytes. Raises PromptError."""
 _DEEPEST = 10
 _MOST_PARTIALS = 50
 _MOST_PARTS = 8_000
-"""What a prompt's templates consist of; compiling so many takes half a second."""
+"""The limit of parts in a prompt's templates; compiling that many takes half a second."""
 _RENDERED = "prompt: "
-"""Begins the name of the code of a template, so that its lines can be told from those of Python."""
+"""The prefix of the code name of a template, to distinguish its lines from those of Python."""
 
 
 class Text(NamedTuple):
@@ -42,23 +42,23 @@ class Embedded(NamedTuple):
     kind: str
     """image, audio or resource."""
     path: str
-    """In the prompt's library, from the prompt's base."""
+    """The path in the prompt's library, relative to the prompt's base."""
     mime_type: str
     data: bytes
 
 
 class Rendered(NamedTuple):
-    """A message as a client gets it."""
+    """A message for a client."""
 
     role: Role
     content: Text | Embedded
 
 
 class Rendering:
-    """A prompt, ready to be rendered. Nothing changes it; any thread may use it."""
+    """A prompt, ready to be rendered. Immutable; any thread may use it."""
 
     def __init__(self, prompt: Prompt, read: Read) -> None:
-        """Reads the templates that the prompt includes, and compiles them all. Raises PromptError."""
+        """Read the templates that the prompt includes, and compile all. Raises PromptError."""
         self.prompt = prompt
         self._read = read
         self._partials: dict[str, Template] = {}
@@ -73,11 +73,11 @@ class Rendering:
     @property
     def embeds(self) -> tuple[str, ...]:
         """The files in its messages."""
-        return tuple(dict.fromkeys(one.content for one in self.prompt.messages if one.kind != "text"))
+        return tuple(dict.fromkeys(message.content for message in self.prompt.messages if message.kind != "text"))
 
     @property
     def alone(self) -> bool:
-        """Whether it needs no other file than that of the prompt."""
+        """True if it needs no other file than that of the prompt."""
         return not self._partials and not self.embeds
 
     def uses(self) -> "Iterator[Use]":
@@ -90,16 +90,17 @@ class Rendering:
             yield from (use._replace(line=None) for use in _get_sandbox().uses(source))
 
     def render(self, values: Mapping[str, Any]) -> tuple[Rendered, ...]:
-        """The messages, with the values of all arguments. Raises PromptError."""
+        """Return the messages, with the values of all arguments. Raises PromptError."""
         budget = RenderBudget(self._partials)
         token = spending.set(budget)
         try:
-            return tuple(self._message(*one, values, budget) for one in enumerate(self.prompt.messages))
+            return tuple(self._message(*item, values, budget) for item in enumerate(self.prompt.messages))
         finally:
             spending.reset(token)
 
     def get_file(self, path: str) -> Embedded:
-        """The file of that path in a message, as it is now. Raises PromptError where there is none."""
+        """Return the file with that path in a message, with its current content. Raises PromptError if there is no
+        such file."""
         for message in self.prompt.messages:
             if message.kind != "text" and message.content == path:
                 return self._read_file(message)
@@ -125,17 +126,17 @@ class Rendering:
 
 
 def find_used_names(prompt: Prompt, read: Read) -> frozenset[str]:
-    """The names of values that the prompt's templates use, or of arguments that its text has a place for. Raises
-    PromptError for what can't be compiled."""
+    """Return the names of values that the prompt's templates use, or of arguments with a placeholder in its text.
+    Raises PromptError for templates that can't be compiled."""
     texts = [message.content for message in prompt.messages if message.kind == "text"]
     if prompt.syntax != "jinja":
-        return frozenset(one.name for one in prompt.arguments)
+        return frozenset(argument.name for argument in prompt.arguments)
     partials = [_get_sandbox().names(source) for source in _read_sources(prompt, read).values()]
     templates = [_get_sandbox().names(source) for source in texts]
-    # What is included sees what is set around it.
-    given = {name for _, names in (*partials, *templates) for name in names}
+    # An included template sees the values that are set around it.
+    assigned = {name for _, names in (*partials, *templates) for name in names}
     inner = {name for names, _ in partials for name in names}
-    return frozenset((inner - given).union(*(names for names, _ in templates)))
+    return frozenset((inner - assigned).union(*(names for names, _ in templates)))
 
 
 def _read_sources(prompt: Prompt, read: Read) -> dict[str, str]:
@@ -154,17 +155,16 @@ def _get_sandbox() -> "Sandbox":
 
 
 class _Sources:
-    """The templates of a prompt, and those they include."""
+    """The templates of a prompt, and those that they include."""
 
     def __init__(self, read: Read) -> None:
         self._read = read
         self._parts = self._characters = 0
         self.partials: dict[str, str] = {}
-        """By name, those first that others include."""
+        """The included templates by name; one that others include comes before them."""
 
     def add(self, source: str, line: int, chain: tuple[str, ...] = ()) -> None:
-        """Reads what a template includes, and what that includes. Raises PromptError, where an include that leads
-        to itself is one reason."""
+        """Read the templates that a template includes, recursively. Raises PromptError, for circular includes too."""
         self._characters += len(source)
         if self._characters > MOST_SOURCE:
             reason = f"the templates have more than {MOST_SOURCE:,} characters together"
@@ -203,17 +203,17 @@ def _compile(source: str, name: str, line: int) -> "Template":
 
 
 def _join_pieces(pieces: Iterable[str], budget: RenderBudget) -> str:
-    """The pieces as one text, which is not made where it gets too long."""
-    kept = []
+    """Join the pieces; it stops with an error when the text gets too long."""
+    checked = []
     for piece in pieces:
         budget.write(len(piece))
-        kept.append(piece)
-    return "".join(kept)
+        checked.append(piece)
+    return "".join(checked)
 
 
 @contextmanager
 def _translate_errors(name: str, line: int) -> Iterator[None]:
-    """Makes a PromptError of what a template raises. It begins at `line` of its file, or is the include `name`."""
+    """Translate errors of a template to PromptError. It begins at `line` of its file, or is the include `name`."""
     from jinja2 import TemplateError, TemplateSyntaxError
 
     try:
@@ -223,14 +223,14 @@ def _translate_errors(name: str, line: int) -> Iterator[None]:
     except (RecursionError, SyntaxError, MemoryError):
         raise _make_error("the template is nested too deep", name, line, 1) from None
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
-        # The include, or nothing, and the line in it that raised the error.
+        # The include, or "", and the line in it that raised the error.
         where, number = "", 1
         for frame, at in walk_tb(error.__traceback__):
             file = frame.f_code.co_filename
             if file.startswith(_RENDERED):
                 lines = _parse_pairs(frame.f_globals.get("debug_info", ""))
                 where = file.removeprefix(_RENDERED)
-                number = max((one for code, one in lines if code <= at), default=1)
+                number = max((template_line for code, template_line in lines if code <= at), default=1)
         raise _make_error(str(error) or type(error).__name__, where or name, line, number) from None
 
 
@@ -241,7 +241,7 @@ def _make_error(reason: str, name: str, line: int, number: int) -> PromptError:
 
 
 def _parse_pairs(debug_info: str) -> Iterator[tuple[int, int]]:
-    # Jinja notes lines as "template=code&template=code".
+    # Jinja stores lines as "template=code&template=code".
     for pair in filter(None, debug_info.split("&")):
         template, _, code = pair.partition("=")
         yield int(code), int(template)

@@ -1,1 +1,1 @@
-"""Writing into libraries."""
+"""Writing of files into libraries."""

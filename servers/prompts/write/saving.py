@@ -1,7 +1,7 @@
-"""Prompts that a client writes.
+"""Prompts that a client saves.
 
-What is saved has passed the readers of the library and its lint. A draft lies in `_drafts`, which no library lists,
-until somebody moves it beside the others.
+A saved prompt has passed the readers of the library and its lint. A draft is in `_drafts`, which no library lists,
+until someone moves it to the others.
 """
 
 from typing import NamedTuple
@@ -18,23 +18,23 @@ _DRAFTS = "_drafts"
 
 
 class Saved(NamedTuple):
-    """What was written."""
+    """The result of saving a prompt."""
 
     path: str
-    """Within the library."""
+    """The path in the library."""
     etag: str
     created: bool
-    """False for what replaced a file."""
+    """False if a file was replaced."""
 
 
 def save_prompt(
     libraries: Libraries, name: str, text: str, draft: bool = False, if_match: str | None = None
 ) -> Saved:
-    """Writes the file of a prompt, front matter and body, in one step. Blocks.
+    """Write the file of a prompt, front matter and body, atomically. Blocks.
 
-    It goes into the first library, in the place of the prompt of that name there. What is there is replaced only if
-    `if_match` is its etag. Raises PromptError: `bad_prompt` with all that is wrong with the text, `already_exists`,
-    `changed`, `read_only`, `not_written`.
+    It goes into the first library, and replaces the prompt of that name there. An existing file is replaced only if
+    `if_match` is its etag. Raises PromptError: `bad_prompt` with all faults of the text, `already_exists`, `changed`,
+    `read_only`, `not_written`.
     """
     folder, path, data = _prepare(libraries, name, text, draft)
     created = put(folder, path, data, _check_replacing(path, if_match))
@@ -44,14 +44,14 @@ def save_prompt(
 def check_saving(
     libraries: Libraries, name: str, text: str, draft: bool = False, if_match: str | None = None
 ) -> Saved:
-    """What `save_prompt` would do, which is not done. Blocks, and raises like it."""
+    """Return the result that `save_prompt` would have, without saving. Blocks, and raises like it."""
     folder, path, data = _prepare(libraries, name, text, draft)
     look(folder, path, _check_replacing(path, if_match))
     return Saved(path, make_etag(data), created=if_match is None)
 
 
 def _prepare(libraries: Libraries, name: str, text: str, draft: bool) -> tuple[Folder, str, bytes]:
-    """The folder, the path in it, and what goes there. Raises PromptError."""
+    """Return the folder, the path in it, and the data to write. Raises PromptError."""
     library = _require_first(libraries)
     if name in library:
         path, kind = library.path(name), library.kind(name)
@@ -62,10 +62,10 @@ def _prepare(libraries: Libraries, name: str, text: str, draft: bool) -> tuple[F
             raise PromptError("bad_prompt", f"the name {name[:128]!r} can't be a new prompt", "Use a-z 0-9 and -.")
         kind = new
     data = text.encode("utf-8", "surrogatepass")
-    found = lint_file(library, path, kind, data)
-    if found:
-        said = "; ".join(reason if line is None else f"line {line}: {reason}" for _, line, reason in found)
-        raise PromptError("bad_prompt", said, "Nothing was written.")
+    problems = lint_file(library, path, kind, data)
+    if problems:
+        reasons = "; ".join(reason if line is None else f"line {line}: {reason}" for _, line, reason in problems)
+        raise PromptError("bad_prompt", reasons, "Nothing was written.")
     inside = parse_file(kind, data).name
     if inside != name:
         raise PromptError("bad_prompt", f"the front matter has the name {inside!r}, and it is saved as {name!r}")
@@ -79,20 +79,21 @@ def _prepare(libraries: Libraries, name: str, text: str, draft: bool) -> tuple[F
 def check_deleting(
     libraries: Libraries, name: str, draft: bool = False, if_match: str | None = None
 ) -> tuple[str, str]:
-    """What `delete_prompt` would delete, which is not done: its path and its etag. Blocks, and raises like it."""
+    """Return the path and the etag of the file that `delete_prompt` would delete, without deleting. Blocks, and
+    raises like it."""
     folder, path = _find_own(libraries, name, draft)
-    found: list[bytes] = []
+    contents: list[bytes] = []
 
     def check(data: bytes | None) -> None:
         _check_deleting(path, if_match)(data)
-        found.append(data or b"")
+        contents.append(data or b"")
 
     look(folder, path, check)
-    return path, make_etag(found[0])
+    return path, make_etag(contents[0])
 
 
 def delete_prompt(libraries: Libraries, name: str, draft: bool = False, if_match: str | None = None) -> str:
-    """Deletes the file of a prompt of the first library, and gives its path; with `if_match`, only while the file has
+    """Delete the file of a prompt in the first library, and return its path; with `if_match`, only if the file has
     that etag. Blocks.
 
     Raises PromptError: `not_found`, `changed`, `read_only`, `not_written`.
@@ -103,7 +104,7 @@ def delete_prompt(libraries: Libraries, name: str, draft: bool = False, if_match
 
 
 def _find_own(libraries: Libraries, name: str, draft: bool) -> tuple[Folder, str]:
-    """The folder and the file of a prompt that can be deleted. Raises PromptError."""
+    """Return the folder and the file of a prompt that can be deleted. Raises PromptError."""
     library = _require_first(libraries)
     if draft:
         return Folder(library.root), f"{_DRAFTS}/{name}.md"
@@ -122,26 +123,26 @@ def _require_first(libraries: Libraries) -> Library:
 
 
 def _check_replacing(path: str, if_match: str | None) -> Check:
-    def check(found: bytes | None) -> None:
-        if found is None and if_match is not None:
+    def check(data: bytes | None) -> None:
+        if data is None and if_match is not None:
             raise PromptError("changed", f"there is no {path!r} any more")
-        if found is not None and if_match is None:
-            suggestion = f"To replace it, give its etag as if_match: {make_etag(found)}"
+        if data is not None and if_match is None:
+            suggestion = f"To replace it, give its etag as if_match: {make_etag(data)}"
             raise PromptError("already_exists", f"there is a {path!r} already", suggestion)
-        _require_same(path, found, if_match)
+        _require_same(path, data, if_match)
 
     return check
 
 
 def _check_deleting(path: str, if_match: str | None) -> Check:
-    def check(found: bytes | None) -> None:
-        if found is None:
+    def check(data: bytes | None) -> None:
+        if data is None:
             raise PromptError("not_found", f"there is no {path!r}")
-        _require_same(path, found, if_match)
+        _require_same(path, data, if_match)
 
     return check
 
 
-def _require_same(path: str, found: bytes | None, if_match: str | None) -> None:
-    if found is not None and if_match not in (None, make_etag(found)):
-        raise PromptError("changed", f"{path!r} was changed meanwhile; its etag is {make_etag(found)} now")
+def _require_same(path: str, data: bytes | None, if_match: str | None) -> None:
+    if data is not None and if_match not in (None, make_etag(data)):
+        raise PromptError("changed", f"{path!r} was changed meanwhile; its etag is {make_etag(data)} now")

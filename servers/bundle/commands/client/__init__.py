@@ -1,1 +1,1 @@
-"""The commands that are a client of one server: each asks it for something and shows the answer."""
+"""Client commands: each sends a request to one server and prints the answer."""

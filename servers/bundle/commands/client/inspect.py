@@ -1,4 +1,4 @@
-"""`python -m servers inspect SERVER`: everything that a server offers."""
+"""`python -m servers inspect SERVER`: print everything that a server offers."""
 
 from collections.abc import Sequence
 
@@ -11,12 +11,12 @@ from ...terminal.showing import write_json
 
 
 def main(argv: Sequence[str]) -> int:
-    """Shows what the server says of itself; the exit code."""
-    given, talk = inspect_parser().read(argv)
+    """Print the description of the server; return the exit code."""
+    options, talk = inspect_parser().read(argv)
 
     async def work(client: Client) -> int:
         offers = await talk.bounded(find_offers(client))
-        if given.json:
+        if options.json:
             write_json(offers._asdict())
         else:
             show_offers(offers)
@@ -26,7 +26,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def inspect_parser() -> TalkParser:
-    """The parser of the command."""
+    """Return the parser of the command."""
     parser = TalkParser(
         "inspect",
         "",

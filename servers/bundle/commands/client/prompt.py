@@ -1,4 +1,4 @@
-"""`python -m servers prompt SERVER NAME key=value ...`: a prompt, filled in."""
+"""`python -m servers prompt SERVER NAME key=value ...`: print a prompt with its arguments filled in."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,30 +15,30 @@ from ...terminal.showing import Piece, pieces_of, records_of, show, write_json
 
 
 def main(argv: Sequence[str]) -> int:
-    """Shows the messages of the prompt; the exit code."""
-    given, talk = prompt_parser().read(argv)
+    """Print the messages of the prompt; return the exit code."""
+    options, talk = prompt_parser().read(argv)
 
     async def work(client: Client) -> int:
         prompts = await talk.bounded(client.plain.list_prompts()) if client.server.can("prompts") else []
         offered = {str(prompt.get("name")): prompt for prompt in records_of(prompts)}
-        arguments = _arguments(offered, given.prompt, given.pairs)
-        params = {"name": given.prompt, "arguments": arguments}
+        arguments = _arguments(offered, options.prompt, options.pairs)
+        params = {"name": options.prompt, "arguments": arguments}
         try:
             result = await client.request("prompts/get", params, timeout=talk.seconds)
         except PeerError as error:
-            if given.prompt in offered or not offered:
+            if options.prompt in offered or not offered:
                 raise
-            raise Misuse(f"{unknown('prompt', given.prompt, offered)}; the server says: {error}") from None
-        if given.json:
+            raise Misuse(f"{unknown('prompt', options.prompt, offered)}; the server says: {error}") from None
+        if options.json:
             write_json(result)
         else:
             messages = result.get("messages")
-            known = records_of(messages)
+            records = records_of(messages)
             pieces: list[Piece] = []
-            for one in known:
-                if len(known) > 1:
-                    pieces.append(Piece(f"{one.get('role')}:"))
-                pieces += pieces_of(one.get("content"))
+            for message in records:
+                if len(records) > 1:
+                    pieces.append(Piece(f"{message.get('role')}:"))
+                pieces += pieces_of(message.get("content"))
             show(pieces)
         return DONE
 
@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def prompt_parser() -> TalkParser:
-    """The parser of the command."""
+    """Return the parser of the command."""
     parser = TalkParser("prompt", " NAME [KEY=VALUE ...]", "Show a prompt of a server, filled in.")
     parser.add_argument("prompt", metavar="NAME", help="which prompt")
     parser.add_argument("pairs", nargs="*", default=[], metavar="KEY=VALUE", help="an argument of the prompt")
@@ -54,23 +54,23 @@ def prompt_parser() -> TalkParser:
     return parser
 
 
-def _arguments(known: Mapping[str, dict[str, Any]], name: str, words: Sequence[str]) -> dict[str, str]:
-    """What the words give; each argument of a prompt is a text. Raises Misuse for what the prompt does not take, and
-    for what it lacks.
+def _arguments(offered: Mapping[str, dict[str, Any]], name: str, words: Sequence[str]) -> dict[str, str]:
+    """Return the arguments in the words; each argument of a prompt is a string. Raises Misuse for unknown and for
+    missing arguments.
 
-    A prompt that is not listed is asked for all the same, since the server alone knows why it is not on offer.
+    A prompt that is not listed is requested nevertheless, since only the server knows why it is not listed.
     """
-    is_listed = name in known
-    if not is_listed and nearest(name, known) is not None:
-        raise Misuse(unknown("prompt", name, known))
-    takes = {str(one.get("name")): one for one in records_of(known.get(name, {}).get("arguments"))}
+    is_listed = name in offered
+    if not is_listed and nearest(name, offered) is not None:
+        raise Misuse(unknown("prompt", name, offered))
+    takes = {str(argument.get("name")): argument for argument in records_of(offered.get(name, {}).get("arguments"))}
     texts = texts_of(words)
     for key, values in texts.items():
         if is_listed and key not in takes:
             raise Misuse(unknown("argument", key, takes))
         if len(values) > 1:
             raise Misuse(f"{key} takes one value, and was given {len(values)}")
-    missing = [key for key, one in takes.items() if one.get("required") is True and key not in texts]
+    missing = [key for key, argument in takes.items() if argument.get("required") is True and key not in texts]
     if missing:
         raise Misuse(f"{name} needs {' and '.join(f'{key}=TEXT' for key in missing)}")
     return {key: values[0] for key, values in texts.items()}

@@ -1,4 +1,4 @@
-"""`python -m servers read SERVER URI`: one resource, read from a terminal."""
+"""`python -m servers read SERVER URI`: read one resource from a terminal."""
 
 import sys
 from collections.abc import Sequence
@@ -14,24 +14,24 @@ from ...terminal.showing import check_out, pieces_of_contents, save, show, write
 
 
 def main(argv: Sequence[str]) -> int:
-    """Reads the resource and shows what it holds; the exit code."""
+    """Read the resource and print its content; return the exit code."""
     parser = read_parser()
-    given, talk = parser.read(argv)
+    options, talk = parser.read(argv)
     try:
-        check_out(given.out)
+        check_out(options.out)
     except Misuse as error:
         exit_with_error(parser.prog, str(error))
 
     async def work(client: Client) -> int:
-        result = await client.request("resources/read", {"uri": given.uri}, timeout=talk.seconds)
+        result = await client.request("resources/read", {"uri": options.uri}, timeout=talk.seconds)
         pieces = pieces_of_contents(result.get("contents"))
-        if given.out is not None:
-            save(pieces, given.out, talk.say)
-        if given.json:
+        if options.out is not None:
+            save(pieces, options.out, talk.say)
+        if options.json:
             write_json(result)
-        elif given.out is None and len(pieces) == 1 and pieces[0].data is not None and not sys.stdout.isatty():
+        elif options.out is None and len(pieces) == 1 and pieces[0].data is not None and not sys.stdout.isatty():
             write_bytes(pieces[0].data)
-        elif given.out is None:
+        elif options.out is None:
             show(pieces)
         return DONE
 
@@ -39,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def read_parser() -> TalkParser:
-    """The parser of the command."""
+    """Return the parser of the command."""
     parser = TalkParser("read", " URI", "Read a resource of a server. A picture goes into a pipe as it is.")
     parser.add_argument("uri", metavar="URI", help="which resource")
     parser.add_argument("--out", type=Path, metavar="FILE", help="save it there, whatever it is")

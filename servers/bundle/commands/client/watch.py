@@ -1,4 +1,4 @@
-"""`python -m servers watch SERVER URI...`: the changes of resources, as they happen."""
+"""`python -m servers watch SERVER URI...`: print the changes of resources as they happen."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,17 +11,17 @@ from ...terminal.watching import watch
 
 
 def main(argv: Sequence[str]) -> int:
-    """Shows a line for each change, until Ctrl+C ends it; the exit code."""
-    given, talk = watch_parser().read(argv)
+    """Print a line for each change, until Ctrl+C ends it; return the exit code."""
+    options, talk = watch_parser().read(argv)
 
     async def work(client: Client) -> int:
-        return await watch(client, given, talk)
+        return await watch(client, options, talk)
 
     return talk.run(work, replace(asking(talk), restart=True))
 
 
 def watch_parser() -> TalkParser:
-    """The parser of the command."""
+    """Return the parser of the command."""
     parser = TalkParser(
         "watch",
         " [URI ...]",

@@ -1,1 +1,1 @@
-"""How a call reaches the server behind a bridge: one file for each kind of session, and what they share."""
+"""Calls to the server behind a bridge: one module for each kind of session, and the parts that they share."""

@@ -1,4 +1,4 @@
-"""A session at a server that has them, which one call after another has for itself."""
+"""A session at a server with sessions, used by one call at a time."""
 
 from contextlib import suppress
 from typing import Any, cast
@@ -23,28 +23,28 @@ from ..tasks import seconds_for, through_task
 from .upstream_call import OF_CALLS, CallOver, UpstreamCall
 
 ROOTS_SECONDS = 5.0
-"""How long a server waits for roots during a call whose client can't be asked, before it gets none."""
+"""The time that a request for roots waits during a call whose client can't be asked, before it fails."""
 
 
 class LeasedSession:
-    """A session with the server, leased to one call or to none: the relay of what the server says in it."""
+    """A session with the server, leased to one call or to none; the relay of the server's messages in it."""
 
     def __init__(self, owner: str, key: str, identity: ClientIdentity, apart: Heard) -> None:
-        """`apart` takes what the server tells that belongs to no call."""
+        """`apart` is called with messages of the server that belong to no call."""
         self.owner = owner
         self.key = key
-        """Who may have it: its owner, as far as that says the same of itself."""
+        """The key of the clients that may use it: the owner, with the same name and capabilities."""
         self.client: Client | None = None
-        """Its client, while it is open."""
+        """The client of the session while it is open."""
         self.error: Exception | None = None
-        """Why it could not be opened."""
+        """The reason why it could not be opened."""
         self.settled = anyio.Event()
-        """Set when it is open, or will never be."""
+        """Set when it is open, or never will be."""
         self.closing = anyio.Event()
-        """Set when nobody wants it any more."""
+        """Set when it is no longer needed."""
         self.is_left = False
-        """Whether the call is gone that it is opened for."""
-        # A server that has ended is started again by the next call.
+        """True if the call that it was opened for is gone."""
+        # A server that has ended is restarted by the next call.
         self.options = ClientOptions(
             mode="handshake",
             info=identity.info,
@@ -60,16 +60,16 @@ class LeasedSession:
 
     @property
     def is_usable(self) -> bool:
-        """Whether calls can be made in it."""
+        """True if calls can be made in it."""
         return self.client is not None and self.client.connected
 
     @property
     def call(self) -> UpstreamCall | None:
-        """The call that has it."""
+        """The call that uses it."""
         return self._call
 
     def lease(self, call: UpstreamCall | None) -> None:
-        """It is that call's from now on."""
+        """Lease it to that call, or to none."""
         self._call = call
         self._moved.wake()
 
@@ -81,8 +81,9 @@ class LeasedSession:
         task: dict[str, Any] | None,
         call: UpstreamCall,
     ) -> dict[str, Any]:
-        """The result of one request, by method and params, which wants `reports` of progress and log messages of that
-        `level`, and is to run as that `task`, if any. Raises like `Client.exchange`, and `follow`."""
+        """Send one request, by method and params, and return its result. `reports` requests notifications of
+        progress, `level` sets the log level, and `task` are the params of a task, if any. Raises the errors of
+        `Client.exchange` and `follow`."""
         if self.client is None:
             raise Unreached("the session was closed")
         client = self.client
@@ -97,20 +98,21 @@ class LeasedSession:
 
         return await through_task(ask, *request, task, call)
 
-    # What the server says
+    # Messages of the server
 
-    async def answer(self, asked: Asked) -> dict[str, Any]:
-        """What the client of its call answers. Where there is none, or none that can be asked, roots wait for the
-        next one: servers ask for them when a session begins. Raises RpcError for what nobody answers."""
-        if asked.method != "roots/list":
+    async def answer(self, request: Asked) -> dict[str, Any]:
+        """Return the answer of the client of its call. If there is none, or none that can be asked, a request for
+        roots waits for the next call: servers send it when a session begins. Raises RpcError for a request that can't
+        be answered."""
+        if request.method != "roots/list":
             if self._call is None:
-                raise MethodNotFound(f"no call is under way whose client could be asked: {asked.method[:100]}")
-            return await self._call.answer(asked)
+                raise MethodNotFound(f"no call is under way whose client could be asked: {request.method[:100]}")
+            return await self._call.answer(request)
         while True:
             call = self._call
             if call is not None and call.asks:
                 with suppress(CallOver):
-                    return await call.answer(asked)
+                    return await call.answer(request)
             seconds = None if call is None or call.asks else ROOTS_SECONDS
             with anyio.move_on_after(seconds) as patience:
                 while self._call is call:
@@ -119,7 +121,7 @@ class LeasedSession:
                 raise MethodNotFound("the client that called can't be asked for its roots now")
 
     def heard(self, notice: Notified | Gap) -> None:
-        """Tells its call, or the others what concerns none."""
+        """Forward a message to its call; those that belong to no call go to `apart`."""
         if isinstance(notice, Gap):
             return
         if self._call is not None:

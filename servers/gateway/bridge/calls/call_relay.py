@@ -1,4 +1,4 @@
-"""`CallRelay`: what a server says about one call of a client's, and what it asks of that client."""
+"""`CallRelay`: the server's notifications and requests during one call of a client."""
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -30,64 +30,64 @@ _APART = frozenset(
         *("notifications/resources/updated", "notifications/elicitation/complete"),
     }
 )
-"""What belongs to no call, on whatever stream it comes: servers of the handshake era choose any."""
+"""Notifications that belong to no call, on any stream: servers of the handshake era use any."""
 
 
 class CallRelay:
-    """Takes what the server says about one call of a client's, and asks that client what the server asks."""
+    """Forwards the server's notifications about one call to its client, and the server's requests too."""
 
     def __init__(self, context: Context[Any], apart: Callable[[Notified | Gap], None]) -> None:
-        """`apart` takes what came on the stream of the call and belongs to none."""
+        """`apart` is called with messages on the stream of the call that belong to no call."""
         self.context = context
         self._apart = apart
         self._scopes: set[anyio.CancelScope] = set()
 
-    async def answer(self, asked: Asked) -> dict[str, Any]:
-        """What the client answers. A question that came on the stream of the call is taken back when that is over.
-        Raises RpcError where the client refuses, can't be asked, or its call is over."""
+    async def answer(self, request: Asked) -> dict[str, Any]:
+        """Return the client's answer. A request on the stream of the call is cancelled when the call is over. Raises
+        RpcError if the client refuses or can't be asked, or its call is over."""
         with anyio.CancelScope() as scope:
-            if asked.stream is not None:
+            if request.stream is not None:
                 self._scopes.add(scope)
             try:
-                return await _asked(without_task(asked), partial(self.context.pass_on, carried=None))
+                return await _asked(without_task(request), partial(self.context.pass_on, carried=None))
             finally:
                 self._scopes.discard(scope)
         raise RpcError("the call that this question belongs to is over")
 
     async def became_task(self) -> None:
-        """The server has made a task of the call: so do we, where the client has tasks."""
+        """Turn our call into a task too, if the client supports tasks."""
         if self.context.call.task is not None:
             await self.context.call.task.detach()
 
     def said(self, task: TaskState) -> None:
-        """Has our task say how that of the server is."""
+        """Copy the status message of the server's task to ours."""
         if task.message is not None and self.context.call.task is not None:
             self.context.call.task.say(task.message)
 
     @property
     def is_detached(self) -> bool:
-        """Whether the call is a task of ours."""
+        """True if the call is a task of ours."""
         task = self.context.call.task
         return task is not None and task.is_detached
 
     def heard(self, notice: Notified | Gap) -> None:
-        """Tells the client what concerns its call: progress, and what is logged where it wants that level. A client
-        that is too slow to take it is spared it."""
+        """Forward a notification about the call to the client: progress, and log messages of its level. A client that
+        is too slow misses them."""
         if isinstance(notice, Gap) or notice.method in _APART:
             self._apart(notice)
             return
         params = unrelated(notice.params)
         if self.is_detached:
             task = self.context.call.task
-            if notice.method == "notifications/progress" and task is not None and (said := _progress_in(params)):
-                task.note(*said)
+            if notice.method == "notifications/progress" and task is not None and (progress := _progress_in(params)):
+                task.note(*progress)
             return
         if self.context.call.is_over or self.context.link.is_behind or notice.method.startswith(OF_TASKS):
             return
         match notice.method:
             case "notifications/progress":
-                if (said := _progress_in(params)) is not None:
-                    self.context.link.session.progress(self.context.call, *said, params.get("_meta"))
+                if (progress := _progress_in(params)) is not None:
+                    self.context.link.session.progress(self.context.call, *progress, params.get("_meta"))
             case "notifications/message":
                 level: Any = params.get("level")
                 if level in LOG_LEVELS and self.context.wants_log(level):
@@ -97,19 +97,19 @@ class CallRelay:
         self.context.link.soon()
 
     def close(self) -> None:
-        """The call is over: what the client is asked for it is taken back."""
+        """Cancel the requests to the client when the call is over."""
         for scope in tuple(self._scopes):
             scope.cancel()
 
 
 def newest_of_one(calls: Sequence[CallRelay]) -> CallRelay | None:
-    """The call that began last, where all that are under way came on one connection: what the server says of any of
-    them may then be told there."""
+    """Return the call that began last, if all current calls came on one connection: then messages of the server about
+    any of them may go there."""
     return calls[-1] if len({relay.context.link for relay in calls}) == 1 else None
 
 
-async def ask_apart(link: Connection, asked: Asked) -> dict[str, Any]:
-    """What the client of `link` answers to a question that belongs to none of its calls. Raises RpcError like
+async def ask_apart(link: Connection, question: Asked) -> dict[str, Any]:
+    """Return the answer of the client of `link` to a request that belongs to none of its calls. Raises RpcError like
     `CallRelay.answer`."""
 
     async def ask(requests: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, Any]:
@@ -121,20 +121,20 @@ async def ask_apart(link: Connection, asked: Asked) -> dict[str, Any]:
             answers[key] = answer.result
         return answers
 
-    return await _asked(without_task(asked), ask)
+    return await _asked(without_task(question), ask)
 
 
 async def _asked(
-    asked: Asked, ask: Callable[[dict[str, tuple[str, dict[str, Any]]]], Awaitable[dict[str, Any]]]
+    request: Asked, ask: Callable[[dict[str, tuple[str, dict[str, Any]]]], Awaitable[dict[str, Any]]]
 ) -> dict[str, Any]:
     try:
-        answer: dict[str, Any] = (await ask({"question": (asked.method, asked.params)}))["question"]
+        answer: dict[str, Any] = (await ask({"question": (request.method, request.params)}))["question"]
         return answer
     except MissingCapability as error:
-        raise MethodNotFound(f"the client did not declare that it can do this: {asked.method}") from error
+        raise MethodNotFound(f"the client did not declare that it can do this: {request.method}") from error
     except (AttributeError, KeyError, TypeError, ValueError):
-        # What is foreign may have any shape, and must not end the session with its server.
-        raise InvalidParams(f"{asked.method} is asked in a form that no client can be shown") from None
+        # The request of a foreign server may have any form, and must not end the session with it.
+        raise InvalidParams(f"{request.method} is asked in a form that no client can be shown") from None
 
 
 def _progress_in(params: Mapping[str, Any]) -> tuple[float, float | None, str | None] | None:
@@ -143,7 +143,7 @@ def _progress_in(params: Mapping[str, Any]) -> tuple[float, float | None, str | 
 
 
 def _number(value: object) -> float | None:
-    """What can be counted with; JSON has integers which no float holds."""
+    """Return `value` if it is a number in the range of a float, which JSON integers may exceed; else None."""
     if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) > sys.float_info.max:
         return None
     return value

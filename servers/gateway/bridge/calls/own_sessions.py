@@ -1,4 +1,4 @@
-"""Sessions on both sides: each client that shook hands has a session of its own at the server, as long as it stays.
+"""Sessions on both sides: each client that did a handshake has its own session at the server while it is connected.
 
 its first call ──▶ opening ──▶ open ──▶ lost ──▶ (its next call) ──▶ opening
                                  └──▶ closed, when the client leaves
@@ -31,16 +31,17 @@ from .call_relay import CallRelay, ask_apart
 
 
 class Ears(Protocol):
-    """Takes what concerns a session and none of its calls. Of its methods none raises."""
+    """Receives the events of a session that belong to none of its calls. None of its methods raises."""
 
     def told(self, link: Connection, notice: Notified) -> None:
-        """The server has told the client of `link` something. Never waits."""
+        """Handle a notification of the server to the client of `link`. Never waits."""
 
     def updated(self, session: "OwnSession", notice: Notified | Gap) -> None:
-        """A resource has changed that `session` has subscribed to; or anything may have. Never waits."""
+        """Handle that a resource `session` has subscribed to has changed, or, after a gap, any of them. Never
+        waits."""
 
     async def reopened(self, session: "OwnSession") -> None:
-        """The session was lost, and there is another one now: what held in it has to be said again."""
+        """Restore the state of a session that was lost and opened again."""
 
 
 class _Life:
@@ -59,16 +60,16 @@ class _Life:
 
 
 class OwnSession:
-    """The session of one client: a new one at the server where that was lost. It hears what becomes of the client's
-    connection, and is the relay of its own."""
+    """The session of one client, with a new one at the server if that was lost. It receives the events of the
+    client's connection, and is the relay of its own."""
 
     def __init__(
         self, base: Base, link: Connection, options: ClientOptions, tasks: Crew, ears: Ears, room: "_Room | None"
     ) -> None:
-        """`room` is that for processes, where its session at the server is one."""
+        """`room` limits the processes, if its session at the server is one."""
         self.link = link
         self.level: str | None = None
-        """The log level that the client has asked for."""
+        """The log level that the client has set."""
         self._base = base
         self._upstream = base.upstream
         self._options = replace(options, relay=self, mode="handshake", reconnect=False, restart=False)
@@ -80,23 +81,23 @@ class OwnSession:
         self._life: _Life | None = None
         self._was_open = False
         self.has_left = False
-        """Whether the client is gone: it is not opened again then."""
+        """True if the client is gone: then the session is not opened again."""
 
     @property
     def client(self) -> Client | None:
-        """Its client, where it is open."""
+        """The client of the session while it is open; else None."""
         life = self._life
         return None if life is None or life.is_lost else life.client
 
     def begin(self) -> None:
-        """Opens it, soon, where it is not open."""
+        """Start to open it, if it is not open."""
         if not self.has_left and (self._life is None or self._life.is_lost):
             self._life = _Life()
             self._tasks.start(self._live(self._life))
 
     async def open(self) -> Client:
-        """Its client, once it is open. Raises RpcError where it can't be opened in time, with the reason, and soon
-        where the server is away."""
+        """Return its client once it is open. Raises RpcError with the reason if it can't be opened in time, and soon
+        if the server is away."""
         if self.client is None:
             await self._base.come_up()
         self.begin()
@@ -110,7 +111,7 @@ class OwnSession:
 
     @contextmanager
     def calling(self, context: Context[Any]) -> Iterator[CallRelay]:
-        """A relay for one call, which is under way as long as the block."""
+        """Yield a relay for one call, which is under way during the block."""
         relay = CallRelay(context, self.heard)
         self._calls.append(relay)
         try:
@@ -137,12 +138,11 @@ class OwnSession:
 
     @property
     def may_give_way(self) -> bool:
-        """Whether it is open and its client has nothing there that it would miss: it is opened again with its next
-        call."""
+        """True if it is open and its client would lose nothing: the next call opens it again."""
         return self.client is not None and not self._calls and not self.link.is_busy
 
     def give_way(self) -> None:
-        """Closes it, to make room for another one."""
+        """Close it to make room for another session."""
         if self._life is not None:
             self._life.closing.set()
 
@@ -154,44 +154,45 @@ class OwnSession:
             life.settled.set()
             await first_of(life.client.ended, life.closing.wait)
 
-    # What becomes of the client's connection
+    # Events of the client's connection
 
     def roots_changed(self) -> None:
-        """Tells the server, which may ask for them."""
+        """Notify the server, which may request the roots."""
         if (client := self.client) is not None and not client.is_behind:
             client.roots_changed()
 
     def told(self, event: Told) -> None:
-        """Tells the server what its client says of its own accord: how far it is with a question, for one."""
+        """Forward a notification of the client to the server, such as the progress of its answer."""
         client = self.client
         if client is not None and not client.is_behind and not event.method.startswith(OF_TASKS):
             client.notify(event.method, event.params)
 
     def left(self) -> None:
-        """Ends the session."""
+        """End the session."""
         self.has_left = True
         self._close_if_unused()
 
     def _close_if_unused(self) -> None:
-        """Tasks outlive the connection of their client."""
+        """Close the session if its client is gone and no task is left: tasks outlive the connection of their
+        client."""
         if self.has_left and self._life is not None and not any(relay.is_detached for relay in self._calls):
             self._life.closing.set()
 
     # The relay of the session
 
-    async def answer(self, asked: Asked) -> dict[str, Any]:
-        """What the client answers to a question of which nothing tells whose call it belongs to: it is asked during
-        the call that began last, and while there is none, apart from all. Raises RpcError."""
+    async def answer(self, request: Asked) -> dict[str, Any]:
+        """Return the client's answer to a request that can't be attributed to a call: it is sent during the call that
+        began last, or outside of calls if there are none. Raises RpcError."""
         if not self._calls:
-            return await ask_apart(self.link, asked)
+            return await ask_apart(self.link, request)
         *others, newest = self._calls
         with ExitStack() as paused:
             for other in others:
                 paused.enter_context(self.link.calls.paused(other.context.call))
-            return await newest.answer(asked)
+            return await newest.answer(request)
 
     def heard(self, notice: Notified | Gap) -> None:
-        """Takes what belongs to no call."""
+        """Forward a message that belongs to no call."""
         if isinstance(notice, Gap) or notice.method == "notifications/resources/updated":
             self._ears.updated(self, notice)
         else:
@@ -199,22 +200,23 @@ class OwnSession:
 
 
 class _Room:
-    """The room for processes: one client has half of it, and the one that was not used for longest gives way."""
+    """The limit of processes: one client gets at most half of them, and the least recently used session is closed for
+    another."""
 
     def __init__(self, processes: int) -> None:
         self._portions = Portions(processes)
         self._open: dict[OwnSession, None] = {}
-        """The sessions that have a process, those that were used last at the end."""
+        """The sessions with a process, the most recently used last."""
         self._left = Signal()
 
     def use(self, session: OwnSession) -> None:
-        """A session is used."""
+        """Mark a session as used most recently."""
         if session in self._open:
             self._open[session] = self._open.pop(session)
 
     @asynccontextmanager
     async def taken(self, session: OwnSession) -> AsyncIterator[None]:
-        """As long as the block `session` has a process. Raises ConnectionError where there is no room for one."""
+        """Reserve a process for `session` during the block. Raises ConnectionError if none is available."""
         client = session.link.client
         while not self._portions.take(client):
             if (oldest := self._oldest_idle(client)) is None:
@@ -230,7 +232,7 @@ class _Room:
             self._left.wake()
 
     def _oldest_idle(self, client: str) -> OwnSession | None:
-        """The session that gives way to another one of `client`: one of its own, where it has any."""
+        """Return the session to close for another one of `client`: one of its own, if it has any."""
         idle = [session for session in self._open if session.may_give_way]
         if any(session.link.client == client for session in self._open):
             idle = [session for session in idle if session.link.client == client]
@@ -245,25 +247,25 @@ class OwnSessions:
         self._tasks = tasks
         self._ears = ears
         self._upstream_tasks = upstream_tasks
-        most = base.upstream.processes
-        self._room = None if most is None else _Room(most)
+        max_processes = base.upstream.processes
+        self._room = None if max_processes is None else _Room(max_processes)
         self._by_link: dict[Connection, OwnSession] = {}
 
     def of(self, link: Connection) -> OwnSession:
-        """The session of the client of `link`, which has shaken hands; it is not opened by that."""
-        found = self._by_link.get(link)
-        if found is None:
+        """Return the session of the client of `link`, which has done its handshake; this does not open it."""
+        session = self._by_link.get(link)
+        if session is None:
             identity = identity_of(link.session.peer)
             options = ClientOptions(info=identity.info, capabilities=identity.capabilities)
-            found = OwnSession(self._base, link, options, self._tasks, self._ears, self._room)
-            self._by_link[link] = found
-            link.watchers = (*link.watchers, found, _Leaving(lambda: self._by_link.pop(link, None)))
-        return found
+            session = OwnSession(self._base, link, options, self._tasks, self._ears, self._room)
+            self._by_link[link] = session
+            link.watchers = (*link.watchers, session, _Leaving(lambda: self._by_link.pop(link, None)))
+        return session
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
-        """The server's result. A session that was lost before the request came to it is opened again.
+        """Return the server's result. A session that was lost before it got the request is opened again.
 
-        Raises PeerError, ConnectionError and TimeoutError like `Client.exchange`, and RpcError where there is no
+        Raises PeerError, ConnectionError and TimeoutError like `Client.exchange`, and RpcError if there is no
         session.
         """
         session = self.of(context.link)
@@ -273,7 +275,7 @@ class OwnSessions:
         try:
             return await self._exchange(session, client, context, params)
         except Unreached:
-            # No other call is made again: the server may have done what it asks for.
+            # No other call is repeated: the server may have executed it.
             if client.connected or (context.call.task is not None and context.call.task.is_detached):
                 raise
         return await self._exchange(session, await session.open(), context, params)
@@ -281,7 +283,7 @@ class OwnSessions:
     async def _exchange(
         self, session: OwnSession, client: Client, context: Context[Any], params: Any
     ) -> dict[str, Any]:
-        wanted = await self._upstream_tasks.wanted(client, context, getattr(params, "name", None))
+        task_params = await self._upstream_tasks.wanted(client, context, getattr(params, "name", None))
         with session.calling(context) as relay:
 
             async def ask(method: str, sent: dict[str, Any]) -> dict[str, Any]:
@@ -289,7 +291,7 @@ class OwnSessions:
                 return settled(await client.exchange(method, sent, caller, timeout=seconds_for(method)))
 
             method = context.call.method.name
-            return await through_task(ask, method, params_of(context, params), wanted, relay)
+            return await through_task(ask, method, params_of(context, params), task_params, relay)
 
 
 class _Leaving:

@@ -1,11 +1,11 @@
-"""A call at the server behind a bridge that goes on while its client is away to answer a question.
+"""Calls at the server behind a bridge that continue while their client is away to answer a question.
 
     first round ──▶ the call, a task of its own ──▶ the server asks ──▶ the round ends with its questions
                         │ parked: nobody waits for it
     next round  ──▶ taken up: the answers reach the server ──▶ the result, or more questions
 
-So a client without sessions uses a server with them. Progress and log messages reach the round that is there at the
-time, and a question that comes between two rounds is asked by the next one.
+So a client without sessions can use a server with sessions. Progress and log messages go to the current round, and a
+question between two rounds goes to the next one.
 """
 
 import secrets
@@ -21,17 +21,17 @@ from .upstream_call import UpstreamCall
 from .visiting import VISIT_SECONDS, Visiting
 
 PARKED_SECONDS = 300.0
-"""How long a call waits for its client to come back."""
+"""The time that a call waits for its client to come back."""
 AWAY_SECONDS = 20.0
 """The same while other calls wait for the session that it has."""
 PARKED_MOST = 1_000
-"""Calls that wait for their clients at a time."""
+"""The limit of calls that wait for their clients."""
 GATHER_SECONDS = 0.02
-"""How long questions are waited for that go together with a first one: servers send them one after the other."""
+"""The time to wait for further questions after the first: servers send them one after the other."""
 
 
 class Parking:
-    """The calls whose clients are away. It ends by `close`."""
+    """The calls whose clients are away. It ends with `close`."""
 
     def __init__(
         self,
@@ -43,9 +43,9 @@ class Parking:
         visit_seconds: float = VISIT_SECONDS,
     ) -> None:
         self.visiting = Visiting(visit_seconds)
-        """The visits that their servers want first."""
+        """The page visits that servers require first."""
         self.away_seconds = away_seconds
-        """How long a client may be away while others wait for its session."""
+        """The time that a client may be away while others wait for its session."""
         self._calls: dict[str, UpstreamCall] = {}
         self._gather_seconds = gather_seconds
         self._most = most
@@ -55,10 +55,10 @@ class Parking:
         return len(self._calls)
 
     async def take_up(self, context: Context[Any]) -> UpstreamCall | None:
-        """The call that a round goes on with, which has its answers now; None where it is to be made.
+        """Return the call that a round continues, after passing on its answers; None if the call must be made.
 
-        Raises InvalidParams where that call is gone, or somebody else's, and for answers that don't fit; and what
-        `Visiting.over` does.
+        Raises InvalidParams if that call is gone or belongs to another client, and for invalid answers; and the
+        errors of `Visiting.over`.
         """
         carried = context.call.round.carried
         if carried is None or not context.call.method.multi_round or await self.visiting.over(context):
@@ -77,15 +77,15 @@ class Parking:
         return call
 
     async def round(self, context: Context[Any], call: UpstreamCall) -> dict[str, Any]:
-        """The result of `call`, as far as this round of its client's comes. Where it ends with questions the call is
-        parked, and wherever else it fails it is stopped.
+        """Return the result of `call`, if it comes in this round. If the round ends with questions the call is
+        parked; if it fails the call is stopped.
 
-        Raises InputRequired with the questions, InvalidParams where there were too many rounds, InternalError where
-        too many calls are parked, MissingCapability, and the error that the call ends with.
+        Raises InputRequired with the questions, InvalidParams after too many rounds, InternalError if too many calls
+        are parked, MissingCapability, and the error of the call.
         """
         goes_on = False
         try:
-            # What has become a task waits for the answers, and goes on with them.
+            # A call that has become a task waits for the answers, and continues with them.
             while questions := await call.attend(context, self._gather_seconds):
                 call.answered(await self._pass_on(questions, context, call))
             return call.result()
@@ -102,7 +102,7 @@ class Parking:
     async def _pass_on(
         self, questions: dict[str, tuple[str, dict[str, Any]]], context: Context[Any], call: UpstreamCall
     ) -> dict[str, Any]:
-        """Ends the round with `questions`; the answers to them, where the call is a task."""
+        """End the round with `questions`; return the answers to them if the call is a task."""
         if context.call.round.number >= MAX_ROUNDS:
             raise InvalidParams(f"this request was not settled in {MAX_ROUNDS} rounds")
         if len(self._calls) >= self._most:
@@ -116,24 +116,24 @@ class Parking:
             raise
 
     def away(self, call: UpstreamCall | None) -> float | None:
-        """For how many seconds the client of `call` is away; None where it is not parked."""
+        """Return the seconds that the client of `call` is away; None if the call is not parked."""
         id_ = self._id_of(call)
         return None if id_ is None else self._clocks.waited(id_)
 
     def give_up(self, call: UpstreamCall | None) -> None:
-        """Stops `call`, if it is parked: its client is told that it came too late."""
+        """Stop `call` if it is parked: its client gets an error if it comes back."""
         if (id_ := self._id_of(call)) is not None:
             self._clocks.stop(id_)
             self._expired(id_)
 
     def close(self) -> None:
-        """Stops all that are parked."""
+        """Stop all parked calls."""
         for id_ in tuple(self._calls):
             self._expired(id_)
         self._clocks.close()
 
     def _id_of(self, call: UpstreamCall | None) -> str | None:
-        return next((id_ for id_, one in self._calls.items() if one is call), None)
+        return next((id_ for id_, parked in self._calls.items() if parked is call), None)
 
     def _expired(self, id: str) -> None:
         self._calls.pop(id).stop()

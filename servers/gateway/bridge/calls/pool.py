@@ -1,10 +1,10 @@
-"""Sessions at a server that has them, for clients that have none: each call has one for itself as long as it lasts.
+"""Sessions at a server with sessions, for clients that have none: each call has one to itself.
 
     a call ──▶ an idle session of the same client ──▶ leased ──▶ idle ──▶ the next call, or closed after a while
            └─▶ a new one, where there is room ───────┘   └──▶ closed, where the call was stopped
 
-Two requests are of the same client where they have the same owner, and say the same of name and capabilities: so what
-a server keeps in a session is never seen by anybody else.
+Two requests are from the same client if they have the same owner, name and capabilities: so the data that a server
+keeps in a session is never visible to another client.
 """
 
 from functools import partial
@@ -29,13 +29,13 @@ from .pending_input import Parking
 from .upstream_call import Exchange, UpstreamCall
 
 IDLE_SECONDS = 60.0
-"""How long a session is kept that no call has."""
+"""The time that an unused session is kept open."""
 SESSIONS_MOST = 32
-"""Sessions at a time, each of which may be a process."""
+"""The limit of sessions, each of which may be a process."""
 
 
 class Pool:
-    """The sessions that clients without any have at `upstream`. It ends by `close`."""
+    """The sessions at `upstream` for clients without sessions. It ends with `close`."""
 
     def __init__(
         self,
@@ -47,13 +47,13 @@ class Pool:
         most: int = SESSIONS_MOST,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
-        """What lives as long as a session is among `tasks`; `apart` takes what a server tells that belongs to no
-        call. There are so many sessions at `most`, three quarters of them of one client, and none is kept longer
-        than `idle_seconds` that no call has."""
+        """The tasks of sessions run in `tasks`; `apart` is called with messages of a server that belong to no call.
+        `most` is the limit of sessions, three quarters of them for one client, and an unused one is closed after
+        `idle_seconds`."""
         self.parking = Parking() if parking is None else parking
         """The calls whose clients are away."""
         self.upstream_tasks = UpstreamTasks()
-        """Which tools are to be asked for tasks."""
+        """The support for tasks of the tools."""
         self._upstream = upstream
         self._tasks = tasks
         self._apart = apart
@@ -68,33 +68,36 @@ class Pool:
         return len(self._sessions)
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
-        """The server's result, or the next of its questions. A call that finds no room waits as long as it may.
+        """Return the server's result, or raise its next questions. If there is no free session, the call waits within
+        its time limit.
 
-        Raises like `Client.exchange`, what opening a session raises, and what `Parking` does.
+        Raises the errors of `Client.exchange`, of opening a session, and of `Parking`.
         """
         call = await self.parking.take_up(context)
         if call is None:
-            identity, asked = identity_of(context.peer), context.call
-            request = (asked.method.name, params_of(context, params))
+            identity, call_info = identity_of(context.peer), context.call
+            request = (call_info.method.name, params_of(context, params))
             call = UpstreamCall(context, self._heard)
             session = await self._leased(context.owner, identity)
             session.lease(call)
-            wanted, is_known = None, False
+            task_params, is_known = None, False
             try:
                 name = getattr(params, "name", None)
                 if (client := session.client) is not None:
-                    wanted = await self.upstream_tasks.wanted(client, context, name)
+                    task_params = await self.upstream_tasks.wanted(client, context, name)
                 is_known = True
             finally:
-                if not is_known:  # nobody else gives the session back
+                if not is_known:  # nothing else releases the session
                     session.lease(None)
                     self._release(session)
-            exchange = partial(session.exchange, request, asked.token is not None, identity.log_level, wanted)
+            exchange = partial(
+                session.exchange, request, call_info.token is not None, identity.log_level, task_params
+            )
             self._tasks.start(self._make(session, call, exchange))
         return await self.parking.round(context, call)
 
     def close(self) -> None:
-        """Stops the calls whose clients are away, and closes what is idle."""
+        """Stop the calls whose clients are away, and close unused sessions."""
         self.parking.close()
         for session in tuple(self._idle):
             self._idle.stop(session)
@@ -107,7 +110,7 @@ class Pool:
             ended = await call.run(exchange)
         finally:
             session.lease(None)
-            # What still comes of a call that was stopped must reach no other one.
+            # Messages after a stopped call must not reach another call.
             if ended:
                 self._release(session)
             else:
@@ -135,15 +138,15 @@ class Pool:
         return session
 
     def _crowded(self, owner: str) -> list[LeasedSession]:
-        """The sessions of which one has to end before `owner` may have another one; none where there is room. Where
-        there are several clients, nobody has all of them."""
-        own = [one for one in self._sessions if one.owner == owner]
+        """Return the sessions of which one must end before `owner` may have another; an empty list if there is room.
+        No client gets all of them if there are several clients."""
+        own = [session for session in self._sessions if session.owner == owner]
         if len(own) >= self._most_of_one:
             return own
         return list(self._sessions) if len(self._sessions) >= self._most else []
 
     async def _opened(self, session: LeasedSession) -> None:
-        """Waits for it. Raises RpcError where it can't be opened in time, with the reason."""
+        """Wait until `session` is open. Raises RpcError with the reason if it can't be opened in time."""
         is_there = False
         try:
             with anyio.move_on_after(self._upstream.opening_seconds):
@@ -151,7 +154,7 @@ class Pool:
                 is_there = True
         finally:
             if not is_there:
-                # Nobody waits for it any more: once it is open it is there for the next call of the same client.
+                # No call waits for it any more: once open, it is available for the next call of the same client.
                 session.is_left = True
                 if session.client is not None:
                     self._release(session)
@@ -175,26 +178,26 @@ class Pool:
             self._moved.wake()
 
     def _release(self, session: LeasedSession) -> None:
-        """It is there for the next call of the same client, for a while."""
+        """Make the session available for the next call of the same client, for a while."""
         if session in self._sessions and session.is_usable:
             self._idle.start(session)
             self._moved.wake()
 
     def _idle_one(self, key: str) -> LeasedSession | None:
-        fitting = (one for one in reversed(self._idle) if one.key == key and one.is_usable)
-        found: LeasedSession | None = next(fitting, None)
-        if found is not None:
-            self._idle.stop(found)
-        return found
+        fitting = (session for session in reversed(self._idle) if session.key == key and session.is_usable)
+        idle: LeasedSession | None = next(fitting, None)
+        if idle is not None:
+            self._idle.stop(idle)
+        return idle
 
     async def _room(self, among: list[LeasedSession]) -> None:
-        """Closes the session `among` these that was idle longest, where not enough are closing, or else the one whose
-        client is away for too long, and waits until something moves."""
+        """Close the longest unused session `among` these, if not enough are closing, or else the one whose client is
+        away for too long, and wait until something changes."""
         self._waiting += 1
         seconds: float | None = None
         try:
-            if sum(one.closing.is_set() for one in among) < self._waiting:
-                oldest = next((one for one in self._idle if one in among), None)
+            if sum(session.closing.is_set() for session in among) < self._waiting:
+                oldest = next((session for session in self._idle if session in among), None)
                 if oldest is None:
                     seconds = self._end_longest_away(among)
                 else:
@@ -206,9 +209,9 @@ class Pool:
             self._waiting -= 1
 
     def _end_longest_away(self, among: list[LeasedSession]) -> float:
-        """Ends the call `among` these whose client is away longest, where that is too long; in how many seconds it is
-        time to look again."""
-        away = {one: seconds for one in among if (seconds := self.parking.away(one.call)) is not None}
+        """End the call `among` these whose client is away longest, if that is too long; return the seconds until the
+        next check."""
+        away = {session: seconds for session in among if (seconds := self.parking.away(session.call)) is not None}
         longest = max(away, key=away.__getitem__, default=None)
         patience = self.parking.away_seconds
         if longest is not None and away[longest] < patience:

@@ -1,8 +1,8 @@
-"""One session at a server for all clients, where the operator says so: then a command is one process.
+"""One session at a server for all clients, if the operator configures it: then a command is a single process.
 
-What the server says on the stream of a request, or of a task, concerns who makes it. Where nothing tells that, it
-concerns the client whose calls are under way; where these are of several clients, it is told to nobody: a question is
-refused, as it may show one client's user what another one does.
+A message of the server on the stream of a request, or of a task, belongs to its caller. Other messages belong to the
+client whose calls are under way; if there are several such clients, they are dropped: a question is refused, since it
+may reveal to the user of one client what another does.
 """
 
 from collections.abc import Mapping
@@ -33,62 +33,62 @@ SHARED_CAPABILITIES: Mapping[str, Any] = {
     "sampling": {"tools": {}},
     "roots": {"listChanged": True},
 }
-"""What is declared for all clients: one that can't do it refuses what it is asked."""
+"""The capabilities that are declared for all clients: one without a capability refuses its requests."""
 VISITS_MOST = 1_000
-"""Pages to visit of which it is remembered who visits them; the oldest are forgotten."""
+"""The limit of page visits whose clients are remembered; the oldest are forgotten."""
 _LOGGED, _VISITED = "notifications/message", "notifications/elicitation/complete"
 
 
 class _Shared:
-    """The relay of one call: `inner`, of which it is known whose it is."""
+    """The relay of one call: `inner`, with the client that it belongs to."""
 
     def __init__(self, inner: CallRelay | UpstreamCall, link: Connection, visits: dict[str, Connection]) -> None:
         self.inner = inner
         self.link = link
         self.task: str | None = None
-        """The id of the task at the server that the call has become, where it has."""
+        """The id of the server's task that the call has become, if any."""
         self._visits = visits
 
     async def became_task(self) -> None:
-        """The server has made a task of the call."""
+        """Handle that the server has turned the call into a task."""
         await self.inner.became_task()
 
     def said(self, task: TaskState) -> None:
-        """The task is so."""
+        """Receive the state of the task."""
         self.task = task.id
         self.inner.said(task)
 
     @property
     def asks(self) -> bool:
-        """Whether its client can be asked."""
+        """True if its client can be asked."""
         return isinstance(self.inner, CallRelay) or self.inner.asks
 
-    async def answer(self, asked: Asked) -> dict[str, Any]:
-        """What the client answers. Raises RpcError like `inner`."""
-        id_ = asked.params.get("elicitationId")
+    async def answer(self, request: Asked) -> dict[str, Any]:
+        """Return the client's answer. Raises RpcError like `inner`."""
+        id_ = request.params.get("elicitationId")
         if isinstance(id_, str):
             self._visits[id_] = self.link
             if len(self._visits) > VISITS_MOST:
                 del self._visits[next(iter(self._visits))]
-        return await self.inner.answer(asked)
+        return await self.inner.answer(request)
 
     def heard(self, notice: Notified | Gap) -> None:
-        """Tells the client."""
+        """Forward a message to the client."""
         self.inner.heard(notice)
 
 
 class SharedSession:
-    """The place of all calls in the session of the bridge itself, and the relay of what belongs to no call there. It
-    ends by `close`."""
+    """Makes all calls in the session of the bridge itself, and is the relay of messages in it that belong to no call.
+    It ends with `close`."""
 
     def __init__(self, tasks: Crew, *, parking: Parking | None = None) -> None:
         self.options = ClientOptions(capabilities=SHARED_CAPABILITIES, relay=self)
-        """With which the bridge opens it."""
+        """The options with which the bridge opens it."""
         self.parking = Parking() if parking is None else parking
         """The calls whose clients are away."""
         self._tasks = tasks
         self.upstream_tasks = UpstreamTasks()
-        """Which tools are to be asked for tasks."""
+        """The support for tasks of the tools."""
         self._base: Base
         self._level: SharedLevel
         self._under_way: list[_Shared] = []
@@ -96,12 +96,12 @@ class SharedSession:
         self._mildest = len(LOG_LEVELS)
 
     def join(self, base: Base, level: SharedLevel) -> None:
-        """Its connection is `base`, and what is logged there is up to `level`."""
+        """Set its connection, and the log level of that."""
         self._base, self._level = base, level
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
-        """The server's result. Raises like `Client.exchange`, RpcError while there is no session, and what `Parking`
-        and `Context.pass_on` do."""
+        """Return the server's result. Raises the errors of `Client.exchange`, RpcError while there is no session, and
+        the errors of `Parking` and `Context.pass_on`."""
         if context.peer.lasts:
             relay = CallRelay(context, self._base.heard)
             try:
@@ -115,7 +115,7 @@ class SharedSession:
         return await self.parking.round(context, call)
 
     def close(self) -> None:
-        """Stops the calls whose clients are away."""
+        """Stop the calls whose clients are away."""
         self.parking.close()
 
     async def _make(self, call: UpstreamCall, context: Context[Any], params: dict[str, Any]) -> None:
@@ -138,35 +138,35 @@ class SharedSession:
 
         self._under_way.append(relay)
         try:
-            wanted = await self.upstream_tasks.wanted(client, context, params.get("name"))
-            return await through_task(ask, context.call.method.name, params, wanted, relay)
+            task_params = await self.upstream_tasks.wanted(client, context, params.get("name"))
+            return await through_task(ask, context.call.method.name, params, task_params, relay)
         finally:
             self._under_way.remove(relay)
 
-    # What the server says that belongs to no call, as far as can be told
+    # Messages of the server that belong to no call, attributed as far as possible
 
-    async def answer(self, asked: Asked) -> dict[str, Any]:
-        """What the client answers whose task this belongs to, or else whose calls are under way. Raises RpcError
-        where there are several or none, and what the client refuses with."""
-        if (task := related_task(asked.params)) is not None:
-            for one in self._under_way:
-                if one.task == task:
-                    return await one.answer(asked)
+    async def answer(self, request: Asked) -> dict[str, Any]:
+        """Return the answer of the client that the request belongs to, by its task or by the calls under way. Raises
+        RpcError if it belongs to no client or may belong to several, and if the client refuses."""
+        if (task := related_task(request.params)) is not None:
+            for relay in self._under_way:
+                if relay.task == task:
+                    return await relay.answer(request)
         if not self._under_way:
             raise InternalError("no call is under way that this could be asked in")
         if not self._is_of_one:
             raise InternalError("it can't be told whose question this is")
-        newest = next((one for one in reversed(self._under_way) if one.asks), self._under_way[-1])
+        newest = next((relay for relay in reversed(self._under_way) if relay.asks), self._under_way[-1])
         with ExitStack() as paused:
-            # It may be any of these that waits for the answer.
+            # Any of these may wait for the answer.
             for other in self._under_way:
                 if other is not newest and isinstance(other.inner, CallRelay):
                     paused.enter_context(other.link.calls.paused(other.inner.context.call))
-            return await newest.answer(asked)
+            return await newest.answer(request)
 
     def heard(self, notice: Notified | Gap) -> None:
-        """Tells a log message to the client whose calls are under way, and that a visit is over to whom it was asked
-        of. The rest is for others."""
+        """Forward a log message to the client whose calls are under way, and the end of a visit to the client that
+        was asked to visit the page. Other messages are not handled here."""
         if isinstance(notice, Gap):
             return
         if notice.method == _LOGGED and self._is_of_one:
@@ -180,5 +180,5 @@ class SharedSession:
 
     @property
     def _is_of_one(self) -> bool:
-        """Whether all calls under way are of one client."""
-        return len({one.link for one in self._under_way}) == 1
+        """True if all calls under way are of one client."""
+        return len({relay.link for relay in self._under_way}) == 1

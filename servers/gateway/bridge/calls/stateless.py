@@ -1,4 +1,4 @@
-"""A stateless server behind the bridge: one connection for all clients, each of whose requests says who makes it."""
+"""Calls at a stateless server: one connection for all clients, with the identity of the client in each request."""
 
 import secrets
 from dataclasses import replace
@@ -28,9 +28,10 @@ class StatelessPlace:
         base.listen(self._heard)
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
-        """The server's result. What it asks is asked of the client, which ends the call where that is stateless.
+        """Return the server's result. Its questions go to the client, and end the call if that is stateless.
 
-        Raises PeerError, ConnectionError and TimeoutError like `Client.exchange`, and what `Context.pass_on` does.
+        Raises PeerError, ConnectionError and TimeoutError like `Client.exchange`, and the errors of
+        `Context.pass_on`.
         """
         sent, round_ = params_of(context, params), context.call.round
         if isinstance(round_.carried, dict) and "task" in round_.carried:
@@ -58,8 +59,8 @@ class StatelessPlace:
             self._calls.remove(relay)
 
     async def _followed(self, context: Context[Any], id: str, first: TaskState | None) -> dict[str, Any]:
-        """The result of a task of the server's, of which a round before has told, or `first` does. Where the client
-        has no tasks and no sessions, each question ends a round, and the task goes on."""
+        """Return the result of a task of the server's, known from an earlier round or from `first`. If the client has
+        neither tasks nor sessions, each question ends a round, and the task continues."""
         relay, answers = CallRelay(context, self._base.heard), context.call.round.answers
 
         async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -67,8 +68,8 @@ class StatelessPlace:
             return settled(await self._base.client.exchange(method, params, caller, timeout=seconds_for(method)))
 
         async def answer(questions: Questions) -> dict[str, dict[str, Any]]:
-            asked = dict(questions)
-            return await context.pass_on(_with_ids(asked) if context.peer.lasts else asked, {"task": id})
+            requests = dict(questions)
+            return await context.pass_on(_with_ids(requests) if context.peer.lasts else requests, {"task": id})
 
         self._calls.append(relay)
         try:
@@ -80,7 +81,7 @@ class StatelessPlace:
             self._calls.remove(relay)
 
     def _heard(self, notice: Notified | Gap) -> None:
-        # On a pipe nothing tells which request a log message is about.
+        # On a pipe a log message can't be attributed to a request.
         if isinstance(notice, Notified) and notice.method == "notifications/message":
             relay = newest_of_one(self._calls)
             if relay is not None:
@@ -88,8 +89,8 @@ class StatelessPlace:
 
 
 def _state_in(carried: Any) -> str | None:
-    """The server's own state in what the round before has left. Raises InvalidParams where that was at the server as
-    it was before, which had sessions."""
+    """Return the server's own state in what the previous round left. Raises InvalidParams if that round was at the
+    server when it had sessions."""
     if carried is None:
         return None
     if "state" not in carried:
@@ -99,13 +100,14 @@ def _state_in(carried: Any) -> str | None:
 
 
 def _inputs(answers: dict[str, Any], state: str | None) -> dict[str, Any]:
-    """What a round has besides the params of its request: the client's answers, and the server's own state."""
+    """Return the fields of a round besides the params of its request: the client's answers, and the server's own
+    state."""
     inputs: dict[str, Any] = {"inputResponses": answers} if answers else {}
     return inputs if state is None else {**inputs, "requestState": state}
 
 
 def _with_ids(requests: _Requests) -> _Requests:
-    """What the server asks; a visit with an id, which clients with sessions are to be told."""
+    """Return the server's requests, with an id for each page visit, as clients with sessions need it."""
     return {
         key: (
             method,

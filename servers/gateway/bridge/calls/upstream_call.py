@@ -1,4 +1,4 @@
-"""A call at a server with sessions, on behalf of a client that has none and can be asked between two rounds only."""
+"""Calls at a server with sessions, on behalf of a client that has none and can be asked only between two rounds."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -19,15 +19,15 @@ from ..tasks import without_task
 from .call_relay import CallRelay
 
 OF_CALLS = ("notifications/progress", "notifications/message")
-"""What concerns a call, and nobody but its client."""
+"""The notifications that belong to a call, and only to its client."""
 
 
 class CallOver(RpcError):
-    """A question has come too late: the call that it would have been asked in is over."""
+    """The call that a question belongs to is over."""
 
 
 class _Pending:
-    """A question that the server waits for."""
+    """A question that waits for its answer."""
 
     __slots__ = ("answer", "asked", "question")
 
@@ -38,14 +38,14 @@ class _Pending:
 
 
 class UpstreamCall:
-    """One call at the server, over all rounds of its client's: the relay of what belongs to it. It begins with `run`,
-    in a task of its own."""
+    """One call at the server, over all rounds of its client; the relay of its messages. It begins with `run`, in its
+    own task."""
 
     def __init__(self, context: Context[Any], apart: Heard) -> None:
-        """`apart` takes what came with the call and belongs to none."""
+        """`apart` is called with messages of the call that belong to no call."""
         self.owner = context.owner
         self.asks = context.call.method.multi_round
-        """Whether its client can be asked: only some requests have rounds."""
+        """True if its client can be asked: only some requests have rounds."""
         self.is_over = False
         self._peer = context.peer
         self._apart = apart
@@ -58,7 +58,7 @@ class UpstreamCall:
         self._scope = CancelScope()
 
     async def run(self, exchange: "Exchange") -> bool:
-        """Makes the call, which `exchange` does; whether it has ended by itself, and was not stopped."""
+        """Make the call with `exchange`; return True if it has ended, and was not stopped."""
         try:
             with self._scope:
                 self._outcome = await exchange(self)
@@ -70,34 +70,35 @@ class UpstreamCall:
         return self._outcome is not None
 
     def stop(self) -> None:
-        """Nobody wants the answer any more: the server is told so."""
+        """Stop the call, whose result is no longer needed, and notify the server."""
         self._scope.cancel()
 
-    # What the server says
+    # Messages of the server
 
     async def became_task(self) -> None:
-        """The server has made a task of the call. Returns when it is one of ours, or its client has none."""
+        """Handle that the server has turned the call into a task. Returns once it is a task of ours, or its client
+        supports none."""
         self._is_task = True
         self._moved.wake()
         while not self._is_settled and self._relay is not None:
             await self._moved.wait()
 
     def said(self, task: TaskState) -> None:
-        """Has our task say how that of the server is."""
+        """Copy the status message of the server's task to ours."""
         if self._relay is not None:
             self._relay.said(task)
 
-    async def answer(self, asked: Asked) -> dict[str, Any]:
-        """What the client answers, in this round or the next. Raises CallOver where the call ends before, and
-        RpcError for what this client is not to be asked."""
-        asked = without_task(asked)
-        question = question_of(asked.method, asked.params)
+    async def answer(self, request: Asked) -> dict[str, Any]:
+        """Return the client's answer, from this round or the next. Raises CallOver if the call ends before that, and
+        RpcError for a request that this client can't answer."""
+        request = without_task(request)
+        question = question_of(request.method, request.params)
         if not self.asks or missing_capability(question, self._peer) is not None:
-            raise MethodNotFound(f"the client that called can't be asked: {asked.method}")
+            raise MethodNotFound(f"the client that called can't be asked: {request.method}")
         if self._relay is not None and self._relay.is_detached:
-            return await self._relay.answer(asked)
+            return await self._relay.answer(request)
         self._asked += 1
-        key, pending = f"q{self._asked}", _Pending(asked, question)
+        key, pending = f"q{self._asked}", _Pending(request, question)
         self._pending[key] = pending
         self._moved.wake()
         try:
@@ -110,7 +111,7 @@ class UpstreamCall:
         return pending.answer
 
     def heard(self, notice: Notified | Gap) -> None:
-        """Tells the client of it, where a round is there."""
+        """Forward a message to the client, if there is a current round."""
         if isinstance(notice, Gap):
             return
         if self._relay is not None:
@@ -118,11 +119,11 @@ class UpstreamCall:
         elif notice.method not in OF_CALLS:
             self._apart(notice)
 
-    # What its client does
+    # Rounds of its client
 
     def answered(self, answers: Mapping[str, Any]) -> None:
-        """Takes what a round has brought along. Raises InvalidParams for an answer that does not fit its question."""
-        brought = [(key, one, answers[key]) for key, one in self._pending.items() if key in answers]
+        """Store the answers of a round. Raises InvalidParams for an answer that does not match its question."""
+        brought = [(key, waiting, answers[key]) for key, waiting in self._pending.items() if key in answers]
         for _, pending, answer in brought:
             read_answer(pending.question, answer)
         for key, pending, answer in brought:
@@ -131,8 +132,8 @@ class UpstreamCall:
         self._moved.wake()
 
     async def attend(self, context: Context[Any], gather_seconds: float) -> dict[str, tuple[str, dict[str, Any]]]:
-        """Waits for the next that concerns the client, which hears meanwhile what the server tells: questions, or
-        none where the call is over. After the first question others are waited for, for `gather_seconds`."""
+        """Wait for questions to the client, which gets the server's notifications meanwhile; return none if the call
+        is over. After the first question it waits `gather_seconds` for others."""
         self._relay = CallRelay(context, self._apart)
         try:
             while not self.is_over:
@@ -144,13 +145,13 @@ class UpstreamCall:
                     await self._moved.wait()
                     continue
                 await self._gather(gather_seconds)
-                if self._pending:  # and not taken back meanwhile
+                if self._pending:  # not cancelled meanwhile
                     break
         finally:
             self._relay = None
         if self.is_over:
             return {}
-        return {key: (one.asked.method, one.asked.params) for key, one in self._pending.items()}
+        return {key: (pending.asked.method, pending.asked.params) for key, pending in self._pending.items()}
 
     async def _gather(self, seconds: float) -> None:
         with anyio.move_on_after(seconds):
@@ -158,11 +159,11 @@ class UpstreamCall:
                 await self._moved.wait()
 
     def result(self) -> dict[str, Any]:
-        """What came of it, once it is over. Raises the error that it ended with."""
+        """Return the result of the call, which is over. Raises the error of the call."""
         if isinstance(self._outcome, dict):
             return self._outcome
         raise self._outcome or InternalError("the call was stopped")
 
 
 Exchange = Callable[[UpstreamCall], Awaitable[dict[str, Any]]]
-"""Makes the request of a call, whose relay it gets; its result."""
+"""Makes the request of a call, given its relay, and returns the result."""

@@ -1,5 +1,5 @@
-"""Pages that a server wants to be visited before it does what it was asked (2025-11-25, Elicitation, URL Mode), for
-clients whose era has no such error: they are asked in a round, and the call is made anew in the next one."""
+"""Pages that the user must visit before a server executes a request (2025-11-25, Elicitation, URL Mode), for clients
+whose era lacks that error: a round asks them to, and the next round repeats the call."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from shared.protocol.session.client_events import Notified
 from shared.server.dispatch.context import Context
 
 VISIT_SECONDS = 20.0
-"""How long the end of a visit is waited for once the page was opened: a server need not tell it."""
+"""The time to wait for the end of a visit after the page was opened: a server need not report it."""
 _KEY = "visited"
 
 
@@ -21,18 +21,18 @@ class Visiting:
         self._visits = Visits()
 
     async def ask(self, context: Context[Any], error: PeerError) -> None:
-        """Ends the round with the pages that `error` names, by InputRequired. Raises MissingCapability where the
-        client visits none. Returns where it is another error."""
-        wanted = visits_wanted(error)
-        if wanted is not None:
-            for id_ in wanted.requests:
+        """End the round with the pages that `error` names, by InputRequired. Raises MissingCapability if the client
+        can't visit pages. Returns for any other error."""
+        required = visits_wanted(error)
+        if required is not None:
+            for id_ in required.requests:
                 self._visits.begin(id_)
-            await context.pass_on(wanted.requests, {_KEY: list(wanted.requests)})
+            await context.pass_on(required.requests, {_KEY: list(required.requests)})
 
     async def over(self, context: Context[Any]) -> bool:
-        """Whether this round follows one that has asked for visits: it returns when they are over, or after a while.
+        """Return True if this round follows one that asked for visits, after these are over or have timed out.
 
-        Raises ToolError where the user did not open every page.
+        Raises ToolError if the user did not open every page.
         """
         carried, answers = context.call.round.carried, context.call.round.answers
         ids = carried.get(_KEY) if isinstance(carried, dict) else None
@@ -44,6 +44,6 @@ class Visiting:
         return True
 
     def heard(self, notice: Notified) -> None:
-        """Takes what the server tells: it may be that a visit is over."""
+        """Handle a notification of the server: a visit may be over."""
         if notice.method == "notifications/elicitation/complete":
             self._visits.end(str(notice.params.get("elicitationId")))

@@ -1,1 +1,1 @@
-"""Subscriptions through a bridge, and what it watches at the server for them."""
+"""Subscriptions through a bridge, and the resources that it watches at the server for them."""

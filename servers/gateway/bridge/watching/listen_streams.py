@@ -1,10 +1,11 @@
-"""The listen streams at a server without sessions that tell of resources: few of them, however many resources.
+"""The listen streams for resources at a stateless server: few of them, even for many resources.
 
     add ──▶ gathered for a moment ──▶ one new stream, which takes over what small ones have ──▶ these are ended
 
-A stream tells of what it was opened for. One for each resource would be a connection for each over HTTP, and one for
-all would name thousands again for each new one. So a new stream takes over those that have no more than it has: of n
-resources there are some log n streams, and each resource was named some log n times.
+A stream reports what it was opened for. One stream for each resource would need a connection for each over HTTP, and
+a single one for all would list thousands again for each new one. So a new stream takes over those that have at most
+as many resources as it has: for n resources there are about log n streams, and each resource is listed about log n
+times.
 """
 
 import logging
@@ -20,15 +21,15 @@ from shared.errors import McpError
 _log = logging.getLogger("shared.gateway.bridge.listening")
 
 GATHER_SECONDS = 0.01
-"""How long a new stream waits for more resources."""
+"""The time that a new stream waits for more resources."""
 MAX_URIS = 1_000
-"""Resources of one stream."""
+"""The limit of resources of one stream."""
 PAUSE_SECONDS = 30.0
-"""Between attempts to open a stream again that the server has ended for good."""
+"""The pause between attempts to open a stream again that the server has ended for good."""
 
 
 class _Batch:
-    """The resources that are asked for together, and what came of that."""
+    """Resources that are requested together, and the result."""
 
     def __init__(self) -> None:
         self.uris: dict[str, None] = {}
@@ -38,25 +39,25 @@ class _Batch:
 
 
 class _Stream:
-    """One listen stream, and the resources in it that somebody still wants. `tell` hears of each that changes, and of
-    each that may have."""
+    """One listen stream, and the resources in it that are still needed. `tell` is called for each that changes, or
+    may have changed."""
 
     def __init__(self, uris: Iterable[str], tell: Callable[[Change], None]) -> None:
         self.uris = dict.fromkeys(uris)
         self.opened = anyio.Event()
-        """Set when it stands for the first time, and when it never will."""
+        """Set when it is open for the first time, or has failed."""
         self.refused: frozenset[str] = frozenset()
         self.error: Exception | None = ConnectionError("the bridge is closed")
-        """Why it has never stood."""
+        """The reason why it could not be opened."""
         self._tell = tell
         self._scope = anyio.CancelScope()
 
     def end(self) -> None:
-        """Nobody wants anything of it any more."""
+        """End the stream, which is no longer needed."""
         self._scope.cancel()
 
     async def run(self, client: Client) -> None:
-        """Tells of changes until `end`, or the end of the connection."""
+        """Report changes until `end` is called or the connection ends."""
         try:
             with self._scope:
                 await self._once(client)
@@ -94,7 +95,7 @@ class _Stream:
 
 
 class Listening:
-    """The streams of one client. `tell` hears of each resource that changes, and of each that may have."""
+    """The streams of one client. `tell` is called for each resource that changes, or may have changed."""
 
     def __init__(self, client: Client, tasks: Crew, tell: Callable[[Change], None]) -> None:
         self.client = client
@@ -103,16 +104,16 @@ class Listening:
         self._batch: _Batch | None = None
         self._opening = anyio.Lock()
         self._streams: dict[str, _Stream] = {}
-        """By the resource that it tells of."""
+        """The stream of each resource."""
 
     @property
     def streams(self) -> int:
-        """How many are open."""
+        """The number of open streams."""
         return len(self._open())
 
     async def add(self, uri: str) -> bool:
-        """Has the server tell of `uri`; False where it does not. Raises PeerError, ConnectionError and TimeoutError
-        where it opens no stream."""
+        """Request notifications about `uri` from the server; return False if it refuses. Raises PeerError,
+        ConnectionError and TimeoutError if no stream can be opened."""
         if self._batch is None:
             self._batch = _Batch()
             self._tasks.start(self._open_soon(self._batch))
@@ -124,7 +125,7 @@ class Listening:
         return uri not in batch.refused
 
     async def remove(self, uri: str) -> None:
-        """Nobody wants to know of `uri` any more, which was added."""
+        """Remove `uri`, which was added before."""
         self._drop(uri)
 
     def _drop(self, uri: str) -> None:
@@ -138,7 +139,7 @@ class Listening:
         return dict.fromkeys(self._streams.values())
 
     async def _open_soon(self, batch: _Batch) -> None:
-        # One after the other: what comes while one is opened shares the next.
+        # One at a time: resources added while one is opened share the next.
         try:
             async with self._opening:
                 await anyio.sleep(GATHER_SECONDS)
@@ -155,7 +156,8 @@ class Listening:
             batch.over.set()
 
     async def _open_one(self, uris: Collection[str]) -> frozenset[str]:
-        """Opens a stream for `uris`, which takes over those of smaller ones; which of `uris` the server refuses."""
+        """Open a stream for `uris` that takes over the resources of smaller ones; return those of `uris` that the
+        server refuses."""
         size = len(uris)
         before = []
         for stream in sorted(self._open(), key=lambda stream: len(stream.uris)):
@@ -163,22 +165,22 @@ class Listening:
                 break
             size += len(stream.uris)
             before.append(stream)
-        asked = frozenset(uris)
+        requested = frozenset(uris)
         new = _Stream([*uris, *(uri for stream in before for uri in stream.uris)], self._tell)
         self._tasks.start(new.run(self.client))
         await new.opened.wait()
         if new.error is not None:
             raise new.error
-        given_up = {uri for uri in new.uris if uri not in asked and uri not in self._streams}
+        given_up = {uri for uri in new.uris if uri not in requested and uri not in self._streams}
         for uri in new.refused | given_up:
             del new.uris[uri]
         for stream in before:
             stream.end()
-        for uri in new.refused - asked - given_up:
-            # It was told of until now: whoever reads it again learns what is so.
+        for uri in new.refused - requested - given_up:
+            # Its changes were reported until now: a client that reads it again gets its current state.
             del self._streams[uri]
             self._tell(Change("resource", uri))
         self._streams.update(dict.fromkeys(new.uris, new))
         if not new.uris:
             new.end()
-        return new.refused & asked
+        return new.refused & requested

@@ -1,4 +1,4 @@
-"""What the bridge itself watches at the server for its clients: each resource once, however many want it.
+"""Resources that the bridge itself watches at the server for its clients: each only once, for any number of clients.
 
 hold ──▶ (the first one of a URI) ──▶ asked for at the server ──▶ held ──▶ (nobody is left) ──▶ taken back
                                                                    └──▶ asked for again, on a new connection
@@ -24,30 +24,30 @@ from ..base import Base
 from .listen_streams import Listening
 
 AT_ONCE = 32
-"""Requests to subscribe that wait for their answers at a time."""
+"""The limit of concurrent requests to subscribe."""
 MAX_LEVELS = 256
-"""Slashes in a URI that are looked at: a hostile one has thousands."""
+"""The limit of slashes considered in a URI: a hostile one has thousands."""
 HEARING_SECONDS = 2.0
-"""How long clients wait at the beginning until the bridge hears of changes."""
+"""The time that clients wait at the start until the bridge receives changes."""
 FAREWELL_SECONDS = 5.0
-"""Time for the server to take back what it was asked to tell; who gave it up waits for that."""
+"""The time limit for ending a subscription at the server; the caller waits for it."""
 
 
 class Asking(Protocol):
-    """How one connection is asked to tell of resources."""
+    """Subscriptions to resources on one connection."""
 
     client: Client
 
     async def add(self, uri: str) -> bool:
-        """Has the server tell of `uri`; False where it does not. Raises PeerError, ConnectionError and
-        TimeoutError."""
+        """Request notifications about `uri` from the server; return False if it refuses. Raises PeerError,
+        ConnectionError and TimeoutError."""
 
     async def remove(self, uri: str) -> None:
-        """Takes that back; whatever comes of it."""
+        """End the notifications about `uri`; errors are ignored."""
 
 
 class _Subscribing:
-    """`Asking` of a server with sessions: a request for each resource."""
+    """`Asking` at a server with sessions: one request for each resource."""
 
     def __init__(self, client: Client, seconds: float) -> None:
         self.client = client
@@ -66,35 +66,35 @@ class _Subscribing:
 
 class Watching:
     """The resources that are watched over the connection of the bridge. Their changes, and those of the lists, are
-    told to all who want to know."""
+    forwarded to all interested clients."""
 
     def __init__(self, base: Base, changes: Changes, tasks: Crew, seconds: float) -> None:
-        """An answer to a request is waited for `seconds`."""
+        """The time limit of a request is `seconds`."""
         self._base = base
         self._changes = changes
         self._tasks = tasks
         self._seconds = seconds
         self.asking: Asking | None = None
-        """How the newest connection is asked, once it was."""
+        """The subscriptions on the newest connection, once there are any."""
         self.hears = anyio.Event()
-        """Set when changes of the lists are heard of, or will not be."""
+        """Set when changes of the lists are received, or never will be."""
         self._is_served = False
         self._held: set[str] = set()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        """What is asked about one URI is asked in its order."""
+        """The locks that keep the requests about one URI in order."""
 
     async def begin(self) -> None:
-        """Clients come from now on. It waits a moment, so that whatever changes is told to them."""
+        """Start serving clients. It waits a moment, so that no change is lost."""
         with anyio.move_on_after(HEARING_SECONDS):
             await self.hears.wait()
         self._is_served = True
 
     async def hold(self, uri: str) -> bool:
-        """Has the server tell of `uri`, if it does not do so already; False where it does not. Raises PeerError,
+        """Watch `uri`, if it is not watched yet; return False if the server refuses. Raises PeerError,
         ConnectionError and TimeoutError, and RpcError while it is down."""
         async with self._turn(uri):
             if uri not in self._held:
-                # Who waits here can't be cancelled.
+                # The caller can't be cancelled here.
                 with anyio.fail_after(self._seconds):
                     is_told = await self._current().add(uri)
                 if not is_told:
@@ -103,7 +103,7 @@ class Watching:
         return True
 
     async def release(self, uri: str) -> None:
-        """Takes that back, where nobody wants it any more: `changes` knows."""
+        """Stop watching `uri` if `changes` shows that no client needs it any more."""
         async with self._turn(uri):
             if uri in self._held and not self._changes.is_held(key_of(uri)):
                 self._held.discard(uri)
@@ -111,7 +111,7 @@ class Watching:
                     await self.asking.remove(uri)
 
     def turned(self) -> None:
-        """The connection came up, or went down: the lists may be others now."""
+        """Handle that the connection came up or went down: the lists may have changed."""
         if self._base.up:
             self._tasks.start(self._again())
         if self._base.up and self._base.stateless:
@@ -120,8 +120,8 @@ class Watching:
             self._hear_now()
 
     def heard(self, notice: Notified | Gap) -> None:
-        """Takes what the server tells that belongs to no request. The streams of one without sessions are heard by
-        themselves."""
+        """Handle a message of the server that belongs to no request. The streams of a stateless server handle their
+        own."""
         if self._base.stateless:
             return
         change = Change("missed") if isinstance(notice, Gap) else change_of(notice)
@@ -144,7 +144,7 @@ class Watching:
         return self.asking
 
     async def _again(self) -> None:
-        """Asks for everything anew, and says that it may have changed meanwhile."""
+        """Subscribe to all resources again, and report that each may have changed meanwhile."""
         async with anyio.create_task_group() as tasks:
             for uri in tuple(self._held):
                 tasks.start_soon(self._ask_again, uri)
@@ -152,16 +152,17 @@ class Watching:
     async def _ask_again(self, uri: str) -> None:
         async with self._turn(uri):
             if uri in self._held:
-                # What is refused now is asked for on the next connection; who reads it learns why.
+                # A resource that is refused now is requested again on the next connection; a client that reads it
+                # gets the reason.
                 with suppress(McpError, OSError):
                     await self._current().add(uri)
         self._changes.resource(key_of(uri))
 
     async def _hear_lists(self, client: Client) -> None:
-        # A server that refuses has nothing to tell.
+        # A server that refuses has no changes to report.
         with suppress(PeerError, OSError):
             async with client.changes() as changes:
-                # What changed before that was told to nobody.
+                # Changes before this were not reported to anyone.
                 self._hear_now()
                 async for change in changes:
                     self._tell(change)
@@ -174,8 +175,8 @@ class Watching:
             self._tell_lists()
 
     def _tell_lists(self) -> None:
-        for told in (self._changes.tools, self._changes.prompts, self._changes.resources):
-            told()
+        for report in (self._changes.tools, self._changes.prompts, self._changes.resources):
+            report()
 
     def _tell(self, change: Change) -> None:
         match change.kind:
@@ -195,13 +196,13 @@ class Watching:
 
 
 def key_of(uri: str) -> str:
-    """The key under which changes of what all clients share are told."""
+    """Return the key for changes of a resource that all clients share."""
     return f"all {uri}"
 
 
 def covering(uri: str, is_held: Callable[[str], bool]) -> Iterator[str]:
-    """Of the URIs that are held: `uri`, and those that it is a part of (2025-11-25, Resources, Subscriptions), in so
-    many levels at most as anybody uses."""
+    """Yield those of the watched URIs that `uri` equals or is a part of (2025-11-25, Resources, Subscriptions), up to
+    `MAX_LEVELS` levels."""
     if is_held(uri):
         yield uri
     at = uri.find("/")

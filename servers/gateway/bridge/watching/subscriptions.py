@@ -1,8 +1,8 @@
-"""Who hears of which resource: a client with a session of its own at the server what is told there, and all others
-what the bridge watches for them.
+"""Subscriptions of clients to resources: a client with its own session at the server gets the notifications of that
+session, and all others those of the resources that the bridge watches.
 
-`resources/subscribe` and `subscriptions/listen` are handled by the core. Here are its hooks, with a key for each
-resource of a session, and one for each that is shared.
+The core handles `resources/subscribe` and `subscriptions/listen`. Here are its hooks, with a key for each resource of
+a session, and one for each shared resource.
 """
 
 import asyncio
@@ -28,21 +28,21 @@ from .resources import AT_ONCE, FAREWELL_SECONDS, Watching, covering, key_of
 
 
 class _Own:
-    """What one session has subscribed to, each with its key."""
+    """The subscriptions of one session, each with its key."""
 
     def __init__(self, session: OwnSession, number: int) -> None:
         self.session = session
         self.number = number
         self.keys: dict[str, str] = {}
         self.keeper: asyncio.Task[None] | None = None
-        """Has the session opened again when it is lost."""
+        """The task that opens the session again when it is lost."""
 
 
 class Subscriptions:
     """The subscriptions of all clients of a bridge."""
 
     def __init__(self, watching: Watching, changes: Changes, tasks: Crew, seconds: float) -> None:
-        """An answer of the server's is waited for `seconds`."""
+        """The time limit of a request to the server is `seconds`."""
         self._watching = watching
         self._changes = changes
         self._tasks = tasks
@@ -53,9 +53,10 @@ class Subscriptions:
         self._refused: dict[Call, Collection[str]] = {}
 
     async def begin(self, context: Context[Any], uri: str, session: OwnSession | None) -> str:
-        """Subscribes to `uri` in `session`, or where there is none for all who share it; the key of its changes.
+        """Subscribe to `uri` in `session`, or for all clients that share one if it is None; return the key of its
+        changes.
 
-        Raises ResourceNotFound where the server refuses a stateless client, and else PeerError, ConnectionError,
+        Raises ResourceNotFound if the server refuses for a stateless client, else PeerError, ConnectionError,
         TimeoutError, and RpcError while the server is not available.
         """
         if session is not None:
@@ -72,14 +73,14 @@ class Subscriptions:
             if uri in self._refused.get(context.call, ()) or not await self._watching.hold(uri):
                 raise ResourceNotFound(uri)
         except PeerError as error:
-            # A stream is told what it has not got by what it is acknowledged.
+            # On a stream the acknowledgement shows which resources were refused.
             if context.peer.lasts or error.code > 0:
                 raise
             raise ResourceNotFound(uri) from error
         return key_of(uri)
 
     async def end(self, key: str) -> None:
-        """Nobody subscribes any more to what has this key. Never raises."""
+        """End the subscription with this key, which no client has any more. Never raises."""
         if key not in self._by_key:
             await self._watching.release(key.removeprefix(key_of("")))
             return
@@ -96,7 +97,7 @@ class Subscriptions:
 
     @asynccontextmanager
     async def foreseen(self, context: Context[Any], uris: Collection[str]) -> AsyncIterator[None]:
-        """As long as the block, which is to subscribe to `uris` one after the other: they are asked for together."""
+        """Subscribe to all `uris` at the same time, for a block that subscribes to them one after the other."""
         refused: set[str] = set()
 
         async def hold(uri: str) -> None:
@@ -104,7 +105,7 @@ class Subscriptions:
                 if not await self._watching.hold(uri):
                     refused.add(uri)
             except (McpError, OSError):
-                # Whoever asks for it by itself learns why.
+                # A later request for this resource gets the reason.
                 return
 
         try:
@@ -119,10 +120,11 @@ class Subscriptions:
                 for uri in uris:
                     await self._watching.release(uri)
 
-    # What sessions of clients hear
+    # Events of clients' sessions
 
     def updated(self, session: OwnSession, notice: Notified | Gap) -> None:
-        """A resource has changed that `session` has subscribed to, or any of them may have."""
+        """Report that a resource `session` has subscribed to has changed, or, after a gap, that any of them may
+        have."""
         own = self._own.get(session)
         if own is None:
             return
@@ -133,12 +135,13 @@ class Subscriptions:
         if uri is None:
             self._missed(own)
             return
-        # The server may spell it otherwise than its client: whatever it is, it was subscribed to.
+        # The server may spell it differently from its client: in any case it was subscribed to.
         for whole in [*covering(uri, own.keys.__contains__)] or [*own.keys][:1]:
             self._changes.resource(own.keys[whole], None if whole == uri else uri)
 
     async def reopened(self, session: OwnSession, client: Client) -> None:
-        """Subscribes anew in a session that was lost, by its new `client`, and says what may have changed."""
+        """Subscribe again in a session that was lost, with its new `client`, and report that its resources may have
+        changed."""
         own = self._own.get(session)
         if own is None:
             return
@@ -146,7 +149,7 @@ class Subscriptions:
 
         async def again(uri: str) -> None:
             async with places:
-                # What is refused now is told as a change: who reads it learns why.
+                # A refused resource is reported as changed: a client that reads it gets the reason.
                 with suppress(McpError, OSError):
                     await client.request("resources/subscribe", {"uri": uri}, timeout=self._seconds)
 
@@ -156,7 +159,8 @@ class Subscriptions:
         self._missed(own)
 
     async def _keep(self, own: _Own) -> None:
-        """Has a session opened again that was lost, as long as it has subscriptions: no call may come to do so."""
+        """Open the session again when it is lost, while it has subscriptions: there may be no call that would do
+        so."""
         session = own.session
         while not session.has_left:
             if (client := session.client) is not None:
