@@ -1,10 +1,10 @@
-"""The protocol package: what every server of the bundle stands on, and what a server author imports.
+"""The protocol package: the base of every server of the bundle, and the names that a server author imports.
 
-It knows no server. Layers, each importing only those before it: errors and texts, protocol, contracts and
-auth, server and stores, extensions and telemetry, transports, and last client, program and testing.
+It imports nothing from the servers. Layers, each importing only those before it: errors and texts, protocol,
+contracts and auth, server and stores, extensions and telemetry, transports, and last client, program and testing.
 
-The names are those of `names.py`, which is loaded with the first of them: who needs `text` alone, as a process that
-reads a page or runs a statement does, would else load all of the protocol, and nothing could be done before that.
+The names are those of `names.py`, which is loaded when the first of them is used: a process that needs only `text`,
+such as one that reads a page or runs a statement, does not load the whole protocol.
 """
 
 from importlib import import_module
@@ -25,5 +25,5 @@ def __getattr__(name: str) -> Any:
     names = import_module(".names", __name__)
     if name not in ("__all__", *names.__all__):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(names, name)
-    return found
+    value = globals()[name] = getattr(names, name)
+    return value

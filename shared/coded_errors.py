@@ -1,10 +1,10 @@
-"""What goes wrong in the domain of a server, with a stable code.
+"""Errors in the domain of a server, with a stable code.
 
-Apart from `errors`, which are those of the protocol: files of a server's domain know these alone.
+They are separate from `errors`, which are those of the protocol: files of a server's domain use only these.
 
-`os_errors` is the only place where an `OSError` becomes one of these: the text comes from the table below or from
-the error number, never from the error's own message, because that may name a resolved path the caller must not learn
-about.
+`os_errors` is the only place where an `OSError` becomes one of these: the text comes from the table below or from the
+error number, never from the error's own message, because that may name a resolved path that the caller must not
+learn.
 """
 
 import errno
@@ -38,7 +38,7 @@ _BY_ERRNO: dict[int, tuple[str, str, str]] = {
 
 
 class MetadataError(OSError):
-    """A file can't be given what another one has besides its bytes: `what`."""
+    """The attributes of a file besides its bytes can't be copied to another one: `what` names them."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -73,14 +73,14 @@ class PathError(CodedError):
 
 
 def from_os_error(path: str, error: OSError) -> PathError:
-    """The `PathError` for `error`, speaking of `path` as the caller wrote it."""
+    """Return the `PathError` for `error`, with `path` as the caller wrote it."""
     if isinstance(error, MetadataError):
         return PathError("metadata", path, f"{error.what} can't be kept", "Ask the user to change the file.")
     number = error.errno or 0
-    known = _BY_ERRNO.get(number)
-    if known is None:
+    entry = _BY_ERRNO.get(number)
+    if entry is None:
         return PathError("io_error", path, os.strerror(number) if number else "input/output failed")
-    code, reason, suggestion = known
+    code, reason, suggestion = entry
     return PathError(code, path, reason, suggestion)
 
 

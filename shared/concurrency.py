@@ -1,4 +1,4 @@
-"""Tasks that live no longer than the block they serve, their errors, signals to wait for, and what expires."""
+"""Tasks limited to a block, their errors, signals to wait for, and keys that expire."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 async def background() -> AsyncIterator[TaskGroup]:
     """A task group whose tasks are cancelled at the end of the block.
 
-    A single error leaves as it is: whoever uses a client expects `PeerError` and not a group that holds one.
+    A single error is raised as it is: the user of a client expects `PeerError` and not a group that holds one.
     """
     try:
         async with anyio.create_task_group() as tasks:
@@ -26,13 +26,13 @@ async def background() -> AsyncIterator[TaskGroup]:
     except BaseExceptionGroup as group:
         if len(group.exceptions) > 1:
             raise
-        # `from` its own cause: to raise it anew would make the group its context, which nobody wants to read.
+        # Raised `from` its own cause: otherwise its context would be the group, which adds nothing.
         only = group.exceptions[0]
         raise only from only.__cause__
 
 
 async def first_of(*waits: Callable[[], Awaitable[object]]) -> None:
-    """Waits until one of these has come."""
+    """Wait until the first of these has returned."""
 
     async def wait_for(wait: Callable[[], Awaitable[object]]) -> None:
         await wait()
@@ -44,14 +44,14 @@ async def first_of(*waits: Callable[[], Awaitable[object]]) -> None:
 
 
 def first_error(error: BaseException) -> BaseException:
-    """What a group of tasks failed of first; any other error is its own."""
+    """Return the first error of a group of tasks; any other error is returned unchanged."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 class Entered:
-    """A class for `async with`, which says in `_living` what is so as long as the block."""
+    """A base class for `async with`: `_living` returns the context manager for the block."""
 
     _life: AbstractAsyncContextManager[None] | None = None
 
@@ -70,8 +70,8 @@ class Entered:
 
 
 class Crew:
-    """Tasks of one owner, who stops them: one for each of many small things, as those of a task group cost more than
-    the things do. `failed` is told of an exception that leaves one of them."""
+    """Tasks of one owner, who stops them. One task for each of many small things, as tasks of a task group cost more
+    than the work itself. `failed` is called with an exception that leaves one of them."""
 
     def __init__(self, failed: Callable[[BaseException], None]) -> None:
         self._failed = failed
@@ -81,7 +81,7 @@ class Crew:
         return len(self._tasks)
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Begins `work`, soon."""
+        """Schedule `work` as a task."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -93,12 +93,12 @@ class Crew:
             self._failed(error)
 
     async def finish(self, seconds: float) -> None:
-        """Waits until they have ended, `seconds` at most."""
+        """Wait until the tasks have ended, `seconds` at most."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
 
     async def stop(self) -> None:
-        """Cancels them, and waits until they have ended."""
+        """Cancel the tasks, and wait until they have ended."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -106,7 +106,7 @@ class Crew:
 
 
 class Signal:
-    """Wakes everybody who waits at that moment; they look for themselves whether it concerns them.
+    """Wakes all tasks that wait at that moment; each of them checks for itself whether it is concerned.
 
     Thousands of sessions have a few each, and each message wakes some: unlike an event this takes no memory while
     nobody waits, and need not be replaced after use. It is for one event loop, without threads.
@@ -118,18 +118,18 @@ class Signal:
         self._waiting: tuple[asyncio.Future[None], ...] = ()
 
     async def wait(self) -> None:
-        """Waits for the next `wake`."""
+        """Wait for the next `wake`."""
         future = asyncio.get_running_loop().create_future()
-        # A tuple: empty it takes no memory of its own, and hardly ever do several wait.
+        # A tuple: an empty one takes no memory of its own, and several tasks hardly ever wait.
         self._waiting = (*self._waiting, future)
         try:
             await future
         finally:
             if self._waiting:
-                self._waiting = tuple(one for one in self._waiting if one is not future)
+                self._waiting = tuple(waiter for waiter in self._waiting if waiter is not future)
 
     def wake(self) -> None:
-        """Wakes all who wait."""
+        """Wake all waiting tasks."""
         waiting, self._waiting = self._waiting, ()
         for future in waiting:
             if not future.done():
@@ -137,60 +137,60 @@ class Signal:
 
 
 AT_ONCE = 100
-"""How many expire before the event loop turns: all those of a burst expire together."""
+"""The number of keys that expire before the event loop turns: all those of a burst expire together."""
 
 
 class ExpiryQueue(dict[Any, float]):
-    """Keys that expire unless they are stopped before: calls, idle sessions, streams that nobody reads.
+    """Keys that expire unless they are stopped before: calls, idle sessions, streams without a reader.
 
-    All keys of a queue have the same number of seconds, so the first that was started expires first, and one timer
-    does for all. A timer for each would take a small call a tenth of its time; 10,000 idle sessions are 10,000
+    All keys of a queue have the same number of seconds, so the first that was started expires first, and one timer is
+    enough for all. A timer for each would take a small call a tenth of its time; 10,000 idle sessions are 10,000
     entries of a dict, in the order in which they expire, each with its time on the clock of the event loop.
 
-    Where a function call more is too dear, an entry is made and taken out as that of any dict; the caller then gives
-    it a time that comes last, and arms the timer where there is none.
+    Where one more function call is too expensive, the caller adds and removes an entry as in any dict, with a time
+    that is later than all others, and arms the timer if it is not armed.
     """
 
     def __init__(self, seconds: float, action: Callable[[Any], object]) -> None:
-        """`action` is called with each key that expires."""
+        """Call `action` with each key that expires."""
         super().__init__()
         self.seconds = seconds
         self.timer: asyncio.TimerHandle | None = None
         self._action = action
 
     def start(self, key: object) -> None:
-        """Gives `key` all its seconds, from now on."""
+        """Start `key` with all its seconds."""
         self.pop(key, None)
         self[key] = asyncio.get_running_loop().time() + self.seconds
         if self.timer is None:
             self.arm()
 
     def stop(self, key: object) -> None:
-        """Stops the clock of `key`, if it has one."""
+        """Stop `key`, if it was started."""
         self.pop(key, None)
 
     def waited(self, key: object) -> float:
-        """For how many seconds the clock of `key` has been running; 0 where it has none."""
+        """Return the number of seconds since `key` was started; 0 if it was not."""
         at = self.get(key)
         return 0.0 if at is None else asyncio.get_running_loop().time() - at + self.seconds
 
     def arm(self) -> None:
-        """Sets the timer for the first of them."""
+        """Set the timer for the first key."""
         loop = asyncio.get_running_loop()
         at = next(iter(self.values()), None)
         self.timer = None if at is None else loop.call_at(at, self._look, loop)
 
     def close(self) -> None:
-        """Takes the timer away."""
+        """Cancel the timer."""
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()
-        # The first that is not over ends it, as all after it come later.
+        # The first key that has not expired ends it, as all after it expire later.
         over = takewhile(lambda item: item[1] <= now, self.items())
         for key, _ in list(islice(over, AT_ONCE)):
-            if self.pop(key, None) is not None:  # what expired just now may have stopped others
+            if self.pop(key, None) is not None:  # the action of another key may have stopped it
                 self._action(key)
         self.arm()

@@ -1,12 +1,12 @@
-"""The seams between the parts: what stands behind each of them can be replaced by something of one's own.
+"""Contracts between the parts of the package: each of them can be implemented by other code.
 
-Typed protocols, the records that pass through them, and nothing that runs.
+Typed protocols and the records that pass through them; nothing here runs.
 
-Several processes may serve one server together: its replicas. What they share is behind `Stores`. There a request may
-wait for what is `async`; what callbacks call never waits, and takes effect in the order of the calls. In memory none
-of it ever suspends; elsewhere what is `async` raises OSError where the others are out of reach. There a replica holds
-a lease. One that could not renew it is given up by the others, which answer what it owed; it may not act any more,
-and goes on as another one, with nothing of what it had.
+Several processes, called replicas, may serve one server together. They share `Stores`. A request may wait for its
+`async` methods; the methods that callbacks call never wait, and take effect in the order of the calls. In memory no
+`async` method ever suspends; elsewhere they raise OSError while the other replicas are out of reach. There a replica
+holds a lease. The others give up a replica that could not renew its lease, and answer the requests that it had not
+answered; it may not act any more, and continues as a new replica, without any of its former state.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ from .protocol.session.handshake import Snapshot
 from .protocol.types.tasks import TaskStatus
 from .protocol.wire.jsonrpc import Message
 
-if TYPE_CHECKING:  # what only HTTP needs
+if TYPE_CHECKING:  # only HTTP needs these
     from .errors import LimitExceeded
     from .protocol.http.rules import Denial, HttpRequest, Refusal
     from .protocol.wire.framing import ServerSentEvent
@@ -65,202 +65,206 @@ class Transport(Protocol):
     """A two-way stream of messages with one peer: `serve` drives it for a server, `Client` for a program."""
 
     async def receive(self) -> Sequence[Message]:
-        """The next messages, as many as are there; waits for at least one.
+        """Return the next messages, as many as have arrived; wait for at least one.
 
         Raises `anyio.EndOfStream` when the peer has ended the stream in order: what is under way is finished
         and answered. Raises `anyio.BrokenResourceError` when the peer is gone: what is under way is cancelled.
         """
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        """Sends messages in their order; waits while the peer is too slow to take them.
+        """Send messages in their order; wait while the peer is too slow to read them.
 
         Raises `anyio.BrokenResourceError` when the peer is gone.
         """
 
 
 class ClosableTransport(Transport, Protocol):
-    """A transport that the one who drives it closes: a client does."""
+    """A transport that its user closes, as a client does."""
 
     async def aclose(self) -> None:
-        """Ends the connection in order. Never raises; may be called twice."""
+        """End the connection in order. Never raises; may be called twice."""
 
 
 @runtime_checkable
 class PromptTransport(Protocol):
-    """What a transport may be besides: messages leave at once, without a turn of the event loop."""
+    """An optional addition to a transport: messages are sent at once, without a turn of the event loop."""
 
     def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
-        """Sends messages in their order where that takes no waiting; False, and nothing is sent, where it does, or
-        where the peer is gone."""
+        """Send messages in their order if that needs no waiting. Return False, and send nothing, if it does or if the
+        peer is gone."""
 
 
 class ByteStream(Protocol):
-    """A two-way stream of bytes with one peer, of which `framed` makes a transport: what a transport of one's own
-    has to be, where messages have no bounds there but those of their text. The byte streams of anyio are such."""
+    """A two-way stream of bytes with one peer, from which `framed` makes a transport. Implement this for a custom
+    transport whose messages are delimited only by their text. The byte streams of anyio qualify."""
 
     async def receive(self) -> bytes:
-        """The next bytes, as many as are there; waits for at least one.
+        """Return the next bytes, as many as have arrived; wait for at least one.
 
         `b""` when the peer has ended the stream, for which `anyio.EndOfStream` may be raised as well. Raises OSError
         or `anyio.BrokenResourceError` when the peer is gone.
         """
 
     async def send(self, data: bytes, /) -> None:
-        """Sends all of `data`; waits while the peer is too slow to take it. Raises like `receive` when the peer is
-        gone."""
+        """Send all of `data`; wait while the peer is too slow to read it. Raises the same errors as `receive` when
+        the peer is gone."""
 
     async def aclose(self) -> None:
-        """Ends the stream in order. Never raises; may be called twice."""
+        """End the stream in order. Never raises; may be called twice."""
 
 
 @runtime_checkable
 class PromptStream(Protocol):
-    """What a byte stream may be besides, so that its transport is prompt."""
+    """An optional addition to a byte stream, which makes its transport a `PromptTransport`."""
 
     def try_send(self, data: bytes, /) -> bool:
-        """Sends all of `data` where that takes no waiting; False, and nothing is sent, where it does, or where the
-        peer is gone."""
+        """Send all of `data` if that needs no waiting. Return False, and send nothing, if it does or if the peer is
+        gone."""
 
 
 class Authenticator(Protocol):
-    """Says who sends an HTTP request. It is asked once about each that is for this server, before all else."""
+    """Identifies the sender of an HTTP request. It is called once for each request to this server, before anything
+    else."""
 
     async def authenticate(self, request: "HttpRequest") -> "Principal | Denial | None":
-        """The sender of `request`; None is nobody in particular, who is served as well. It raises nothing."""
+        """Return the sender of `request`; None for an anonymous sender, who is served as well. Never raises."""
 
 
 @runtime_checkable
 class CachingAuthenticator(Authenticator, Protocol):
-    """An authenticator to which a token that it has not seen before is work, be it its own or another server's."""
+    """An authenticator for which a token that it has not seen before means work, of its own or of another server."""
 
     def knows(self, request: "HttpRequest") -> bool:
-        """Whether it can tell who sends `request` without that work. It never waits or raises."""
+        """Return True if it can identify the sender of `request` without that work. Never waits or raises."""
 
 
 class Credentials(Protocol):
-    """Says to a server behind a URL who its client is. It is asked for each HTTP request, and sees each answer."""
+    """Identifies a client to a server behind a URL. It is called for each HTTP request, and with each answer."""
 
     async def headers(self, method: str, url: str) -> Mapping[str, str]:
-        """The headers, in small letters, that go with a request; it may obtain a token first. Raises `AuthError`
-        where that fails."""
+        """Return the headers, with names in lower case, for a request; it may obtain a token first. Raises
+        `AuthError` if that fails."""
 
     async def answered(self, method: str, url: str, status: int, headers: Mapping[str, str]) -> bool:
-        """Sees what was answered to such a request; whether it is to be sent again, with other headers then. The case
-        of the names of `headers` does not matter. Raises `AuthError` where what the server wants can't be had."""
+        """Handle the answer to a request; return True if the request is to be sent again, with other headers. The
+        case of the names in `headers` does not matter. Raises `AuthError` if the authorization that the server
+        requires can't be obtained."""
 
 
 @runtime_checkable
 class InteractiveCredentials(Credentials, Protocol):
-    """Credentials for which somebody may have to log in while a request waits: `OAuth` with a redirect, or some of
-    a program's own, which `connect_http` then gives more time."""
+    """Credentials for which a person may have to log in while a request waits: `OAuth` with a redirect, or a custom
+    class. `connect_http` gives such requests more time."""
 
     @property
     def may_wait_for_person(self) -> bool:
-        """Whether somebody is there who can."""
+        """True if a person is available to log in."""
 
 
 @record
 class Rate:
-    """How often something may be done."""
+    """A limit on how often something may be done."""
 
     per_second: float
     burst: float
-    """How much at once, after a time of rest."""
+    """The number allowed at once, after a time of rest."""
 
 
 class Limiter(Protocol):
-    """Counts what is done, by name, so that nobody does too much."""
+    """Counts actions by key and limits their rate."""
 
     async def take(self, key: str, rate: Rate, cost: float = 1.0) -> float:
-        """Takes `cost` of what `rate` allows to `key`; 0 where it may be done now. Else nothing is taken, and this is
-        how many seconds to wait. What costs more than the burst may be done after rest."""
+        """Take `cost` from the allowance of `key` under `rate`. Return 0 if the action may be done now; otherwise
+        nothing is taken, and the result is the number of seconds to wait. An action that costs more than the burst
+        may be done after a time of rest."""
 
     def spend(self, key: str, rate: Rate, cost: float) -> None:
-        """Takes `cost` for what was done already, whatever is allowed: others have to wait for longer. Never
-        waits."""
+        """Take `cost` for an action that was done already, even beyond the allowance: later actions wait longer.
+        Never waits."""
 
 
 class Quota(Protocol):
-    """Says how many calls those who share a server may have under way. It never waits or raises. A listener has one
-    (`transports/http/limits`); a transport of one's own gives another to `Run.hooks`."""
+    """Limits how many calls each client that shares a server may have under way. It never waits or raises. A listener
+    has one (`transports/http/limits`); a custom transport gives its own to `Run.hooks`."""
 
     def begin(self, client: str) -> "LimitExceeded | None":
-        """A call of `client` is to begin; why it may not, where it may not. Else it counts until `end`."""
+        """Begin a call of `client`, which counts until `end`. Return the refusal if the client has too many,
+        otherwise None."""
 
     def end(self, client: str) -> None:
-        """A call of `client` has ended."""
+        """End a call of `client`."""
 
 
 class Observer(Protocol):
-    """Sees every message of a connection, besides the two that speak: a trace, or what counts. It never waits or
-    raises."""
+    """An observer of every message of a connection, such as a trace or a counter. It never waits or raises."""
 
     def received(self, message: Message) -> None:
-        """Takes note of what came."""
+        """Record a message that was received."""
 
     def sent(self, outgoing: Sequence[Outgoing]) -> None:
-        """Takes note of what leaves."""
+        """Record messages that are being sent."""
 
 
 class Stores(Protocol):
-    """What the replicas of one server share, e.g. `shared.stores.memory.Stores`."""
+    """The state that the replicas of one server share, e.g. `shared.stores.memory.Stores`."""
 
     def join(self) -> "AbstractAsyncContextManager[Replica]":
-        """Makes the caller a replica as long as the block. What it has left behind then, the others go on with."""
+        """Make the caller a replica for the duration of the block. The other replicas take over the work that it
+        leaves behind."""
 
 
 class ReplicaWatcher(Protocol):
-    """Who hears what becomes of a replica and of the others. Neither waits nor raises."""
+    """Receives the events of a replica and of the others. Its methods neither wait nor raise."""
 
     def lost(self) -> None:
-        """The others have given this replica up: what it has of sessions is theirs now, and ends here."""
+        """The others have given up this replica: its sessions are theirs now, and end here."""
 
     def returned(self) -> None:
-        """It is one of the others again. What they told of meanwhile it has missed."""
+        """This replica is one of them again. It has missed what the others published in the meantime."""
 
     def left(self) -> None:
         """One of the others is gone."""
 
 
 class Replica(Protocol):
-    """One of those who share stores. Its number tells it from the others, and from those before it."""
+    """One of the processes that share stores. Its number is unique, also among earlier ones."""
 
     @property
     def number(self) -> int:
-        """From 0 on, and below 2^20; another one after it was lost."""
+        """The number: from 0 on, below 2^20, and a new one after the replica was lost."""
 
     @property
     def secret(self) -> bytes:
-        """What replicas sign cursors with, where they were given no key: the same for all."""
+        """The key with which replicas sign cursors if none was configured: the same for all."""
 
     @property
     def reason(self) -> str | None:
-        """Why the others are out of reach, in plain words; None where they are not."""
+        """The reason why the others are out of reach, in plain words; None if they are reachable."""
 
     def watch(self, watcher: ReplicaWatcher) -> None:
-        """Has `watcher` hear what becomes of this replica and of the others, as long as it is there."""
+        """Notify `watcher` of the events of this replica and of the others while the replica exists."""
 
     @property
     def sessions(self) -> "SessionStore":
-        """Who has a session."""
+        """The sessions, and which replicas have them."""
 
     @property
     def bus(self) -> "Bus":
-        """The way to the other replicas."""
+        """The connection to the other replicas."""
 
     @property
     def limiter(self) -> "Limiter":
-        """What has been done of late, and by whom, at all replicas."""
+        """The rate limiter that all replicas share."""
 
     @property
     def blobs(self) -> "Blobs":
-        """What replicas keep for each other."""
+        """Data that replicas store for each other."""
 
     def log(self, limits: "ReplayLimits") -> "EventLog":
-        """What streams keep, within limits, which are the same for all replicas."""
+        """Return the log of the streams, within limits that are the same for all replicas."""
 
     def tasks(self, limits: "TaskLimits") -> "TaskStore":
-        """The tasks of all replicas, within limits, which are the same for all."""
+        """Return the store of the tasks of all replicas, within limits that are the same for all."""
 
 
 @record
@@ -269,30 +273,30 @@ class SessionRecord:
 
     id: str
     principal: Principal | None
-    """Whose it is: to anybody else it is unknown."""
+    """The owner; the session is unknown to anyone else."""
     client: str
-    """A name for whoever has opened it, an address and a principal."""
+    """A name for the client that opened it: an address and a principal."""
     idle_seconds: float
-    """How long it is kept where no replica has it."""
+    """How long, in seconds, it is stored while no replica has it."""
     snapshot: Snapshot
 
 
 @record
 class Post:
-    """What a client of HTTP+SSE has posted at another replica than the one that has its stream."""
+    """The body of a POST of an HTTP+SSE client that arrived at another replica than the one that has its stream."""
 
     body: bytes
     principal: Principal | None
-    """Who has sent it, which that replica compares with whose the session is."""
+    """The sender, which the receiving replica compares with the owner of the session."""
     version: str | None = None
-    """What its `MCP-Protocol-Version` header says."""
+    """The value of its `MCP-Protocol-Version` header."""
 
 
 @record
 class News:
-    """What one replica tells another one about `session`: a message for what runs there, how the session is now,
-    a resource that is no longer told of there, or a message for the stream that is there, of which alone the session
-    consists. None of them: it has ended."""
+    """A notice from one replica to another about `session`: a message for a request that runs there, the new state of
+    the session, a resource whose changes are no longer reported from there, or a message for the stream there, if the
+    session consists of that stream only. If all are None, the session has ended."""
 
     session: str
     message: Message | None = None
@@ -302,237 +306,243 @@ class News:
 
 
 class SessionStore(Protocol):
-    """Who a session is, which replicas have it, and where each of its requests is being served. To whom it is not
-    known here a session does not exist."""
+    """The sessions: the owner of each, the replicas that have it, and the replica that serves each of its requests. A
+    session that is not known here does not exist for the caller."""
 
     async def create(self, record: "SessionRecord") -> None:
-        """Adds a session, which this replica has. Done before its id is told to anybody."""
+        """Add a session, which this replica has. Called before its id is given to anyone."""
 
     async def enter(
         self, id: str, principal: "Principal | None", ids: "Sequence[RequestId]" = ()
     ) -> "tuple[SessionRecord, bool] | None":
-        """The session of that id, for a request of `principal`; None where there is none of his. This replica has it
-        from now on. With it, whether the requests `ids` are served here from now on: not one of them is, where one of
-        them is being served somewhere."""
+        """Return the session of that id for a request of `principal`, or None if the principal has none of that id.
+        This replica has it from now on. The second value is True if the requests `ids` are served here from now on;
+        none of them is if one of them is already being served somewhere."""
 
     def leave(self, id: str, ids: "Sequence[RequestId]") -> None:
-        """The requests `ids` are answered, or given up: their ids are free. Never waits."""
+        """Free the ids of the requests `ids`, which are answered or given up. Never waits."""
 
     async def owner(self, id: str, request_id: "RequestId") -> int | None:
-        """The replica that serves that request; None where none does."""
+        """Return the replica that serves that request; None if none does."""
 
     async def update(self, id: str, before: "Snapshot", after: "Snapshot") -> None:
-        """What lasts of a session has changed here, from `before` to `after`, which is merged with what changed
-        elsewhere: see `merge`. Who has the session and knows something else is told how it is, by its bus."""
+        """Merge a change of the lasting state of a session, from `before` to `after`, with the changes made
+        elsewhere: see `merge`. Replicas that have the session in another state are sent the new one by their bus."""
 
     def watch(self, id: str, uri: str, *, is_watched: bool) -> None:
-        """This replica tells the client of that resource from now on, or none does. That which did is told, by its
-        bus. Never waits."""
+        """Set whether this replica reports changes of that resource to the client, or none does. The replica that did
+        so before is notified by its bus. Never waits."""
 
     async def adopt(self, id: str) -> Sequence[str]:
-        """The resources that the client has subscribed to, and that no replica tells of any more, as it is gone: from
-        now on this one does."""
+        """Return the resources that the client has subscribed to and whose replica is gone: from now on this one
+        reports their changes."""
 
     async def lapse(self, id: str, *, busy: bool) -> bool:
-        """This replica was not asked for the session for as long as one may be idle. Whether it ended by that, which
-        it does where all that have it said so since somebody asked for it last. Else this one no longer has it,
-        unless it is `busy` with it."""
+        """Note that this replica had no request for the session during the idle time. Return True if that ended the
+        session, which is so if all replicas that have it have noted the same since the last request. Otherwise this
+        replica no longer has it, unless it is `busy` with it."""
 
     def release(self, id: str) -> None:
-        """This replica no longer has the session, which goes on, for as long as one may be idle where no replica has
-        it. Never waits."""
+        """Give up the session on this replica. The session continues; while no replica has it, it ends after its idle
+        time. Never waits."""
 
     def delete(self, id: str) -> None:
-        """Ends a session. The other replicas that have it are told, by their bus. Never waits."""
+        """End a session. The other replicas that have it are notified by their bus. Never waits."""
 
     async def settle(self) -> None:
-        """Returns when all replicas go by what was said before. Raises Unavailable where that is not known."""
+        """Return when all replicas have applied the calls made before. Raises Unavailable if that is not known."""
 
 
 class Bus(Protocol):
-    """What one replica hears of the others, in the order in which each of them says it."""
+    """The notices that one replica receives from the others, in the order in which each of them sent them."""
 
     def receive(self, hand: "Callable[[News], None]") -> None:
-        """Has `hand` called with each of the news for this replica, also with those that came before, once each."""
+        """Call `hand` once with each notice for this replica, including those that arrived before."""
 
     async def deliver(self, replica: int, news: "News") -> bool:
-        """Tells another replica, which gets it unless it is given up before; False where it is gone."""
+        """Send a notice to another replica, which receives it unless it is given up before. Return False if that
+        replica is gone."""
 
     def publish(self, run: str, change: Change) -> None:
-        """Tells all other replicas that something has changed in the run of that name: that of the principals of a
-        name, or "" for all others. Never waits."""
+        """Notify all other replicas of a change in the run of that name: the name of principals, or "" for all
+        others. Never waits."""
 
     def hear(self, hand: Callable[[str, Change], None]) -> None:
-        """Has `hand` called with the run and the change whenever another replica tells of one."""
+        """Call `hand` with the run and the change for each change that another replica publishes."""
 
 
 class Blobs(Protocol):
-    """Data by name, for a time."""
+    """Data stored by name for a limited time."""
 
     async def put(self, data: bytes, seconds: float, name: str | None = None) -> str:
-        """Keeps `data` for so long, under a `name` or one that can't be guessed, which this gives."""
+        """Store `data` for so many seconds. Return its name: `name`, or a new one that can't be guessed."""
 
     async def get(self, name: str) -> bytes | None:
-        """What is kept under that name; None where nothing is."""
+        """Return the data stored under that name; None if there is none."""
 
     async def claim(self, name: str, seconds: float) -> bool:
-        """Whether nobody has claimed that name before, which is claimed for so long from now on."""
+        """Claim that name for so many seconds. Return False if it was claimed before."""
 
 
 @record
 class ReplayLimits:
-    """What is kept for clients that come back."""
+    """Limits for the messages that are stored for clients that reconnect."""
 
     stream_bytes: int = 1_048_576
-    """How far the reader of a stream may fall behind."""
+    """Bytes that the reader of a stream may be behind."""
     replay_bytes: int = 1_048_576
-    """What one stream keeps; an answer is kept whatever its size."""
+    """Bytes that one stream stores; an answer is stored at any size."""
     replay_events: int = 1_000
-    """The same in messages."""
+    """Messages that one stream stores."""
     replay_streams: int = 100
-    """How many streams that have ended a session keeps."""
+    """Ended streams that a session stores."""
     session_replay_bytes: int = 4 * 1_048_576
-    """What all streams of a session keep together."""
+    """Bytes that all streams of a session store together."""
     total_replay_bytes: int = 256 * 1_048_576
-    """What all sessions keep together."""
+    """Bytes that all sessions store together."""
     replay_seconds: float = 60.0
-    """How long a stream that has ended, or that nobody reads, is kept."""
+    """How long a stream that has ended or has no reader is stored."""
 
 
 class EventLog(Protocol):
     """The numbered messages of the streams of all sessions."""
 
     def session(self, id: str) -> "SessionEvents":
-        """The streams of one session, the same for all replicas."""
+        """Return the streams of one session, the same for all replicas."""
 
     def drop(self, id: str) -> None:
-        """Forgets a session that has ended, after its streams were closed."""
+        """Delete a session that has ended, after its streams were closed."""
 
 
 class SessionEvents(Protocol):
-    """The streams of one session: of each POST one, and its own, for what no request asked for."""
+    """The streams of one session: one for each POST, and its own stream for messages that belong to no request."""
 
     def stream(self, ids: "tuple[RequestId, ...]") -> "EventStream":
-        """A new one, for the answers to `ids`. It is this replica's alone until it is shown."""
+        """Create a stream for the answers to `ids`. Only this replica has it until it is shown."""
 
     def own(self) -> "EventStream":
-        """The session's own, to put messages on."""
+        """Return the session's own stream, to put messages on."""
 
     async def find(self, name: str | None = None) -> "EventStream | None":
-        """A stream that was shown, or the session's own, as it is now: to be read. What a replica owed on it that is
-        gone is answered."""
+        """Return a stream that was shown, or the session's own, in its present state, for reading. Requests on it
+        that a replica that is gone had not answered are answered."""
 
     def taken(self) -> None:
-        """A reader has taken what there was for it: what was held back for its sake may go on."""
+        """Note that a reader has taken its messages: senders that waited for it may continue."""
 
     def hear_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
-        """Has `wake` called when a reader has taken something, until the function that this gives is called."""
+        """Call `wake` each time a reader has taken messages, until the returned function is called."""
 
     def make_room(self) -> None:
-        """Gives up the oldest of what is kept, as long as it is too much. Called after messages were put."""
+        """Delete the oldest stored messages while they exceed the limits. Called after messages were put."""
 
     def close(self, refusal: "Refusal") -> None:
-        """The session has ended: ends all that were shown, those without an answer with `refusal`, and forgets what
-        nobody reads."""
+        """End the session's streams: all that were shown end, those without an answer with `refusal`, and those
+        without a reader are deleted."""
 
     def release(self) -> None:
-        """One that got this from the log has no more to do with the session, which goes on."""
+        """Release the session: this caller of the log needs it no more, and the session continues."""
 
 
 class EventReader(Protocol):
-    """Who reads a stream, as its log sees it: an HTTP response, or a transport of one's own that can come back. Of
-    its methods none waits."""
+    """The reader of a stream, as its log sees it: an HTTP response, or a custom transport that can reconnect. None of
+    its methods waits."""
 
     def wake(self) -> None:
-        """There is something to take, or the end."""
+        """There are messages to take, or the stream has ended."""
 
     def pause(self, retry_ms: int) -> None:
-        """Reading is to end, and the stream goes on; the client should wait so long before it comes back."""
+        """Stop reading; the stream continues, and the client reconnects after so many milliseconds."""
 
     def cut(self) -> None:
-        """Reading is to end at once: it is too far behind, or somebody else has begun."""
+        """Stop reading at once: the reader is too far behind, or another one has begun."""
 
 
 class EventStream(Protocol):
-    """The numbered messages of one POST, or of none. Over all replicas at most one reads it, who began last."""
+    """The numbered messages of one POST, or of no request. At most one reader over all replicas: the one that began
+    last."""
 
     ids: "tuple[RequestId, ...]"
-    """The requests that it answers; none for the session's own."""
+    """The requests that it answers; empty for the session's own stream."""
     name: str
-    """Empty until it is shown: before, nobody can come back for it."""
+    """The name; empty until the stream is shown, since before that no client can reconnect to it."""
     answered: bool
-    """Whether the last message is the answer."""
+    """True if the last message is the answer."""
     is_over: bool
-    """Whether nothing more will be put."""
+    """True if nothing more will be put."""
     is_lost: bool
-    """Whether nobody will ever read it."""
+    """True if the stream will never be read."""
     refusal: "Refusal | None"
-    """Why there will be no answer, where the session ended before."""
+    """The reason why there will be no answer, if the session ended before it."""
     reader: "EventReader | None"
-    """Who reads it here."""
+    """The reader on this replica."""
 
     # Writing, which never waits
 
     def put(self, message: bytes, *, once: bool = False, everywhere: bool = False) -> None:
-        """Adds a message; with `once` not if the same one waits for a reader. With `everywhere` every replica that
-        has the session adds it: that of the reader counts, or where there is none the first. Cuts a reader off that
-        is too far behind."""
+        """Add a message; with `once` not if the same message waits for a reader. With `everywhere` every replica that
+        has the session adds it: that of the reader counts, or without a reader the first. Cuts off a reader that is
+        too far behind."""
 
     def crowds(self, message: bytes) -> bool:
-        """Whether `message` is too much on top of what its reader, if it has one, has not taken yet."""
+        """Return True if `message` would exceed the limit on messages that the reader, if there is one, has not taken
+        yet."""
 
     def answer(self, message: bytes) -> None:
-        """Adds the last message, whatever waits, and ends."""
+        """Add the last message, no matter how much waits, and end the stream."""
 
     def end(self, refusal: "Refusal | None" = None) -> None:
-        """Nothing more will come; `refusal` says why, where an answer is still owed. Without one the requests were
-        cancelled, and nobody comes back for it."""
+        """End the stream; `refusal` is the reason if an answer is still due. Without one the requests were cancelled,
+        and no client reconnects for them."""
 
     def pause(self, retry_ms: int) -> None:
-        """Has its reader pause, if there is one."""
+        """Pause the reader, if there is one."""
 
     def settled(self) -> Awaitable[None] | None:
-        """What to await before bytes of what was put leave: other replicas know it then. None: they do."""
+        """Return an awaitable for the time when other replicas know the messages that were put, to await before their
+        bytes are sent; None if they know them already."""
 
     # Reading
 
     def read(self, reader: EventReader, after: int | None = None) -> None:
-        """Has `reader` read what nobody has taken, or everything after message number `after`; the reader before it
-        is cut off. What there is to take is there when `settled`; the reader is cut off, and stays, where that is
-        not all of it."""
+        """Begin reading with `reader`: the messages that were not taken yet, or all after message number `after`. The
+        previous reader is cut off. The messages to take are available when `settled`; if they are not all of them,
+        the reader is cut off, and stays."""
 
     def take(self) -> "list[ServerSentEvent]":
-        """What its reader has not taken yet; it counts as sent from now on."""
+        """Return the messages that the reader has not taken yet; they count as sent from now on."""
 
     def leave(self, reader: EventReader) -> None:
-        """`reader` reads no more. A stream whose client can't come back is lost."""
+        """End reading by `reader`. A stream whose client can't reconnect is lost."""
 
     def show(self) -> str:
-        """Its name, which leaves with its events: from now on any replica finds it, and the client may come back."""
+        """Return the name, which is sent with its events: from now on any replica finds the stream, and the client
+        may reconnect."""
 
     def position(self, retry_ms: int) -> "ServerSentEvent":
-        """An event without data that tells where the client is, and how long to wait before it comes back."""
+        """Return an event without data that holds the client's position and the milliseconds to wait before it
+        reconnects."""
 
     def has(self, number: int) -> bool:
-        """Whether there has been a message of that number; 0 is the beginning."""
+        """Return True if there has been a message of that number; 0 is the beginning."""
 
     def follows(self, number: int) -> bool:
-        """Whether everything after that message is kept."""
+        """Return True if every message after that number is stored."""
 
     @property
     def is_read(self) -> bool:
-        """Whether somebody reads it."""
+        """True if the stream has a reader."""
 
     @property
     def is_sent(self) -> bool:
-        """Whether there is nothing to take."""
+        """True if there is nothing to take."""
 
     @property
     def sole_answer(self) -> bytes | None:
-        """The answer, where it is all that was ever put and nobody can come back for it."""
+        """The answer, if it is all that was ever put and no client can reconnect for it."""
 
     def forget(self) -> None:
-        """Gives up everything that it keeps."""
+        """Delete all stored messages."""
 
 
 @record
@@ -540,68 +550,68 @@ class TaskLimits:
     """Caps for the tasks of one server."""
 
     total: int = 10_000
-    """Tasks that are kept, at work or ended."""
+    """Tasks that are stored, at work or ended."""
     of_one_client: int = 1_000
-    """Those of them that one client has: one principal, or one session or address where nobody is authenticated."""
+    """The limit on the tasks of one client: one principal, or one session or address for unauthenticated clients."""
     result_bytes: int = 64 * 1024 * 1024
-    """What all their results take as JSON; one of several clients leaves as much to others as it has. Errors of a
-    kilobyte always have room."""
+    """Bytes of all results together, as JSON; one of several clients leaves as much to others as it has. There is
+    always room for an error of a kilobyte."""
     seconds: float = 3_600.0
-    """How long a task is kept from its creation on, and so how long it may work."""
+    """How long a task is stored from its creation on, which also limits how long it may work."""
 
 
 @record
 class TaskRecord:
-    """A task as its store has it. It is not changed: another one takes its place."""
+    """A task as its store has it. It is immutable: a new record replaces it."""
 
     id: str
-    """Not to be guessed: where nobody is authenticated, who knows it may have the task."""
+    """An id that can't be guessed: for unauthenticated clients it is all that is needed to access the task."""
     form: str
-    """By which methods it may be asked for: those of the extension, or those of 2025-11-25."""
+    """The methods that may request it: those of the extension, or those of 2025-11-25."""
     principal: str | None
-    """The key of whom it belongs to; None where nobody was authenticated."""
+    """The key of the owner; None for an unauthenticated client."""
     client: str
-    """A name for whoever has begun it, to whose share it counts."""
+    """A name for the client that began it, to whose share it counts."""
     created: float
-    """Seconds since 1970, as `updated`."""
+    """Seconds since 1970, like `updated`."""
     updated: float
     seconds: float
-    """How long it is kept from its creation on."""
+    """How long, in seconds, it is stored from its creation on."""
     status: TaskStatus = "working"
     message: str | None = None
-    """How far it is, or why it ended so, in words for a person."""
+    """Its progress, or the reason for its end, in words for a person."""
     questions: Mapping[str, Any] = field(default_factory=dict)
-    """What it waits for, by key the method and params of a request to the client. A key is never used again."""
+    """The requests to the client that it waits for: the method and params by key. A key is never used again."""
     answers: Mapping[str, Any] = field(default_factory=dict)
-    """What has come and was not taken yet, by key: `{"result": ...}`, or `{"error": ...}`."""
+    """The answers that have arrived and were not taken yet, by key: `{"result": ...}`, or `{"error": ...}`."""
     outcome: Mapping[str, Any] | None = None
-    """What came of it: `{"result": ...}`, or `{"error": ...}`."""
+    """The result: `{"result": ...}`, or `{"error": ...}`."""
     revision: int = 0
-    """How often it has changed."""
+    """The number of changes so far."""
     scopes: frozenset[str] = frozenset()
-    """What a token needs for the call that it was, and so for all that it tells."""
+    """The scopes that a token needs for the call, and so for reading the task."""
 
 
 class TaskStore(Protocol):
-    """The tasks of a server, until they expire. One that has expired is not found any more."""
+    """The tasks of a server, until they expire. An expired task is not found any more."""
 
     async def create(self, task: "TaskRecord") -> bool:
-        """Keeps a new task. Done before its id is told to anybody; False where there are too many."""
+        """Store a new task. Called before its id is given to anyone. Return False if there are too many."""
 
     async def get(self, id: str) -> "TaskRecord | None":
-        """The task of that id."""
+        """Return the task of that id."""
 
     async def replace(self, before: "TaskRecord", after: "TaskRecord") -> bool:
-        """Puts `after`, of the next revision, in the place of `before`; False where that is not what is kept. Raises
-        OverflowError where the results of all tasks would take more than may be kept, but never for an error of at
-        most 1,024 bytes."""
+        """Replace `before` by `after`, of the next revision. Return False if `before` is not the stored record.
+        Raises OverflowError where the results of all tasks would take more than may be kept, but never for an error
+        of at most 1,024 bytes."""
 
     async def forget(self, id: str) -> None:
-        """Gives up a task."""
+        """Delete a task."""
 
     async def listed(self, principal: str) -> Sequence["TaskRecord"]:
-        """The tasks of a principal, the oldest first."""
+        """Return the tasks of a principal, the oldest first."""
 
     def hear(self, id: str, wake: Callable[[], None]) -> Callable[[], None]:
-        """Has `wake` called whenever that task was replaced, has expired or was given up, until the function that
-        this gives is called. Neither waits nor raises."""
+        """Call `wake` each time that task was replaced, has expired or was deleted, until the returned function is
+        called. Neither waits nor raises."""

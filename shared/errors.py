@@ -1,6 +1,6 @@
-"""Every exception of the package, and whose fault each one is.
+"""Every exception of the package, by the side at fault.
 
-    McpError
+McpError
     ├── DeclarationError        the author of a server declared something impossible (raised at import)
     ├── RpcError                becomes a JSON-RPC error answer
     │   ├── ParseError          -32700  the peer sent no JSON
@@ -76,7 +76,8 @@ class RpcError(McpError):
 
     code = -32603
     kind = ""
-    """What it is more closely than the code says, for peers that have a code for that; it is not on the wire."""
+    """The kind of error, more specific than the code, for peers that have their own code for it; it is not on the
+    wire."""
 
     def __init__(self, message: str, *, code: int | None = None, data: Any = None) -> None:
         super().__init__(message)
@@ -116,8 +117,8 @@ class UnknownTool(InvalidParams):
 
 
 class InsufficientScope(InvalidRequest):
-    """What is asked for needs a token of all these scopes (RFC 6750, section 3.1). Over HTTP it is a 403 with the
-    challenge that lets a client obtain one; where it comes too late for that, they stand in `data.scopes`."""
+    """The request needs a token with all these scopes (RFC 6750, section 3.1). Over HTTP the answer is a 403 with the
+    challenge that lets a client obtain one; if it is too late for that, the scopes are in `data.scopes`."""
 
     kind = "insufficient_scope"
 
@@ -127,8 +128,8 @@ class InsufficientScope(InvalidRequest):
 
 
 class LimitExceeded(InvalidRequest):
-    """The peer does more than the operator allows: `limit` names what. It may try again after so many seconds, which
-    stand in `data.retryAfter`; over HTTP it is a 429."""
+    """The peer does more than the operator allows: `limit` is the name of the limit. The peer may try again after so
+    many seconds, which are also in `data.retryAfter`; over HTTP the answer is a 429."""
 
     kind = "limit_exceeded"
 
@@ -145,8 +146,9 @@ class InternalError(RpcError):
 
 
 class Unavailable(InternalError, OSError):
-    """What the replicas of a server share is out of reach, or this one no longer is one of them. Whether the work may
-    have been done stands in `data.mayHaveRun`, and after how many seconds to try again in `data.retryAfter`."""
+    """The state that the replicas of a server share is out of reach, or this replica is no longer one of them.
+    `data.mayHaveRun` is true if the work may have been done, and `data.retryAfter` is the number of seconds to wait.
+    """
 
     kind = "unavailable"
     seconds = 2
@@ -154,7 +156,7 @@ class Unavailable(InternalError, OSError):
     def __init__(self, *, may_have_run: bool = False) -> None:
         data = {"mayHaveRun": may_have_run, "retryAfter": self.seconds}
         if may_have_run:
-            self.kind = ""  # no status may have a client send it again by itself
+            self.kind = ""  # no status may make a client send it again automatically
         super().__init__("what the replicas of this server share is out of reach; try again in a moment", data=data)
 
 
@@ -167,12 +169,12 @@ class InvalidArguments(McpError):
 
 
 class InvalidAnswer(McpError):
-    """What a handler of the client's answered is not what the server asked for; it was not sent."""
+    """The answer of a handler of the client does not match the schema of the request; it was not sent."""
 
 
 class InvalidResult(McpError):
-    """The `result` of `method` is not what was promised: at `path`, names and indexes with dots between, something
-    is wrong. What the server did is done: the result as it came is here."""
+    """The `result` of `method` is invalid at `path`, names and indexes separated by dots. The server has already done
+    the work; `result` is the result as received."""
 
     def __init__(self, method: str, path: str, fault: str, result: dict[str, Any]) -> None:
         super().__init__(f"the server answered {method} with a result that is wrong at {path or 'its top'}: {fault}")
@@ -182,14 +184,14 @@ class InvalidResult(McpError):
 
 
 class CallTimeout(McpError):
-    """The call was stopped when its wall time was up."""
+    """The call was stopped at the end of its wall time."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"stopped after {seconds:g} s, the operator's limit for one call; ask for less at once")
 
 
 class AnswerTimeout(CallTimeout):
-    """The call was stopped since nobody had answered its question in time."""
+    """The call was stopped since its question was not answered in time."""
 
     def __init__(self, seconds: float) -> None:
         text = f"nobody answered the question within {seconds:g} s, the operator's limit; call again to ask anew"
@@ -197,7 +199,7 @@ class AnswerTimeout(CallTimeout):
 
 
 class ResourceNotFound(McpError):
-    """No resource stands at `uri`. -32002 in the handshake era, -32602 from 2026-07-28 on, `data.uri` in both."""
+    """There is no resource at `uri`. -32002 in the handshake era, -32602 from 2026-07-28 on, `data.uri` in both."""
 
     def __init__(self, uri: str, message: str = "resource not found") -> None:
         super().__init__(message)
@@ -215,19 +217,19 @@ class MissingCapability(McpError):
 
 
 class TaskLost(McpError):
-    """There is no result of a task, and none to come: its server does not know it any more."""
+    """The result of a task is lost: the server does not know the task any more."""
 
 
 class TaskCancelled(TaskLost):
-    """There is no result of a task, as it was cancelled."""
+    """The task was cancelled, so it has no result."""
 
 
 class AuthError(McpError):
-    """The authorization that a server behind a URL wants can't be had; the text says why, without a secret."""
+    """The authorization that a server behind a URL requires can't be obtained; the text gives the reason."""
 
 
 class LoginRequired(AuthError):
-    """A person has to log in first, and nobody is there to be asked."""
+    """A person has to log in first, and none is available."""
 
 
 class ToolError(McpError):
@@ -235,9 +237,9 @@ class ToolError(McpError):
 
 
 class InputRequired(BaseException):
-    """Ends a stateless call to ask the client: `requests` maps keys to `{"method", "params"}`
-    (2026-07-28, multi-round-trip requests). `carried` is JSON that the next round of the call finds again, in place
-    of the answers so far."""
+    """Ends a stateless call to ask the client: `requests` maps keys to `{"method", "params"}` (2026-07-28,
+    multi-round-trip requests). `carried` is JSON that the next round of the call receives, in place of the answers so
+    far."""
 
     def __init__(self, requests: dict[str, dict[str, Any]], carried: Any = None) -> None:
         super().__init__("input required from the client")

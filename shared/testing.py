@@ -1,5 +1,5 @@
-"""For tests of servers: a server and a client in one process, joined by a pair of queues, or several runs of a server
-that share what they know, as its replicas on several machines would.
+"""Tests of servers: a server and a client in one process, joined by a pair of queues, or several runs of a server
+that share their state, like its replicas on several machines.
 
 async with connected(server) as end:
     await end.send_bytes(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
@@ -32,10 +32,10 @@ async def connected(
     principal: Principal | None = None,
     dialects: bool = False,
 ) -> AsyncIterator[MemoryTransport]:
-    """The client's end of a connection to a server that runs already, or is opened meanwhile, with `settings` or the
-    defaults, and speaks `dialects` or not. Leaving it ends the connection in order.
+    """The client's end of a connection to a server that runs already, or is opened for the block with `settings` or
+    the defaults; `dialects` turns the dialects on. Leaving the block ends the connection in order.
 
-    What the body raises comes out by itself, not in a group.
+    An exception of the body is raised as it is, not in a group.
     """
     ours, theirs = memory_pair(dialects=dialects)
 
@@ -62,8 +62,8 @@ async def connected(
 
 @asynccontextmanager
 async def replicas(server: Server[Any], count: int, stores: Stores | None = None) -> AsyncIterator[list[Run[Any]]]:
-    """So many runs of a server, with its default settings, that share `stores`, or one memory: the HTTP endpoint of
-    any of them goes on with the sessions of the others."""
+    """Open so many runs of a server, with its default settings, that share `stores`, or one memory: the HTTP endpoint
+    of any of them serves the sessions of the others."""
     stores = stores or memory.Stores()
     async with AsyncExitStack() as opened:
         yield [await opened.enter_async_context(server.open(stores=stores)) for _ in range(count)]

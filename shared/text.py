@@ -1,4 +1,4 @@
-"""What texts can hold, and how those that others wrote stand in ours."""
+"""The characters of texts, and safe display of texts from others."""
 
 import os
 import re
@@ -10,12 +10,12 @@ _SHORT = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 _DRAWN_AT_ONCE = 256
 _drawn: list[str] = []
-"""Words that were drawn and not given yet; several threads take of them."""
+"""Words that were drawn and not used yet; several threads take them."""
 
 
 def is_unicode(text: str) -> bool:
-    """Whether it can be written as UTF-8: it can't where it has half of a surrogate pair, as Python has in place of
-    what is no UTF-8 in the name of a file."""
+    """Return True if the text can be written as UTF-8: not if it has half of a surrogate pair, which Python uses for
+    bytes of a file name that are not UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -24,20 +24,20 @@ def is_unicode(text: str) -> bool:
 
 
 def escape(text: str) -> str:
-    """The text on one line: what is not printed, line ends and what a terminal obeys among it, as escapes."""
+    """Return the text on one line: unprintable characters, line ends and terminal control characters as escapes."""
     if text.isprintable():
         return text
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def plain(text: str) -> str:
-    """`text` with a mark in place of each character that would move the cursor or colour the terminal, line ends
-    included: it is data, maybe of somebody else."""
+    """Return `text` with a replacement character for each character that would move the cursor or colour the
+    terminal, line ends included: it is data, maybe from another party."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def join_lines(text: str) -> str:
-    """The text on one line: white space of any kind as single spaces, and the rest as by `escape`."""
+    """Return the text on one line: white space of any kind as single spaces, and the rest as by `escape`."""
     return escape(" ".join(text.split()))
 
 
@@ -47,9 +47,9 @@ def format_count(count: int, noun: str, plural: str = "") -> str:
 
 
 def marks(kind: str, said: str) -> tuple[str, str]:
-    """Two lines to put what others wrote between: the first has what is `said` of it.
+    """Return two lines to put text from others between: the first has the description `said`.
 
-    Both have a word that nobody can know beforehand, so what stands between them can't end them and go on as if the
+    Both have a word that can't be predicted, so the text between them can't end the block and continue as if the
     server spoke.
     """
     mark = f"{kind}-{_draw_word()}"
@@ -57,11 +57,11 @@ def marks(kind: str, said: str) -> tuple[str, str]:
 
 
 def _draw_word() -> str:
-    """Eight hexadecimal digits that nobody can guess, and nobody else is given."""
+    """Return eight hexadecimal digits that can't be guessed and are used only once."""
     try:
         return _drawn.pop()
     except IndexError:
-        # To ask the system is slow, and takes as long for many as for one.
+        # A system call is slow, and takes as long for many words as for one.
         digits = os.urandom(4 * _DRAWN_AT_ONCE).hex()
         word, *rest = (digits[start : start + 8] for start in range(0, len(digits), 8))
         _drawn.extend(rest)
@@ -69,35 +69,35 @@ def _draw_word() -> str:
 
 
 def code_block(text: str, language: str = "") -> str:
-    """The text as a block of code in Markdown, in a fence longer than any in it (CommonMark, 4.5)."""
+    """Return the text as a block of code in Markdown, in a fence longer than any in it (CommonMark, 4.5)."""
     longest = max(map(len, re.findall("`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The one of the `known` names that is likely to be meant by `name`."""
+    """Return the name among `known` that `name` most likely means; None if none is similar."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, list(known), 1, cutoff)), None)
 
 
 def escaped(match: re.Match[str]) -> str:
-    """What stands for the one character of the match where the name of a file is shown."""
+    """Return the escape for the one character of the match, for the display of a file name."""
     char = match[0]
     if char in _SHORT:
         return _SHORT[char]
     code = ord(char)
     if 0xDC80 <= code <= 0xDCFF:
         return f"\\x{code - 0xDC00:02x}"
-    # Two-digit escapes above 0x7f stand for raw bytes, so such characters take the long form.
+    # Two-digit escapes above 0x7f mean raw bytes, so such characters take the long form.
     return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}"
 
 
 def displayed(name: str) -> str:
-    """The name of a file as it is shown: on one line, in reading order, and distinct for distinct names.
+    """Return the name of a file for display: on one line, in reading order, and distinct for distinct names.
 
-    File names are bytes. Bytes that are no UTF-8 arrive as lone surrogates (`os.fsdecode`) and are shown as `\\xff`.
+    File names are bytes. Bytes that are not UTF-8 arrive as lone surrogates (`os.fsdecode`) and are shown as `\\xff`.
     Control characters, line separators and bidirectional overrides are shown as escapes too, so that a name can
     neither forge a line of a listing nor display backwards. The backslash itself is doubled, which keeps the form
     reversible.
@@ -106,6 +106,6 @@ def displayed(name: str) -> str:
 
 
 def quoted(name: str) -> str:
-    """`name` as `displayed`, in quotes where it could be words of the sentence around it."""
+    """Return `name` as `displayed`, in quotes if it could be read as words of the sentence around it."""
     shown = displayed(name)
     return '"' + shown.replace('"', '\\"') + '"' if _WORDS.search(shown) else shown

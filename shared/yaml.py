@@ -1,10 +1,10 @@
-"""YAML that can hold texts, numbers, lists and mappings, and nothing else.
+"""YAML limited to texts, numbers, lists and mappings.
 
-What plain words mean is YAML 1.2's core schema, without numbers of other bases, infinities and NaN.
+Plain words have the meaning of YAML 1.2's core schema, without numbers of other bases, infinities and NaN.
 
-The parser of pyyaml gives events, and the values are made from them here. So nothing of pyyaml ever constructs
-anything, a tag means nothing, depth and size are counted while they grow, and each key knows its line; `yes`, `no`
-and dates are texts.
+The parser of pyyaml gives events, and the values are built from them here. So pyyaml never constructs an object, a
+tag is an error, depth and size are counted while they grow, and each key knows its line; `yes`, `no` and dates are
+texts.
 """
 
 import re
@@ -16,7 +16,7 @@ from .text import is_unicode
 _INTEGER = re.compile(r"[-+]?[0-9]{1,300}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]{1,300}|[0-9]{1,300}(\.[0-9]{0,300})?)([eE][-+]?[0-9]{1,3})?")
 _BREAKS = frozenset("\x85\u2028\u2029")
-"""What ends a line in YAML 1.1, and is lost where it does; between quotes it is escaped."""
+"""Characters that end a line in YAML 1.1, and would be lost; they are escaped between quotes."""
 _WORDS = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -25,20 +25,20 @@ _WORDS = {
 
 
 class YamlLimits(NamedTuple):
-    """How much a text may hold; what is named by an alias counts each time."""
+    """Limits on a text; the value of an alias counts each time."""
 
     characters: int = 1_000_000
-    """Of the text, and of all values together."""
+    """Characters of the text, and of all values together."""
     values: int = 20_000
     depth: int = 20
-    """Levels of lists and mappings in each other."""
+    """Levels of nested lists and mappings."""
 
 
 _LIMITS = YamlLimits()
 
 
 class YamlError(ValueError):
-    """What is wrong with a text, and on which line of its file, from 1."""
+    """An error in a text: the reason, and the line of its file, from 1."""
 
     def __init__(self, reason: str, line: int) -> None:
         self.reason = reason
@@ -50,7 +50,7 @@ class YamlError(ValueError):
 
 
 class YamlMapping(dict[str, Any]):
-    """A mapping that knows its lines, from 1."""
+    """A mapping that records its lines, from 1."""
 
     def __init__(self, line: int) -> None:
         super().__init__()
@@ -60,26 +60,26 @@ class YamlMapping(dict[str, Any]):
 
 
 class _Size(NamedTuple):
-    """What values take."""
+    """The size of values."""
 
     values: int
     characters: int
 
 
 class _Open(NamedTuple):
-    """A list or mapping whose end has not come."""
+    """A list or mapping whose end has not been reached."""
 
     value: YamlMapping | list[Any]
     anchor: str | None
     before: _Size
-    """What there was before it."""
+    """The size before it."""
     keys: list[str]
     """The key that waits for its value, in a mapping."""
 
 
 def read_yaml(text: str, *, what: str = "it", line: int = 1, limits: YamlLimits = _LIMITS) -> Any:
-    """The value that stands in `text`, None where none does. `what` names it in errors; its first line is `line` of
-    its file. Raises YamlError."""
+    """Return the value in `text`, None if it has none. `what` is its name in errors; its first line is `line` of its
+    file. Raises YamlError."""
     import yaml
 
     if len(text) > limits.characters:
@@ -99,11 +99,12 @@ def read_yaml(text: str, *, what: str = "it", line: int = 1, limits: YamlLimits 
 
 
 def write_yaml(value: Any) -> str:
-    """The YAML of a mapping of plain values, which `read_yaml` reads as the same; texts of several lines as such."""
+    """Return the YAML of a mapping of plain values, from which `read_yaml` reads the same; texts of several lines as
+    blocks."""
     import yaml
 
     class Dumper(yaml.SafeDumper):
-        """The dumper that this style is added to."""
+        """A dumper with this style of its own."""
 
         def ignore_aliases(self, data: Any) -> bool:
             return True
@@ -118,7 +119,7 @@ def write_yaml(value: Any) -> str:
 
 
 class _Building:
-    """Makes values from the events of a parser."""
+    """Builds values from the events of a parser."""
 
     def __init__(self, what: str, line: int, limits: YamlLimits) -> None:
         self._what = what
@@ -130,7 +131,7 @@ class _Building:
         self._done: list[Any] = []
 
     def built(self, events: Iterable[Any]) -> list[Any]:
-        """The value of each document."""
+        """Return the value of each document."""
         for event in events:
             line = self._first + event.start_mark.line
             if getattr(event, "tag", None) is not None:

@@ -1,1 +1,1 @@
-"""Who may use a server over HTTP."""
+"""Authentication and authorization of the clients of a server over HTTP."""

@@ -1,9 +1,11 @@
-"""Where a document may send us: the addresses of what an authorization server or a protected resource names.
+"""Addresses that a document may point to: those of the URLs that an authorization server or a protected resource
+names.
 
-Whoever writes such a document chooses URLs that this process then opens, from inside its network. So a document may
-name what is as public as where it comes from, or more so: one from the public web names nothing of a private network,
-and one from a private network nothing of this machine. Link-local addresses, where clouds hand out credentials to
-whoever asks from inside, are never named. https is needed, but within one machine.
+The author of such a document chooses URLs that this process then opens, from inside its network. So a document may
+name only addresses that are at least as public as its own: one from the public web names nothing of a private
+network, and one from a private network nothing of this machine. Link-local addresses, where clouds hand out
+credentials to any client inside, are never allowed. https is required, except within one machine.
+
 (RFC 9728, section 7.7; RFC 8414, section 6.)
 """
 
@@ -18,30 +20,30 @@ import anyio
 from ..errors import AuthError
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""The addresses of a host and a port. Raises OSError where it has none."""
+"""Returns the addresses of a host and a port. Raises OSError if it has none."""
 
 _PUBLIC, _PRIVATE, _LOOPBACK, _FORBIDDEN = range(4)
 _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 class ForbiddenAddress(AuthError):
-    """A URL that is not opened; the text says why."""
+    """A URL that is not opened; the text gives the reason."""
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """What the system says."""
-    found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(place[4][0]) for place in found))
+    """Return the addresses from the system's resolver."""
+    infos = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(place[4][0]) for place in infos))
 
 
 def check_scheme(url: str) -> SplitResult:
-    """The parts of `url`, which is https, or http on this machine. Raises `ForbiddenAddress`."""
+    """Return the parts of `url`, which is https, or http on this machine. Raises `ForbiddenAddress`."""
     try:
         parts = urlsplit(url)
         port_is_read = parts.port
     except ValueError:
         raise ForbiddenAddress("a URL of an authorization server is not valid") from None
-    if not url.isprintable() or " " in url:  # of which `urlsplit` takes some away
+    if not url.isprintable() or " " in url:  # some of which `urlsplit` removes
         raise ForbiddenAddress("a URL of an authorization server has characters that no URL has")
     host = parts.hostname
     if not host or parts.username is not None or parts.fragment or port_is_read == 0:
@@ -63,16 +65,16 @@ def _is_loopback_name(host: str) -> bool:
 
 
 class Addresses:
-    """Says which addresses may be connected to for a URL."""
+    """Returns the addresses to which a connection for a URL is allowed."""
 
     def __init__(self, resolve: Resolve = resolve) -> None:
         self._resolve = resolve
 
     async def find(self, url: str, near: str | None = None) -> Sequence[str]:
-        """The addresses to connect to for `url`, which what comes from `near` names; for one that the operator or
-        the user names, `near` is None, or the URL itself. Empty where a proxy of the environment connects.
+        """Return the addresses to connect to for `url`, which the document from `near` names; for a URL from the
+        operator or the user, `near` is None, or the URL itself. Empty if a proxy of the environment connects.
 
-        Raises `ForbiddenAddress` where it may not name that, OSError where the host has no address.
+        Raises `ForbiddenAddress` if the document may not name it, OSError if the host has no address.
         """
         parts = check_scheme(url)
         origin = None if near is None else check_scheme(near)
@@ -83,29 +85,29 @@ class Addresses:
             )
         if is_proxied and not _is_literal(parts):
             return ()
-        found = await self._of(parts)
+        addresses = await self._of(parts)
         if origin is not None and origin.hostname != parts.hostname:
-            await self._check(found, parts, origin)
-        return () if is_proxied else found
+            await self._check(addresses, parts, origin)
+        return () if is_proxied else addresses
 
-    async def _check(self, found: Sequence[str], parts: SplitResult, origin: SplitResult) -> None:
-        exposed = max(map(_exposure, found))
+    async def _check(self, addresses: Sequence[str], parts: SplitResult, origin: SplitResult) -> None:
+        exposed = max(map(_exposure, addresses))
         if exposed == _PUBLIC:
             return
-        # Of several addresses the most public counts for who names, and the least public for what is named: the one
-        # that suits an attacker may answer.
-        near = _PUBLIC if _is_proxied(origin) else min(map(_exposure, await self._of(origin)))
-        if exposed > near or exposed == _FORBIDDEN:
+        # Of several addresses the most public counts for the document, and the least public for the URL that it
+        # names: an attacker may choose either.
+        origin_exposure = _PUBLIC if _is_proxied(origin) else min(map(_exposure, await self._of(origin)))
+        if exposed > origin_exposure or exposed == _FORBIDDEN:
             raise ForbiddenAddress(f"{parts.hostname} is not as public as {origin.hostname}, which names it")
 
     async def _of(self, parts: SplitResult) -> Sequence[str]:
         host = parts.hostname or ""
         if _is_literal(parts):
             return (host,)
-        found = await self._resolve(host, parts.port or (443 if parts.scheme == "https" else 80))
-        if not found:
+        addresses = await self._resolve(host, parts.port or (443 if parts.scheme == "https" else 80))
+        if not addresses:
             raise OSError(f"{host} has no address")
-        return found
+        return addresses
 
 
 def _is_literal(parts: SplitResult) -> bool:
@@ -118,7 +120,7 @@ def _is_literal(parts: SplitResult) -> bool:
 
 def _is_proxied(parts: SplitResult) -> bool:
     proxies = getproxies()
-    # A proxy resolves names by itself, so what we resolve says nothing of where it connects to.
+    # A proxy resolves names itself, so our addresses say nothing about where it connects to.
     return (parts.scheme in proxies or "all" in proxies) and not proxy_bypass(parts.hostname or "")
 
 

@@ -1,7 +1,8 @@
-"""Who sends an HTTP request, by the token in its header: one of the operator's own, or one of an issuer.
+"""Authentication of HTTP requests by the token in their header: one of the operator's own, or one of an issuer.
 
-A token that was looked at is known by its digest for a while, with what it is for. Proofs of possession are looked at
-each time. Neither answers nor logs have anything of a token.
+A checked token is cached by its digest for a while, with its grant. Proofs of possession are checked each time.
+Neither answers nor logs contain any part of a token.
+
 (RFC 6750; RFC 9449, section 7; 2026-07-28, Authorization, Access Token Usage.)
 """
 
@@ -33,25 +34,25 @@ class KnownTokens(Protocol):
     """The tokens of the operator's own."""
 
     def known(self, token: str) -> Principal | None:
-        """Whose `token` is; None where it is none of them."""
+        """Return the owner of `token`; None if it is not one of them."""
 
 
 class Checker(Protocol):
-    """Takes tokens of issuers."""
+    """Checks the tokens of issuers."""
 
     async def check(self, token: str, audiences: Collection[str], now: float) -> Grant:
-        """What `token` is good for. Raises `BadToken`, or AuthError where that can't be known."""
+        """Return the grant of `token`. Raises `BadToken`, or AuthError if it can't be checked."""
 
 
 @record
 class _Sent:
     scheme: Literal["bearer", "dpop", "key"]
-    """What it came as; `key` is the header for keys, where tokens of issuers have no place."""
+    """The scheme; `key` is the header for keys, which does not take tokens of issuers."""
     token: str
 
 
 class OAuthTokens:
-    """Tells senders by their tokens: a `CachingAuthenticator`."""
+    """Identifies senders by their tokens: a `CachingAuthenticator`."""
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class OAuthTokens:
         keep: float = 300.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`own` are the tokens of the operator's. What `checker` says of one is kept for `keep` seconds."""
+        """`own` are the tokens of the operator's. A result of `checker` is cached for `keep` seconds."""
         self._checker = checker
         self._possession = possession
         self._own = own
@@ -72,7 +73,7 @@ class OAuthTokens:
         self._turns: WeakValueDictionary[tuple[bytes, str], asyncio.Lock] = WeakValueDictionary()
 
     async def authenticate(self, request: HttpRequest) -> Principal | Denial:
-        """Who sends `request`, or why it is nobody."""
+        """Return the sender of `request`, or the reason for a refusal."""
         resource = request.resource
         sent = _read(request)
         if isinstance(sent, Denial):
@@ -105,7 +106,8 @@ class OAuthTokens:
         return granted.principal if fault is None else fault
 
     def knows(self, request: HttpRequest) -> bool:
-        """Whether nobody has to be asked, and nothing verified, to tell who sends `request`, proofs aside."""
+        """Return True if the sender of `request` is known without a request to an issuer or a verification, proofs
+        aside."""
         sent = _read(request)
         if sent is None or isinstance(sent, Denial):
             return True
@@ -118,7 +120,7 @@ class OAuthTokens:
         granted = self._cached(key)
         if granted is not None:
             return granted
-        # Requests of a program that begins come several at once: the first one asks, for all of them.
+        # A program that starts sends several requests at once: the first one checks the token for all of them.
         turn = self._turns.setdefault(key, asyncio.Lock())
         async with turn:
             granted = self._cached(key)
@@ -131,24 +133,24 @@ class OAuthTokens:
             return granted
 
     def _cached(self, key: tuple[bytes, str]) -> Grant | None:
-        found = self._cache.get(key)
-        if found is None:
+        entry = self._cache.get(key)
+        if entry is None:
             return None
-        if self._clock() >= found[1]:
+        if self._clock() >= entry[1]:
             del self._cache[key]
             return None
         self._cache.move_to_end(key)
-        return found[0]
+        return entry[0]
 
 
 def _key(sent: _Sent, resource: ProtectedResource) -> tuple[bytes, str]:
-    # The digest, so that the cache holds no token that still counts. With the resource, as the audience is checked
-    # for each.
+    # The digest, so that the cache does not contain valid tokens. With the resource, as the audience is checked for
+    # each.
     return sha256(sent.token.encode("utf-8", "replace")).digest(), resource.uri
 
 
 def _read(request: HttpRequest) -> _Sent | Denial | None:
-    """The token of a request; None where it has none. It is in the header, once, and nowhere else."""
+    """Return the token of a request; None if it has none. It must be in the header, once, and nowhere else."""
     headers = request.headers
     # URLs end up in logs and histories (RFC 6750, section 5.3; 2026-07-28 forbids it).
     if request.query and _has_token(request.query):
@@ -171,7 +173,7 @@ def _read(request: HttpRequest) -> _Sent | Denial | None:
 
 def _has_token(query: bytes) -> bool:
     try:
-        # Also a blank one: whoever sends it means to authenticate there.
+        # Also a blank one: its sender tries to authenticate there.
         return any(name == "access_token" for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True))
     except ValueError:
         return True
@@ -184,7 +186,7 @@ def _invalid(reason: str, resource: ProtectedResource | None) -> Denial:
 
 def _refuse(resource: ProtectedResource, is_dpop: bool, reason: str) -> Denial:
     if is_dpop:
-        said = resource.challenge("invalid_token", reason, scheme="DPoP", algorithms=sorted(ALGORITHMS))
+        challenge = resource.challenge("invalid_token", reason, scheme="DPoP", algorithms=sorted(ALGORITHMS))
     else:
-        said = resource.challenge("invalid_token", reason)
-    return Denial("the token is not valid", said)
+        challenge = resource.challenge("invalid_token", reason)
+    return Denial("the token is not valid", challenge)

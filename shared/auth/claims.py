@@ -1,6 +1,6 @@
-"""What a token says, and whether that makes somebody of whoever sends it: rules that nobody waits for.
+"""Rules for the claims of a token, which decide if its sender is a principal.
 
-They hold for the claims of a signed token (RFC 7519, RFC 9068) and for what an issuer answers about any other one
+They apply to the claims of a signed token (RFC 7519, RFC 9068) and to the answer of an issuer about any other one
 (RFC 7662), which have the same names.
 """
 
@@ -14,44 +14,44 @@ from .jose import BadToken
 from .metadata import canonical
 
 CLIENT = "client:"
-"""What settings call a client that stands for itself by, before its id: it may be called like a user."""
+"""The prefix in settings for a client without a user, before its id, since a user may have the same name."""
 _MAX_NAME = 512
 _MAX_SCOPES = 1_024
 
 
 @record
 class ClaimRules:
-    """What an operator says about the tokens of others."""
+    """An operator's rules for the tokens of issuers."""
 
     skew: float = 60.0
-    """By how many seconds the clock of an issuer may differ from ours."""
+    """Seconds by which the clock of an issuer may differ from ours."""
     principal_claim: str = "sub"
-    """By which claim settings know who that is."""
+    """The claim with the name by which settings know the principal."""
     has_several_issuers: bool = False
-    """Whether such a name needs that of its issuer beside it."""
+    """True if such a name needs that of its issuer as well."""
 
 
 @record
 class Grant:
-    """What a token is good for."""
+    """The rights that a token grants."""
 
     principal: Principal
     thumbprint: str | None
-    """That of the key it is bound to (RFC 9449, section 6.1); None where it is not."""
+    """The thumbprint of the key that it is bound to (RFC 9449, section 6.1); None if it is not bound."""
 
 
 def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], now: float, rules: ClaimRules) -> Grant:
-    """What a token of `issuer` with these claims is good for at one of `audiences`. Raises `BadToken`."""
-    # Compared as it is, without any normalizing (RFC 9068, section 4). An answer of introspection may lack it: it
-    # came from the issuer itself.
+    """Return the grant of a token of `issuer` with these claims at one of `audiences`. Raises `BadToken`."""
+    # Compared without any normalizing (RFC 9068, section 4). An answer of introspection may lack it: it came from the
+    # issuer itself.
     if "iss" in claims and claims["iss"] != issuer:
         raise BadToken("it is of another issuer")
     named = claims.get("aud")
     those = named if isinstance(named, list) else [named]
-    ours = {canonical(one) for one in audiences}
-    # A token without an audience is refused as well, or one that was stolen at another server would count here
+    ours = {canonical(item) for item in audiences}
+    # A token without an audience is refused as well, or one that was stolen at another server would be accepted here
     # (2026-07-28, Authorization, Access Token Usage).
-    if not any(isinstance(one, str) and canonical(one) in ours for one in those):
+    if not any(isinstance(item, str) and canonical(item) in ours for item in those):
         raise BadToken("it is for another audience")
     expires = _check_times(claims, now, rules.skew)
     subject, client = _name(claims, "sub"), _name(claims, "client_id") or _name(claims, "azp")
@@ -68,15 +68,15 @@ def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], no
     if not name and rules.principal_claim == "sub":
         name = CLIENT + client
     if not name:
-        # Whom no rule can name would have none to keep to.
+        # No rule could name this principal, so none would apply.
         raise BadToken("it lacks the claim that names its principal")
-    # A subject is unique at its issuer alone (RFC 7519, section 4.1.2).
+    # A subject is unique at its issuer only (RFC 7519, section 4.1.2).
     if rules.has_several_issuers:
         name = f"{issuer}#{name}"
-    # The scopes of a token (RFC 8693, section 4.2); `scp` is what several issuers call them.
+    # The scopes of a token (RFC 8693, section 4.2); several issuers call them `scp`.
     value = claims.get("scope", claims.get("scp"))
     parts = value.split() if isinstance(value, str) else [] if value is None else value
-    if not isinstance(parts, list) or len(parts) > _MAX_SCOPES or not all(isinstance(one, str) for one in parts):
+    if not isinstance(parts, list) or len(parts) > _MAX_SCOPES or not all(isinstance(item, str) for item in parts):
         raise BadToken("its scopes are not valid")
     principal = Principal(key, name, frozenset(parts), client or None, expires)
     return Grant(principal, _thumbprint(claims))
@@ -108,7 +108,7 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
 
 
 def _name(claims: Mapping[str, Any], name: str) -> str:
-    """A claim that names somebody; empty where there is none. Names are written to logs."""
+    """Return a claim with a name; empty if it is missing. Names are written to logs."""
     value = claims.get(name)
     if value is None:
         return ""
@@ -118,12 +118,12 @@ def _name(claims: Mapping[str, Any], name: str) -> str:
 
 
 def _thumbprint(claims: Mapping[str, Any]) -> str | None:
-    """The key that a token is bound to. Where it is bound to anything else, nobody here could see to that."""
+    """Return the thumbprint of the key that a token is bound to. A token that is bound to anything else can't be
+    checked here."""
     if "cnf" not in claims:
         return None
     bound = claims["cnf"]
-    # With a certificate of mutual TLS, for one (`x5t#S256`, RFC 8705), it would be taken from whoever has stolen
-    # it.
+    # For example to a certificate of mutual TLS (`x5t#S256`, RFC 8705): without the check a thief could use it.
     if not isinstance(bound, dict) or set(bound) != {"jkt"} or not isinstance(bound["jkt"], str):
         raise BadToken("it is bound in a way that can't be checked here")
     return bound["jkt"]

@@ -1,4 +1,4 @@
-"""Proofs that whoever sends a token has the key it is bound to: made by clients, checked by servers.
+"""Proofs that the sender of a token has the key it is bound to: made by clients, checked by servers.
 
 (RFC 9449, DPoP. Keys, signatures and thumbprints are joserfc's.)
 """
@@ -18,63 +18,63 @@ from .jose import ALGORITHMS, BadToken, public_key, read_signed, verify
 from .metadata import canonical
 
 WINDOW = 300.0
-"""How many seconds a proof may be older or newer than now."""
+"""Seconds by which a proof may be older or newer than now."""
 
 _TYPE = "dpop+jwt"
 
 
 class BadProof(Exception):
-    """A proof that proves nothing. The text has nothing of it."""
+    """An invalid proof. The text contains no part of it."""
 
     code = "invalid_dpop_proof"
 
 
 @record
 class Proof:
-    """What has been proved: possession of a key, for one request."""
+    """The facts that were proved: possession of a key, for one request."""
 
     thumbprint: str
-    """That of the key (RFC 7638), which a bound token has as `cnf.jkt`."""
+    """The thumbprint of the key (RFC 7638), which a bound token has as `cnf.jkt`."""
     id: str
     at: float
-    """When it was made, in seconds since 1970."""
+    """The time when it was made, in seconds since 1970."""
     nonce: str | None
 
 
 def new_key() -> ECKey:
-    """A key to make proofs with."""
+    """Return a new key for proofs."""
     return ECKey.generate_key("P-256", private=True)
 
 
 def make_proof(
     key: ECKey, method: str, url: str, now: float, *, token: str | None = None, nonce: str | None = None
 ) -> str:
-    """The DPoP header of a request: with `token` to a resource, without to a token endpoint. `nonce` is the last one
-    that this server has given out."""
+    """Return the DPoP header of a request: with `token` to a resource, without to a token endpoint. `nonce` is the
+    last one from this server."""
     claims: dict[str, Any] = {"jti": secrets.token_urlsafe(16), "htm": method, "htu": target(url), "iat": int(now)}
     if token is not None:
         claims["ath"] = token_hash(token)
     if nonce is not None:
         claims["nonce"] = nonce
-    # The key travels in each proof: the server knows it by the thumbprint in the token alone.
+    # The key travels in each proof: the server knows it only by the thumbprint in the token.
     header = {"typ": _TYPE, "alg": "ES256", "jwk": key.as_dict(private=False)}
     return jwt.encode(header, claims, key, algorithms=["ES256"])
 
 
 def token_hash(token: str) -> str:
-    """The `ath` of an access token (RFC 9449, section 4.2)."""
+    """Return the `ath` of an access token (RFC 9449, section 4.2)."""
     return urlsafe_b64encode(sha256(token.encode()).digest()).rstrip(b"=").decode()
 
 
 def target(url: str) -> str:
-    """The `htu` of a request to `url`: without query and fragment (RFC 9449, section 4.2)."""
+    """Return the `htu` of a request to `url`: without query and fragment (RFC 9449, section 4.2)."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc, parts.path or "/", "", ""))
 
 
 def check_proof(text: str, method: str, url: str, now: float, *, token: str) -> Proof:
-    """What the DPoP header of a request of `method` to `url` proves, which comes with `token`. Whether it was sent
-    before is for the caller to see, and what its nonce is worth. Raises `BadProof` (RFC 9449, section 4.3)."""
+    """Return the facts proved by the DPoP header of a request of `method` to `url`, which comes with `token`. The
+    caller checks that it was not sent before, and its nonce. Raises `BadProof` (RFC 9449, section 4.3)."""
     try:
         signed = read_signed(text)
         if signed.header.get("typ") != _TYPE:
@@ -86,8 +86,8 @@ def check_proof(text: str, method: str, url: str, now: float, *, token: str) -> 
     except BadToken as error:
         raise BadProof(f"the proof is not valid: {error}") from None
     claims = signed.claims
-    jti, made, nonce = claims.get("jti"), claims.get("iat"), claims.get("nonce")
-    # Its digest is remembered for as long as the proof counts, so it has to be there, and to be bounded.
+    jti, issued, nonce = claims.get("jti"), claims.get("iat"), claims.get("nonce")
+    # Its digest is stored while the proof is valid, so it has to exist, and to be bounded.
     if not isinstance(jti, str) or not 1 <= len(jti) <= 512:
         raise BadProof("the proof has no jti")
     if claims.get("htm") != method:
@@ -95,18 +95,18 @@ def check_proof(text: str, method: str, url: str, now: float, *, token: str) -> 
     if not isinstance(claims.get("htu"), str) or not _same(claims["htu"], url):
         raise BadProof("the proof is for another URL")
     # Clocks differ both ways (RFC 9449, section 11.1).
-    if isinstance(made, bool) or not isinstance(made, int | float) or not now - WINDOW <= made <= now + WINDOW:
+    if isinstance(issued, bool) or not isinstance(issued, int | float) or not now - WINDOW <= issued <= now + WINDOW:
         raise BadProof("the proof was not made within the last minutes")
     if not isinstance(claims.get("ath"), str) or not compare_digest(
         claims["ath"].encode("utf-8", "replace"), token_hash(token).encode()
     ):
         raise BadProof("the proof is for another token")
-    # The thumbprint of what has signed, not of what the token says: whoever asks compares the two.
-    return Proof(key.thumbprint(), jti, float(made), nonce if isinstance(nonce, str) else None)
+    # The thumbprint of the key that has signed, not of the one in the token: the caller compares the two.
+    return Proof(key.thumbprint(), jti, float(issued), nonce if isinstance(nonce, str) else None)
 
 
 def _same(claimed: str, url: str) -> bool:
-    """Whether two URLs are one, as RFC 3986, section 6.2.2 and 6.2.3 have it."""
+    """Return True if two URLs are equal according to RFC 3986, section 6.2.2 and 6.2.3."""
     try:
         return canonical(target(claimed)) == canonical(target(url))
     except ValueError:

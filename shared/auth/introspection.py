@@ -1,4 +1,4 @@
-"""Access tokens that mean nothing to us, and that their issuer is asked about (RFC 7662)."""
+"""Opaque access tokens, checked by a request to their issuer (RFC 7662)."""
 
 import math
 import time
@@ -14,10 +14,10 @@ from .web import Answer, Unreachable, Web, WebError
 
 
 class Introspection:
-    """Asks about them. There is one issuer, as nobody else is to see a token of its, or our secret."""
+    """Checks them. There is one issuer, as no other may see its tokens, or our secret."""
 
     def __init__(self, issuer: Issuer, client: str, secret: str, rules: ClaimRules, web: Web) -> None:
-        """`client` and `secret` are what the issuer knows this server by."""
+        """`client` and `secret` are the credentials of this server at the issuer."""
         self._issuer = issuer
         self._client, self._secret = client, secret
         self._rules = rules
@@ -25,25 +25,25 @@ class Introspection:
         self._silent_until = -math.inf
 
     async def check(self, token: str, audiences: Collection[str], now: float) -> Grant:
-        """What `token` is good for at one of `audiences`. Raises `BadToken`, or AuthError where its issuer is out of
-        reach and that can't be known."""
+        """Return the grant of `token` at one of `audiences`. Raises `BadToken`, or AuthError if its issuer is out of
+        reach."""
         issuer = self._issuer.url
         place = (await self._issuer.metadata()).introspection_endpoint
         if place is None:
             raise MetadataError(f"the issuer {issuer} can't be asked about tokens")
         answer = await self._ask(place, {"token": token, "token_type_hint": "access_token"})
         if answer.status == 400:
-            # What is no token of its kind, some issuers take for a bad question (RFC 7662 leaves that open).
+            # Some issuers answer so for a token of another kind (RFC 7662 leaves that open).
             raise BadToken("its issuer does not know it")
         if answer.status != 200 or not isinstance(answer.document, dict):
             raise WebError(f"the issuer {issuer} answers with {answer.status} to a question about a token")
-        # "true" as a text or a 1 is no answer: the field is a boolean (RFC 7662, section 2.2).
+        # "true" as a text or a 1 is not an answer: the field is a boolean (RFC 7662, section 2.2).
         if answer.document.get("active") is not True:
             raise BadToken("it is not active")
         return grant(answer.document, issuer, audiences, now, self._rules)
 
     async def _ask(self, place: str, fields: dict[str, str]) -> Answer:
-        # Who waits for an issuer that does not answer has not to wait for it once more, after the one before.
+        # A request that waits behind one without an answer does not wait for the issuer once more.
         if time.monotonic() < self._silent_until:
             raise Unreachable(f"the issuer {self._issuer.url} did not answer a moment ago")
         try:

@@ -1,4 +1,5 @@
-"""Signed tokens, read and verified by joserfc within bounds of our own. No key counts because a token names it."""
+"""Signed tokens, read and verified by joserfc within bounds of our own. No key is trusted because a token names
+it."""
 
 import json
 import warnings
@@ -17,16 +18,16 @@ ALGORITHMS = frozenset(
         *("EdDSA", "Ed25519", "Ed448"),
     }
 )
-"""What tokens may be signed with: pairs of keys alone, so that what is public signs nothing."""
+"""Accepted signature algorithms: those with pairs of keys only, so that a public key can't sign."""
 MAX_TOKEN = 16 * 1024
 
 _FAULTS = (JoseError, ValueError, TypeError, KeyError, AttributeError, RecursionError)
-"""What a token or a key that somebody made up raises, by the depth to which joserfc looks into it."""
+"""Exceptions of joserfc for invalid tokens and keys, including deeply nested ones."""
 _LEAST_RSA = 2048
 
 
 class BadToken(Exception):
-    """A signed token that is none, or none that counts. The text has nothing of it."""
+    """An invalid signed token. The text contains no part of it."""
 
 
 @record
@@ -39,8 +40,8 @@ class Signed:
 
 
 class _Registry(JWSRegistry):
-    """The rules of joserfc, with room for the keys in the headers of proofs. The deprecation of `EdDSA` is of its
-    name only, which is what most issuers write."""
+    """The rules of joserfc, with room for the keys in the headers of proofs. `EdDSA` is deprecated as a name only,
+    which most issuers still write."""
 
     max_header_length = 4 * 1024
     max_payload_length = MAX_TOKEN
@@ -53,7 +54,7 @@ class _Registry(JWSRegistry):
 
 
 def read_signed(text: str) -> Signed:
-    """The parts of a compact JWS of JSON claims (RFC 7515, section 7.1). Raises `BadToken`."""
+    """Return the parts of a compact JWS of JSON claims (RFC 7515, section 7.1). Raises `BadToken`."""
     if len(text) > MAX_TOKEN:
         raise BadToken("it is too long")
     try:
@@ -68,7 +69,7 @@ def read_signed(text: str) -> Signed:
 
 
 def verify(token: Signed, key: Key, algorithms: Collection[str]) -> None:
-    """Raises `BadToken` unless `key` has signed `token`, by one of `algorithms`. An empty one means none at all."""
+    """Raise `BadToken` unless `key` has signed `token`, by one of `algorithms`. An empty collection allows none."""
     if token.header.get("alg") not in algorithms:
         raise BadToken("the algorithm is not among those allowed")
     if "crit" in token.header:
@@ -84,7 +85,7 @@ def verify(token: Signed, key: Key, algorithms: Collection[str]) -> None:
 
 
 def public_key(jwk: Any) -> Key | None:
-    """The key that a JWK is, where signatures of the usual kinds are verified with it; None for any other."""
+    """Return the key of a JWK for signatures of the usual kinds; None for any other."""
     if not isinstance(jwk, dict):
         return None
     kinds: dict[str, type[RSAKey | ECKey | OKPKey]] = {"RSA": RSAKey, "EC": ECKey, "OKP": OKPKey}
@@ -92,7 +93,7 @@ def public_key(jwk: Any) -> Key | None:
     if kind is None or jwk.get("use", "sig") != "sig":
         return None
     try:
-        with warnings.catch_warnings():  # of keys that are too short, which are not taken anyhow
+        with warnings.catch_warnings():  # about keys that are too short, which are refused anyhow
             warnings.simplefilter("ignore", SecurityWarning)
             key = kind.import_key(jwk)
         is_usable = not key.is_private and (not isinstance(key, RSAKey) or key.public_key.key_size >= _LEAST_RSA)

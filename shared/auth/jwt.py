@@ -9,22 +9,22 @@ from .jose import ALGORITHMS, BadToken, Signed, read_signed, verify
 
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 _KEYS = frozenset({"jku", "jwk", "x5u", "x5c", "cty"})
-"""What tries to bring a key along, or another token inside."""
+"""Header parameters that try to bring a key along, or another token inside."""
 
 
 @record
 class JwtTokens:
-    """Takes them."""
+    """Checks them."""
 
     issuers: Sequence[Issuer]
     rules: ClaimRules
     algorithms: Collection[str] = ALGORITHMS
 
     async def check(self, token: str, audiences: Collection[str], now: float) -> Grant:
-        """What `token` is good for at one of `audiences`. Raises `BadToken`, or AuthError where its issuer is out of
-        reach and that can't be known."""
+        """Return the grant of `token` at one of `audiences`. Raises `BadToken`, or AuthError if the keys of its
+        issuer can't be loaded."""
         signed = read_signed(token)
-        issuer = next((one for one in self.issuers if one.url == signed.claims.get("iss")), None)
+        issuer = next((candidate for candidate in self.issuers if candidate.url == signed.claims.get("iss")), None)
         if issuer is None:
             raise BadToken("it is of another issuer")
         kind = signed.header.get("typ")
@@ -32,7 +32,7 @@ class JwtTokens:
             raise BadToken("it is a token of another type")
         if not _KEYS.isdisjoint(signed.header):
             raise BadToken("its header has a parameter that is not allowed")
-        # What is refused anyhow has nobody asked for keys.
+        # Checked first, so that a refused token causes no request for keys.
         granted = grant(signed.claims, issuer.url, audiences, now, self.rules)
         if granted.principal.expires is None:
             raise BadToken("it never expires")

@@ -1,4 +1,4 @@
-"""What authorization servers and protected resources say of themselves, and where: plain functions.
+"""Metadata documents of authorization servers and protected resources, and their URLs: plain functions.
 
 (RFC 8414, RFC 9728, OpenID Connect Discovery 1.0; 2026-07-28, Authorization, Authorization Server Discovery.)
 """
@@ -17,7 +17,7 @@ _PORTS = {"https": 443, "http": 80}
 
 
 class MetadataError(AuthError):
-    """A document that is not used; the text says why."""
+    """A document that is not used; the text gives the reason."""
 
 
 class ResourceMetadata(BaseModel):
@@ -54,20 +54,20 @@ class IssuerMetadata(BaseModel):
 
 
 def resource_metadata_urls(url: str) -> tuple[str, ...]:
-    """Where the metadata of the protected resource at `url` is, in the order to ask in (RFC 9728, section 3.1).
-    Raises `MetadataError` where it is no URL."""
+    """Return the URLs for the metadata of the protected resource at `url`, in the order to try (RFC 9728, section
+    3.1). Raises `MetadataError` if it is not a URL."""
     parts = _split(url, "a protected resource")
     origin = f"{parts.scheme}://{parts.netloc}"
     path = parts.path.rstrip("/")
     root = f"{origin}/.well-known/oauth-protected-resource"
-    # The path of the server follows the well-known part and does not precede it (RFC 9728, section 3.1); the root
-    # is for servers that own their origin.
+    # The path of the server follows the well-known part and does not precede it (RFC 9728, section 3.1); the root is
+    # for servers that own their origin.
     return (f"{root}{path}", root) if path else (root,)
 
 
 def issuer_metadata_urls(issuer: str) -> tuple[str, ...]:
-    """Where the metadata of `issuer` is, in the order to ask in (2026-07-28, Authorization Server Discovery).
-    Raises `MetadataError` where it is no URL."""
+    """Return the URLs for the metadata of `issuer`, in the order to try (2026-07-28, Authorization Server
+    Discovery). Raises `MetadataError` if it is not a URL."""
     parts = _split(issuer, "an authorization server")
     origin = f"{parts.scheme}://{parts.netloc}"
     path = parts.path.rstrip("/")
@@ -80,8 +80,8 @@ def issuer_metadata_urls(issuer: str) -> tuple[str, ...]:
 
 
 def read_issuer_metadata(document: Any, issuer: str) -> IssuerMetadata:
-    """The metadata of `issuer`, by which its URL was made. Raises `MetadataError`, also where it is of another one:
-    the identifiers are compared as they are (RFC 8414, section 3.3)."""
+    """Return the metadata of `issuer`, from which its URL was made. Raises `MetadataError`, also if it is of another
+    one: the identifiers are compared exactly (RFC 8414, section 3.3)."""
     metadata = _read(IssuerMetadata, document, "an authorization server")
     if metadata.issuer != issuer:
         raise MetadataError(f"the metadata found for the issuer {escape(issuer)[:300]} is of another one")
@@ -89,7 +89,7 @@ def read_issuer_metadata(document: Any, issuer: str) -> IssuerMetadata:
 
 
 def read_resource_metadata(document: Any, url: str) -> ResourceMetadata:
-    """The metadata of the protected resource that `url` belongs to. Raises `MetadataError`, also where it is of
+    """Return the metadata of the protected resource that `url` belongs to. Raises `MetadataError`, also if it is of
     another one (RFC 9728, section 3.3)."""
     metadata = _read(ResourceMetadata, document, "a protected resource")
     if not covers(metadata.resource, url):
@@ -115,15 +115,16 @@ def _split(url: str, whose: str) -> SplitResult:
         port_is_read = parts.port
     except ValueError:
         raise fault from None
-    # `urlsplit` takes some of the characters away that no URL has.
+    # `urlsplit` removes some of the characters that no URL has.
     if not parts.scheme or not parts.hostname or port_is_read == 0 or not url.isprintable() or " " in url:
         raise fault
     return parts
 
 
 def canonical(uri: str) -> str:
-    """`uri` as resources are compared: scheme and host in small letters, without the port that is usual, a fragment,
-    and one slash at the end (2026-07-28, Authorization, Canonical Server URI). What is no URI stays as it is."""
+    """Return `uri` in the form in which resources are compared: scheme and host in lower case, without the default
+    port, a fragment, and one slash at the end (2026-07-28, Authorization, Canonical Server URI). Other texts are
+    returned unchanged."""
     try:
         parts = urlsplit(uri)
         port = parts.port
@@ -141,7 +142,7 @@ def canonical(uri: str) -> str:
 
 
 def covers(resource: str, url: str) -> bool:
-    """Whether `url` is the resource, or lies beneath it. What is no URI covers nothing."""
+    """Return True if `url` is the resource, or lies beneath it. A text that is not a URI covers nothing."""
     try:
         whole, part = urlsplit(canonical(resource)), urlsplit(canonical(url))
     except ValueError:
@@ -150,5 +151,5 @@ def covers(resource: str, url: str) -> bool:
         return False
     if whole.query and whole.query != part.query:
         return False
-    # With the slash: `/mcp` is not the resource that `/mcp2` lies beneath.
+    # With the slash: `/mcp2` does not lie beneath `/mcp`.
     return part.path == whole.path or part.path.startswith(f"{whole.path}/")

@@ -1,13 +1,11 @@
-"""Which scopes a request needs, and which a principal can have: what the settings say of that, and what holds where
-they say nothing.
+"""Scopes that a request needs, and scopes that a principal can have: by the settings, or by default.
 
-    needed:  a tool that only reads, a resource, a prompt: NAME:read, with the name of the server; any other tool, and
-             whatever else there is: NAME:write
-    implied: X:write is X:read as well, X:* is all of X, and * is everything
+needed:  a tool that only reads, a resource, a prompt: NAME:read, with the name of the server; any other tool, and
+everything else: NAME:write implied: X:write is X:read as well, X:* is all of X, and * is everything
 
-The rules of an operator say two things: what something needs instead, and what a principal can have at most. What
-nobody who is that principal could ever do is not there for it at all; for what a further scope would allow, it is
-told which.
+The rules of an operator have two parts: other scopes that something needs, and the most that a principal can have. An
+object that a principal could never use does not exist for it; if a further scope would allow it, the refusal names
+that scope.
 """
 
 import re
@@ -22,80 +20,81 @@ from ..protocol.identity import Principal
 from ..protocol.records import record
 
 ALL_OTHERS = "*"
-"""What the rules call all principals that they do not name."""
+"""The name in the rules for all principals that they do not name."""
 
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
 _READ, _WRITE = ":read", ":write"
 
 
 class ScopedTool(Protocol):
-    """What the declaration of a tool says of its scopes."""
+    """The declaration of the scopes of a tool."""
 
     @property
     def read_only(self) -> bool:
-        """Whether it changes nothing."""
+        """True if it changes nothing."""
 
     @property
     def scopes(self) -> Collection[str] | None:
-        """What its author wants it to need; None for what follows from the rest."""
+        """The scopes that its author declared; None for those that follow from the rest."""
 
 
 @record
 class Entitlement:
-    """What the operator grants one principal."""
+    """The rights that the operator grants one principal."""
 
     ceilings: tuple[frozenset[str], ...] = ()
-    """The scopes that it can have at most, whatever its token says: each of these has to allow a thing."""
+    """The scopes that it can have at most, whatever its token says: each of these has to allow a request."""
     settings: Any = None
-    """The settings by which it is served, in place of those of all others; None for those."""
+    """The settings by which it is served, in place of the general ones; None for those."""
 
 
 @record
 class Rules:
-    """What the operator says of one server."""
+    """The operator's rules for one server."""
 
     scopes: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """What is needed by `TOOL`, `resource:SCHEME`, `resource:PREFIX` of URIs, and `prompt:NAME`."""
+    """The scopes needed by `TOOL`, `resource:SCHEME`, `resource:PREFIX` of URIs, and `prompt:NAME`."""
     principals: Mapping[str, Entitlement] = field(default_factory=dict)
-    """What principals are entitled to, by their names; `*` is all others."""
+    """The entitlements of principals, by their names; `*` is all others."""
 
     def __bool__(self) -> bool:
         return bool(self.scopes or self.principals)
 
     @property
     def narrowed(self) -> dict[str, Any]:
-        """The settings of all principals with an entry, None for those of everybody; empty where these are all."""
-        found = {name: one.settings for name, one in self.principals.items()}
-        return found if any(found.values()) else {}
+        """The settings of all principals with an entry, None for the general ones; empty if all are None."""
+        settings = {name: entitlement.settings for name, entitlement in self.principals.items()}
+        return settings if any(settings.values()) else {}
 
 
 class Policy:
-    """What is needed at the server called `server`, and who can have that."""
+    """The scopes needed at the server called `server`, and the principals that can have them."""
 
     def __init__(self, server: str, rules: Rules | None = None) -> None:
         self.server = server
         self.rules = rules or Rules()
         self.read_scopes = frozenset({server + _READ})
-        """What most clients should ask for at first."""
+        """The scopes that most clients should request at first."""
         self._write_scopes = frozenset({server + _WRITE})
         beginnings = [key.removeprefix("resource:") for key in self.rules.scopes if key.startswith("resource:")]
         self._beginnings = sorted(beginnings, key=len, reverse=True)
 
-    # What is needed
+    # Needed scopes
 
     def of_tool(self, name: str, tool: ScopedTool | None) -> frozenset[str]:
-        """What a call of the tool needs. Of one that is not declared here nothing is known, but its name."""
-        found = self.rules.scopes.get(name)
-        if found is not None:
-            return found
+        """Return the scopes that a call of the tool needs. Of a tool that is not declared here only the name is
+        known."""
+        scopes = self.rules.scopes.get(name)
+        if scopes is not None:
+            return scopes
         if tool is not None and tool.scopes is not None:
             return frozenset(tool.scopes)
         return self.read_scopes if tool is not None and tool.read_only else self._write_scopes
 
     def of_resource(self, uri: str) -> frozenset[str]:
-        """What it needs to read the resource at `uri`, or to hear of it. Where that may be written in several ways,
-        it is what each of them needs."""
-        # A rule for `file:///secret/` has to hold for `file:///%73ecret/` and for `file:///a/../secret/`, as the
+        """Return the scopes needed to read the resource at `uri`, or to be notified of its changes. If that has
+        several spellings, all scopes that one of them needs."""
+        # A rule for `file:///secret/` has to apply to `file:///%73ecret/` and to `file:///a/../secret/`, as the
         # reader may resolve them.
         decoded = unquote(uri)
         return self._of_uri(uri) | self._of_uri(decoded) | self._of_uri(_collapsed(decoded))
@@ -109,23 +108,24 @@ class Policy:
         return self.read_scopes
 
     def of_prompt(self, name: str) -> frozenset[str]:
-        """What it needs to get the prompt, or to complete its arguments."""
+        """Return the scopes needed to get the prompt, or to complete its arguments."""
         return self.rules.scopes.get(f"prompt:{name}", self.read_scopes)
 
     @property
     def of_others(self) -> frozenset[str]:
-        """What every other method needs that is not the protocol's."""
+        """The scopes needed by every method that is not the protocol's."""
         return self._write_scopes
 
     def supported(self, tools: Iterable[tuple[str, ScopedTool]]) -> list[str]:
-        """All scopes that something needs here, where these are the tools that were declared."""
-        needed = [self.read_scopes, *self.rules.scopes.values(), *(self.of_tool(*one) for one in tools)]
+        """Return all scopes that are needed anywhere here, if these are the declared tools."""
+        needed = [self.read_scopes, *self.rules.scopes.values(), *(self.of_tool(*tool) for tool in tools)]
         return sorted(frozenset().union(*needed))
 
-    # Who has it
+    # Scopes of principals
 
     def entitlement(self, principal: Principal | None) -> Entitlement | None:
-        """What the rules say of `principal`; None for nothing. Nobody in particular is one of all others."""
+        """Return the entitlement of `principal` by the rules; None without rules. An anonymous sender is one of all
+        others."""
         principals = self.rules.principals
         if not principals:
             return None
@@ -133,37 +133,37 @@ class Policy:
         return own or principals.get(ALL_OTHERS)
 
     def concerns(self, principal: Principal | None) -> bool:
-        """Whether there is anything that `principal` can't do."""
+        """Return True if there is anything that `principal` can't do."""
         return bool(self.rules.principals) or (principal is not None and principal.scopes is not None)
 
     def could_have(self, principal: Principal | None, needed: Collection[str]) -> bool:
-        """Whether `principal` could do what needs these scopes, with the best token that it can get."""
+        """Return True if `principal` could make a request that needs these scopes, with the best token that it can
+        get."""
         entitled = self.entitlement(principal)
-        # Each ceiling by itself: what one of them lacks another one can't give.
+        # Each ceiling separately: a scope that one of them lacks can't come from another one.
         return entitled is None or all(grants(ceiling, needed) for ceiling in entitled.ceilings)
 
     def require(self, principal: Principal | None, needed: Collection[str]) -> None:
-        """Raises InsufficientScope, which names all that is needed, where the token of `principal` is not enough."""
+        """Raise InsufficientScope, which names all needed scopes, if the token of `principal` is not enough."""
         if principal is not None and principal.scopes is not None and not grants(principal.scopes, needed):
             raise InsufficientScope(needed)
 
 
-def grants(held: Collection[str], needed: Iterable[str]) -> bool:
-    """Whether who holds the scopes `held` has all that are `needed`."""
-    return all(any(one in held for one in _enough(scope)) for scope in needed)
+def grants(owned: Collection[str], needed: Iterable[str]) -> bool:
+    """Return True if the scopes `held` include all that are `needed`."""
+    return all(any(sufficient in owned for sufficient in _enough(scope)) for scope in needed)
 
 
 def _enough(scope: str) -> list[str]:
-    """The scopes of which each is enough for `scope`."""
+    """Return the scopes of which each is enough for `scope`."""
     parts = scope.split(":")
-    # `files:read` is had by `*` and by `files:*` (2026-07-28, Authorization: a broader scope counts as a narrower
-    # one).
+    # `*` and `files:*` include `files:read` (2026-07-28, Authorization: a broader scope counts as a narrower one).
     wider = [":".join([*parts[:count], "*"]) for count in range(len(parts))]
     return [scope, *wider, *([scope.removesuffix(_READ) + _WRITE] if scope.endswith(_READ) else [])]
 
 
 def _collapsed(uri: str) -> str:
-    """The URI without `.` and `..` in its path, without empty parts, and without a host that means none."""
+    """Return the URI without `.` and `..` in its path, without empty parts, and without a host that means none."""
     scheme, there, rest = uri.partition("://")
     if not there:
         return uri
@@ -174,11 +174,11 @@ def _collapsed(uri: str) -> str:
 
 
 def read_scopes(value: Any) -> frozenset[str]:
-    """The scopes of a text, with blanks between them, or of a list. Raises ValueError for what is none."""
-    found = value.split() if isinstance(value, str) else value
-    if not isinstance(found, list | tuple | set | frozenset) or not all(isinstance(one, str) for one in found):
+    """Return the scopes of a text, separated by blanks, or of a list. Raises ValueError for an invalid one."""
+    scopes = value.split() if isinstance(value, str) else value
+    if not isinstance(scopes, list | tuple | set | frozenset) or not all(isinstance(item, str) for item in scopes):
         raise ValueError("has to be a scope, or a list of scopes")
-    for one in found:
-        if not _SCOPE.fullmatch(one):
-            raise ValueError(f"{one!r} is not a valid scope")
-    return frozenset(found)
+    for item in scopes:
+        if not _SCOPE.fullmatch(item):
+            raise ValueError(f"{item!r} is not a valid scope")
+    return frozenset(scopes)

@@ -1,4 +1,4 @@
-"""Whether who sends a token has the key that it is bound to (RFC 9449, sections 4.3, 7 and 9)."""
+"""Checks that the sender of a token has the key that it is bound to (RFC 9449, sections 4.3, 7 and 9)."""
 
 from hashlib import sha256
 from hmac import compare_digest
@@ -15,21 +15,21 @@ _RETRY_AFTER = "2"
 
 
 class Possession:
-    """Demands proofs, and checks them."""
+    """Requires proofs, and checks them."""
 
     def __init__(self, mode: Literal["bound", "required", "nonce"] = "bound", secret: bytes | None = None) -> None:
-        """`bound`: tokens that are bound to a key need a proof. `required`: no others are taken. `nonce`: and proofs
-        have a nonce of ours in them, signed with `secret`, which is the same for all replicas."""
+        """`bound`: tokens that are bound to a key need a proof. `required`: only bound tokens are accepted. `nonce`:
+        and proofs have a nonce of ours in them, signed with `secret`, which is the same for all replicas."""
         self.needs_bound = mode != "bound"
-        """Whether no other tokens are taken."""
+        """True if only bound tokens are accepted."""
         self._nonces = Nonces(secret) if mode == "nonce" else None
         self._seen = SeenProofs()
 
     async def check(
         self, request: HttpRequest, granted: Grant, token: str, is_dpop: bool, now: float
     ) -> Denial | None:
-        """Why a token that counts does not count from whoever sends it, with a proof or as a bearer's; None
-        where it does."""
+        """Return the refusal of a valid token from this sender, with a proof or as a bearer's; None if it is
+        accepted."""
         resource = request.resource
         if resource is None:
             return Denial("the server has no URI that a token could be for", "", 401)
@@ -37,11 +37,11 @@ class Possession:
             return None
         if granted.thumbprint is None:
             return _refuse(resource, "invalid_token", "the token is not bound to a key")
-        # A bound token in the Bearer scheme is what a thief would send (RFC 9449, section 7.2).
+        # A thief would send a bound token in the Bearer scheme (RFC 9449, section 7.2).
         if not is_dpop:
             return _refuse(resource, "invalid_token", "the token is bound to a key and needs a proof")
         try:
-            # By the URI that clients know, not by the address that a proxy has asked.
+            # By the URI that clients know, not by the address that a proxy uses.
             proof = check_proof(request.headers.get("dpop") or "", request.method, resource.uri, now, token=token)
         except BadProof as error:
             return _refuse(resource, BadProof.code, str(error))
@@ -54,26 +54,25 @@ class Possession:
         thumbprint = granted.thumbprint or ""
         if not compare_digest(thumbprint.encode(), proof.thumbprint.encode()):
             return _refuse(resource, BadProof.code, "the proof is signed with another key")
-        # Before the proof is remembered: the client makes another one with the nonce, and this one counts for
-        # nothing.
+        # Before the proof is stored: the client makes another one with the nonce, and this one is never accepted.
         if self._nonces is not None and not self._nonces.is_ours(proof.nonce, now):
-            given = (("dpop-nonce", self._nonces.current(now)),)
-            return _refuse(resource, "use_dpop_nonce", "the proof needs the nonce of this answer", given)
+            headers = (("dpop-nonce", self._nonces.current(now)),)
+            return _refuse(resource, "use_dpop_nonce", "the proof needs the nonce of this answer", headers)
         if not self._seen.add(proof, granted.principal.key, now):
             return _refuse(resource, BadProof.code, "the proof was used before")
         return None
 
 
 async def _check_claim(resource: ProtectedResource, claim: Claim, proof: Proof, now: float) -> Denial | None:
-    """Why a proof that is new here does not count all the same: it has come to another replica."""
-    # As long as it may count anywhere, also where the clock is that far behind.
+    """Return the refusal of a proof that is new here but was used at another replica."""
+    # As long as it may be accepted anywhere, also where the clock is that far behind.
     seconds = proof.at + WINDOW - now + WINDOW
     try:
-        # An id is unique to its key alone: two clients may think of the same one.
+        # An id is unique to its key only: two clients may choose the same one.
         words = f"{proof.thumbprint} {proof.id}".encode("utf-8", "surrogatepass")
         is_new = await claim(f"proof:{sha256(words).hexdigest()}", seconds)
     except OSError:
-        # Another replica may have seen it: who could replay it would wait for this moment.
+        # Another replica may have seen it: an attacker with a copy would wait for this moment.
         return Denial("proofs can't be checked now", "", 503, (("retry-after", _RETRY_AFTER),))
     return None if is_new else _refuse(resource, BadProof.code, "the proof was used before")
 
@@ -81,5 +80,5 @@ async def _check_claim(resource: ProtectedResource, claim: Claim, proof: Proof, 
 def _refuse(
     resource: ProtectedResource, error: str, reason: str, headers: tuple[tuple[str, str], ...] = ()
 ) -> Denial:
-    said = resource.challenge(error, reason, scheme="DPoP", algorithms=sorted(ALGORITHMS))
-    return Denial(reason, said, 401, headers)
+    challenge = resource.challenge(error, reason, scheme="DPoP", algorithms=sorted(ALGORITHMS))
+    return Denial(reason, challenge, 401, headers)

@@ -1,4 +1,4 @@
-"""What makes a proof of possession count once: the proofs that were seen, and nonces that are ours."""
+"""Protection of proofs of possession against replay: the proofs that were seen, and nonces of our own."""
 
 import hmac
 import secrets
@@ -14,24 +14,24 @@ MAX_PROOFS_OF_KEY = 16_384
 MAX_KEYS = 8_192
 MAX_KEYS_OF_OWNER = 64
 SWEEP_SECONDS = 1.0
-"""Between two looks for what is too old, where there is no room left."""
+"""Seconds between two searches for old proofs while there is no room left."""
 _DIGEST = 12
 
 
 @dataclass(slots=True)
 class _Seen:
     owner: str
-    """Whose key it is."""
+    """The owner of the key."""
     proofs: dict[bytes, float] = field(default_factory=dict)
-    """By what is left of their ids, when they were made; in the order in which they came."""
+    """The times when its proofs were made, by shortened digests of their ids; in the order of arrival."""
     floor: float = 0.0
-    """What was made no later than this counts no more, as somebody may have sent it before."""
+    """A proof made no later than this is refused, as it may have been sent before."""
 
 
 class SeenProofs:
-    """The proofs of the last minutes, so that none counts twice.
+    """The proofs of the last minutes, so that each is accepted once.
 
-    Where a key has made more than can be kept, its older ones no longer count: only that key pays for it. Nor can one
+    If a key has made more than can be stored, its older ones are refused: only that key is affected. Nor can one
     principal have so many keys that there is no room for those of others.
     """
 
@@ -48,8 +48,8 @@ class SeenProofs:
         return self._count
 
     def add(self, proof: Proof, owner: str, now: float) -> bool:
-        """Whether `proof` has come for the first time, from the principal called `owner`, and is kept."""
-        # A look at all of them takes a while: each second at most where it could make room, else once a window.
+        """Store `proof` from the principal called `owner`. Return False if it was seen before, or can't be stored."""
+        # A search through all of them takes a while: each second at most if it could make room, else once a window.
         lacks_room = proof.thumbprint not in self._keys and self._is_full(owner)
         if now - self._swept > (SWEEP_SECONDS if lacks_room else WINDOW):
             self._sweep(now)
@@ -60,7 +60,7 @@ class SeenProofs:
             seen = self._keys[proof.thumbprint] = _Seen(owner)
             self._owners[owner] += 1
         digest = sha256(proof.id.encode("utf-8", "replace")).digest()[:_DIGEST]
-        # Below the floor nobody knows any more what was sent: what may have been counts as if it was.
+        # Below the floor it is unknown which proofs were sent: all of them count as sent.
         if digest in seen.proofs or proof.at <= seen.floor:
             return False
         seen.proofs[digest] = proof.at
@@ -68,7 +68,7 @@ class SeenProofs:
         if len(seen.proofs) > self._max_of_key:
             self._forget_first(seen)
         elif self._count > self._max_proofs:
-            self._forget_first(max(self._keys.values(), key=lambda one: len(one.proofs)))
+            self._forget_first(max(self._keys.values(), key=lambda key: len(key.proofs)))
         return True
 
     def _is_full(self, owner: str) -> bool:
@@ -80,38 +80,38 @@ class SeenProofs:
         self._count -= 1
 
     def _sweep(self, now: float) -> None:
-        """Drops what is too old to be taken anyhow."""
+        """Delete the proofs that are too old to be accepted."""
         self._swept = now
         for thumbprint, seen in list(self._keys.items()):
-            kept = {digest: at for digest, at in seen.proofs.items() if now - at <= WINDOW}
-            self._count -= len(seen.proofs) - len(kept)
-            seen.proofs = kept
-            if not kept and now - seen.floor > WINDOW:
+            recent = {digest: at for digest, at in seen.proofs.items() if now - at <= WINDOW}
+            self._count -= len(seen.proofs) - len(recent)
+            seen.proofs = recent
+            if not recent and now - seen.floor > WINDOW:
                 del self._keys[thumbprint]
                 self._owners[seen.owner] -= 1
-        self._owners += Counter()  # without those who have none
+        self._owners += Counter()  # removes owners without keys
 
 
 class Nonces:
     """Nonces for proofs, which need no memory: a time, signed (RFC 9449, section 9)."""
 
     def __init__(self, secret: bytes | None = None, seconds: float = 300.0) -> None:
-        """`secret` is the same for all who take each other's nonces. One is taken for `seconds` at least, and twice
-        as long at most."""
+        """`secret` is the same for all servers that accept each other's nonces. A nonce is accepted for `seconds` at
+        least, and twice as long at most."""
         self._secret = secret or secrets.token_bytes(32)
         self._seconds = seconds
 
     def current(self, now: float) -> str:
-        """The nonce to give out."""
+        """Return the nonce to give out."""
         return self._at(int(now // self._seconds))
 
     def is_ours(self, nonce: str | None, now: float) -> bool:
-        """Whether `nonce` was given out, and lately."""
+        """Return True if `nonce` was given out lately."""
         if nonce is None or not nonce.isascii():
             return False
         turn = int(now // self._seconds)
-        # Also the one before: whoever was given it a moment ago has not used it yet.
-        return any(hmac.compare_digest(nonce, self._at(one)) for one in (turn, turn - 1))
+        # Also the one before: a client that received it a moment ago has not used it yet.
+        return any(hmac.compare_digest(nonce, self._at(number)) for number in (turn, turn - 1))
 
     def _at(self, turn: int) -> str:
         digest = hmac.digest(self._secret, b"dpop nonce %d" % turn, "sha256")

@@ -1,8 +1,9 @@
-"""Static bearer tokens: whoever brings one of them may use the server.
+"""Static bearer tokens: the bearer of one of them may use the server.
 
 A token comes as `Authorization: Bearer …` (RFC 6750) or, for clients that can't send that, as `X-API-Key`.
+
 Tokens are compared by digest and in constant time. The key of a principal is made of the digest, so that neither logs
-nor sessions hold the token.
+nor sessions contain the token.
 """
 
 import hmac
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class StaticTokens:
-    """An `Authenticator` for tokens that the operator gives out. With none at all everybody may use the server, as
-    nobody in particular."""
+    """An `Authenticator` for tokens that the operator gives out. Without any tokens all clients may use the server,
+    anonymously."""
 
     def __init__(self, tokens: Iterable[str], file: "TokensFile | None" = None) -> None:
-        """`file` has more of them, and may come to have others or none. Raises ValueError for an empty token, which
-        everybody would have."""
+        """`file` has more tokens, and may change. Raises ValueError for an empty token, which every client would
+        have."""
         tokens = tuple(tokens)
         if not all(token.strip() for token in tokens):
             raise ValueError("an empty token would let everybody in")
@@ -35,26 +36,26 @@ class StaticTokens:
         return bool(self._principals) or self._file is not None
 
     def known(self, token: str) -> Principal | None:
-        """Whose token this is; None where it is nobody's."""
-        given = sha256(token.encode()).digest()
-        # Every digest is compared, so that time does not tell which one came close.
-        matching = [known for known in self._principals if hmac.compare_digest(known, given)]
+        """Return the owner of this token; None if it is unknown."""
+        digest = sha256(token.encode()).digest()
+        # Every digest is compared, so that the time does not reveal which one came close.
+        matching = [stored_digest for stored_digest in self._principals if hmac.compare_digest(stored_digest, digest)]
         if matching:
             return self._principals[matching[0]]
         return None if self._file is None else self._file.known(token)
 
     async def authenticate(self, request: HttpRequest) -> Principal | Denial | None:
-        """Whose token a request has."""
+        """Return the owner of the token of a request."""
         if not self:
             return None
-        # Either header: programs that know API keys alone send `X-API-Key`.
+        # Either header: programs that only know API keys send `X-API-Key`.
         sent = _sent(request.headers)
         if sent is None:
             return Denial("a bearer token is required", "Bearer")
         return self.known(sent) or Denial("the token is not valid", 'Bearer error="invalid_token"')
 
     def knows(self, request: HttpRequest) -> bool:
-        """Always: to look at a token is no work."""
+        """Return True: checking a token needs no work."""
         return True
 
 

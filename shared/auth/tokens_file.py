@@ -2,8 +2,8 @@
 
     ["ada@example.org"]
     digest = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
-    scopes = ["filesystem:read"]        # everything, where it does not say
-    expires = 2027-01-01T00:00:00Z      # never, where it does not say
+    scopes = ["filesystem:read"]  # everything, if it is missing
+    expires = 2027-01-01T00:00:00Z  # never, if it is missing
 
 The file is read again when it has changed. What it said before counts for a moment where it is gone, and for a minute
 where it can't be read or is wrong, since it may just be written; then no token of it is valid. The log says so.
@@ -31,11 +31,11 @@ from .policy import read_scopes
 log = logging.getLogger("shared.auth")
 
 LOOK_SECONDS = 1.0
-"""How long what the file said is good without another look at it."""
+"""Seconds for which the content of the file is used before another look at it."""
 GONE_SECONDS = 2.0
-"""How long the tokens of a file that is gone are valid: some editors take it away before they write it."""
+"""Seconds for which the tokens of a deleted file are valid: some editors delete it before they write it."""
 WRONG_SECONDS = 60.0
-"""How long those of a file are valid that can't be read, or is wrong."""
+"""Seconds for which the tokens of a file that can't be read, or is invalid, are valid."""
 _NAME = re.compile(r"[!-~]{1,128}")
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _OTHERS = stat.S_IRGRP | stat.S_IROTH | stat.S_IWGRP | stat.S_IWOTH
@@ -46,54 +46,54 @@ Stamp = tuple[int, int, int] | None
 
 @record
 class NamedToken:
-    """What the file says of one token."""
+    """The entry of one token in the file."""
 
     name: str
     digest: str
     scopes: frozenset[str] | None = None
-    """What it allows; None for everything."""
+    """The scopes that it allows; None for everything."""
     expires: datetime | None = None
 
 
 def digest_of(token: str) -> str:
-    """How the file calls a token."""
+    """Return the digest of a token as the file has it."""
     return f"sha256:{sha256(token.encode()).hexdigest()}"
 
 
 def read_tokens(text: str, path: Path) -> dict[str, NamedToken]:
-    """The tokens that `text` names, by their names. Raises ValueError, in one line that begins with `path`."""
+    """Return the tokens that `text` names, by their names. Raises ValueError, in one line that begins with `path`."""
     try:
         content = tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path}: is not valid TOML: {error}") from None
-    found: dict[str, NamedToken] = {}
+    tokens: dict[str, NamedToken] = {}
     owners: dict[str, str] = {}
-    for name, said in content.items():
+    for name, entry in content.items():
         try:
-            one = _read(name, said)
+            token = _read(name, entry)
         except ValueError as error:
             raise ValueError(f"{path}: {name!r}: {error}") from None
-        if one.digest in owners:
-            raise ValueError(f"{path}: {name!r}: has the same token as {owners[one.digest]!r}")
-        found[name], owners[one.digest] = one, name
-    return found
+        if token.digest in owners:
+            raise ValueError(f"{path}: {name!r}: has the same token as {owners[token.digest]!r}")
+        tokens[name], owners[token.digest] = token, name
+    return tokens
 
 
-def _read(name: str, said: Any) -> NamedToken:
+def _read(name: str, entry: Any) -> NamedToken:
     if not _NAME.fullmatch(name):
         raise ValueError("a name is one word of printable ASCII characters, 128 at most")
-    if not isinstance(said, dict) or not said.keys() <= {"digest", "scopes", "expires"}:
+    if not isinstance(entry, dict) or not entry.keys() <= {"digest", "scopes", "expires"}:
         raise ValueError("has to be a table of digest, scopes and expires")
-    digest, expires = said.get("digest"), said.get("expires")
+    digest, expires = entry.get("digest"), entry.get("expires")
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
         raise ValueError("digest has to be 'sha256:' and 64 hexadecimal digits, in small letters")
     if expires is not None and (not isinstance(expires, datetime) or expires.tzinfo is None):
         raise ValueError("expires has to be a time with its zone, such as 2027-01-01T00:00:00Z")
-    return NamedToken(name, digest, read_scopes(said["scopes"]) if "scopes" in said else None, expires)
+    return NamedToken(name, digest, read_scopes(entry["scopes"]) if "scopes" in entry else None, expires)
 
 
 class TokensFile:
-    """The tokens in a file, as it is now."""
+    """The tokens in a file, in its present state."""
 
     def __init__(
         self,
@@ -101,28 +101,28 @@ class TokensFile:
         now: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Raises ValueError, in one line, for a file that can't be read or is wrong."""
+        """Raise ValueError, in one line, for a file that can't be read or is invalid."""
         self.path = path
         self.exposed = False
-        """Whether others than its owner may read or write it."""
+        """True if others than its owner may read or write it."""
         self._now, self._clock = now, clock
-        # Who looks a token up learns nothing from how long that takes: what is compared is not known outside.
+        # The time of a lookup reveals nothing: the compared values are not known outside.
         self._pepper = token_bytes(32)
         self._stamp = _stamp_of(path)
         self._looked = clock()
         self._lapse = math.inf
-        """When the tokens lapse, by the clock; infinite while the file is good."""
+        """When the tokens lapse, by the clock; infinite while the file is valid."""
         self._principals: Mapping[bytes, Principal] = self._load()
 
     def known(self, token: str) -> Principal | None:
-        """Whose token this is; None where it is nobody's, or not valid any more."""
+        """Return the owner of this token; None if it is unknown, or not valid any more."""
         self._refresh()
         if len(token) > _LONGEST:
             return None
-        found = self._principals.get(self._peppered(digest_of(token)))
+        principal = self._principals.get(self._peppered(digest_of(token)))
         # Here and not when the file is read: it may not change for months.
-        is_over = found is not None and found.expires is not None and found.expires <= self._now()
-        return None if is_over else found
+        is_over = principal is not None and principal.expires is not None and principal.expires <= self._now()
+        return None if is_over else principal
 
     def _refresh(self) -> None:
         now = self._clock()
@@ -131,13 +131,13 @@ class TokensFile:
         self._looked = now
         stamp = _stamp_of(self.path)
         is_changed, self._stamp = stamp != self._stamp, stamp
-        # One that could not be read may be readable by now without a change: a process runs out of descriptors.
+        # One that could not be read may be readable now without a change: a process runs out of descriptors.
         if is_changed or self._lapse < math.inf:
             try:
                 self._principals, self._lapse = self._load(), math.inf
             except ValueError as error:
-                left = GONE_SECONDS if stamp is None else WRONG_SECONDS
-                self._lapse = min(self._lapse, now + left)
+                seconds = GONE_SECONDS if stamp is None else WRONG_SECONDS
+                self._lapse = min(self._lapse, now + seconds)
                 if is_changed:
                     log.error("%s; its tokens are valid for %.0f s more", error, max(self._lapse - now, 0))
         if now >= self._lapse and self._principals:
@@ -154,19 +154,23 @@ class TokensFile:
         except UnicodeDecodeError:
             raise ValueError(f"{self.path}: is not UTF-8") from None
         self.exposed = os.name == "posix" and bool(mode & _OTHERS)
-        return {self._peppered(one.digest): self._principal(one) for one in read_tokens(text, self.path).values()}
+        return {
+            self._peppered(token.digest): self._principal(token) for token in read_tokens(text, self.path).values()
+        }
 
-    def _principal(self, one: NamedToken) -> Principal:
-        key = self._peppered(one.digest)
-        expires = None if one.expires is None else one.expires.timestamp()
+    def _principal(self, named_token: NamedToken) -> Principal:
+        key = self._peppered(named_token.digest)
+        expires = None if named_token.expires is None else named_token.expires.timestamp()
 
         def is_revoked() -> bool:
             self._refresh()
             now = self._principals.get(key)
-            return now is None or (now.scopes, now.expires) != (one.scopes, expires)
+            return now is None or (now.scopes, now.expires) != (named_token.scopes, expires)
 
-        # By the name, so that a token can be replaced while its owner's sessions and tasks go on.
-        return Principal(f"token:{one.name}", one.name, one.scopes, expires=expires, is_revoked=is_revoked)
+        # By the name, so that a token can be replaced while its owner's sessions and tasks continue.
+        return Principal(
+            f"token:{named_token.name}", named_token.name, named_token.scopes, expires=expires, is_revoked=is_revoked
+        )
 
     def _peppered(self, digest: str) -> bytes:
         return hmac.digest(self._pepper, digest.encode(), "sha256")
@@ -174,9 +178,8 @@ class TokensFile:
 
 def _stamp_of(path: Path) -> Stamp:
     try:
-        found = path.stat()
+        stat_ = path.stat()
     except OSError:
         return None
-    # The inode as well: editors put a new file in place, which may be as large and come within one tick of the
-    # clock.
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    # The inode as well: editors put a new file in place, which may be as large and come within one tick of the clock.
+    return stat_.st_mtime_ns, stat_.st_size, stat_.st_ino

@@ -1,7 +1,7 @@
-"""JSON over HTTPS, as authorization servers speak it, and no more of it than fits.
+"""JSON over HTTPS, as authorization servers use it, and limited in size.
 
-The only place of this package that knows an HTTP client for that. There are no redirects, as whoever redirects would
-choose where tokens and secrets go, and no cookies. Proxies and `SSL_CERT_FILE` are those of the environment.
+The only place of this package that uses an HTTP client for that. There are no redirects, as the redirecting server
+would choose where tokens and secrets go, and no cookies. Proxies and `SSL_CERT_FILE` are those of the environment.
 """
 
 import json
@@ -19,35 +19,36 @@ from .addresses import Addresses, Resolve, resolve
 PATIENCE = 10.0
 MAX_ANSWER = 512 * 1024
 _TRIED = 3
-"""How many addresses of a host are tried."""
+"""The number of addresses of a host that are tried."""
 
 
 class WebError(AuthError):
-    """An authorization server answered with what can't be used."""
+    """An authorization server sent an answer that can't be used."""
 
 
 class Unreachable(WebError):
-    """Nobody answered, or not in time."""
+    """There was no answer, or not in time."""
 
 
 @record
 class Answer:
-    """What came back."""
+    """An answer."""
 
     status: int
     headers: Mapping[str, str]
-    """By their names in small letters."""
+    """The headers by their names in lower case."""
     document: Any
-    """The JSON of the body; None where it has none."""
+    """The JSON of the body; None if it has none."""
 
 
 class Web:
-    """Asks authorization servers, and whatever names them. It keeps no connection, so there is nothing to close."""
+    """Sends requests to authorization servers, and to the URLs that they name. It keeps no connection, so there is
+    nothing to close."""
 
     def __init__(
         self, *, verify: ssl.SSLContext | None = None, patience: float = PATIENCE, resolve: Resolve = resolve
     ) -> None:
-        """`verify` says which certificates are trusted, in place of the usual."""
+        """`verify` has the trusted certificates, in place of the usual."""
         self._verify = verify
         self._patience = patience
         self._addresses = Addresses(resolve)
@@ -55,8 +56,9 @@ class Web:
     async def get_json(
         self, url: str, *, near: str | None = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
-        """What is at `url`, whatever the status. `near` is the URL of what has named it, where that is neither an
-        operator nor a user. Raises `WebError` and `ForbiddenAddress`; none of their texts has a secret."""
+        """Return the document at `url`, with any status. `near` is the URL of the document that names it, if it does
+        not come from an operator or a user. Raises `WebError` and `ForbiddenAddress`; none of their texts contains a
+        secret."""
         return await self._ask("GET", url, near, headers)
 
     async def post_form(
@@ -67,25 +69,26 @@ class Web:
         near: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """The answer to a form. A field of several values is sent that often. Else as `get_json`."""
+        """Post a form, and return the answer. A field of several values is sent that often. Otherwise like
+        `get_json`."""
         data = {name: value if isinstance(value, str) else list(value) for name, value in fields.items()}
         return await self._ask("POST", url, near, headers, data=data)
 
     async def post_json(
         self, url: str, document: Any, *, near: str | None = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
-        """The answer to a document. Else as `get_json`."""
+        """Post a document, and return the answer. Otherwise like `get_json`."""
         return await self._ask("POST", url, near, headers, json=document)
 
     async def _ask(
         self, method: str, url: str, near: str | None, headers: Mapping[str, str] | None, **body: Any
     ) -> Answer:
-        # What is compressed may be far bigger than it looks.
+        # A compressed answer may be far bigger than it looks.
         plain = {"accept": "application/json", "accept-encoding": "identity", **(headers or {})}
         try:
             request = httpx.Request(method, url, headers=plain, **body)
             host = request.url.host
-        except (ValueError, httpx.InvalidURL):  # also for half a letter (UnicodeError) in what others have named
+        except (ValueError, httpx.InvalidURL):  # also for half a letter (UnicodeError) in names from others
             raise WebError("a URL, or the data for it, has characters that can't be sent") from None
         try:
             with anyio.fail_after(self._patience):
@@ -99,12 +102,12 @@ class Web:
             # It reads all certificates of the system's authorities, which takes a while.
             self._verify = await anyio.to_thread.run_sync(httpx.create_ssl_context)
         verify = self._verify if self._verify is not None else False  # http needs none
-        # Where an address was looked at, no proxy of the environment is between, which would know names alone.
+        # With checked addresses there is no proxy of the environment, which would know names only.
         async with httpx.AsyncClient(verify=verify, timeout=self._patience, trust_env=not places) as client:
             if not places:
                 return await _read(client, request)
             # One after another: a name may have an IPv6 address that leads nowhere from here. The last failure is
-            # what is told.
+            # reported.
             for place in places[: _TRIED - 1]:
                 if place == places[-1]:
                     break
@@ -116,7 +119,7 @@ class Web:
 
 
 def _pinned(request: httpx.Request, place: str) -> httpx.Request:
-    """The same request to an address that was looked at, since a name may have another one the next time."""
+    """Return the same request to a checked address, since a name may have another one the next time."""
     extensions = {**request.extensions, "sni_hostname": request.url.host}
     url = request.url.copy_with(host=place)
     # The Host header and the name in TLS stay those of the host: only the connection goes to the address.

@@ -1,1 +1,1 @@
-"""What servers may speak besides the protocol itself: each file is one `Extension`."""
+"""Extensions of the protocol: each file is one `Extension`."""

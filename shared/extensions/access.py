@@ -1,10 +1,10 @@
-"""Who may do what: requests that need more than their principal has are refused before anything is done for them.
+"""Access control: requests that need more than their principal has are refused before any work.
 
-    server.open(extensions=[access(Policy("files", rules))])
+server.open(extensions=[access(Policy("files", rules))])
 
-What the operator grants a principal in no case is not there for it: not listed, and unknown where it is named. What a
-token with further scopes would allow is listed, and refused with the names of all that are needed, so that the client
-can obtain such a token (2026-07-28, Authorization, Scope Challenge Handling).
+For a principal, tools, prompts and resources that the operator never grants it do not exist: they are not listed, and
+unknown by name. Those that a token with further scopes would allow are listed, and refused with the names of all
+needed scopes, so that the client can obtain such a token (2026-07-28, Authorization, Scope Challenge Handling).
 """
 
 import logging
@@ -34,18 +34,18 @@ ACCESS = "access"
 """The name of the extension."""
 
 _ALWAYS = frozenset({"resources/unsubscribe", "logging/setLevel"})
-"""What ends something."""
+"""Methods that end something, which need no scopes."""
 _TASKS = "tasks/"
-"""How the names of methods begin which are about tasks: each needs what its call has needed, and tasks know that."""
+"""The prefix of methods about tasks: each needs the scopes of its call, which tasks check themselves."""
 _DIALECTS = "dialects/"
-"""How the names of methods begin which call those of the protocol, that are guarded."""
+"""The prefix of methods that call those of the protocol, which are guarded."""
 
 _Kind = Callable[["Access", Run[Any], str], frozenset[str]]
 
 
 @record
 class _List:
-    """One list in a result: where it stands, what its entries are called by, and what such a thing needs."""
+    """One list in a result: its path, the key with the name of an entry, and the scopes that an entry needs."""
 
     path: tuple[str, ...]
     key: str
@@ -54,14 +54,14 @@ class _List:
 
 @record
 class _Needed:
-    """What a request needs, and what is said where there is no such thing."""
+    """The scopes that a request needs, and the error if the object of the request does not exist."""
 
     scopes: frozenset[str]
     absence: Callable[[], McpError]
 
 
 def access(policy: Policy) -> Extension[Any]:
-    """The extension that has every request keep to `policy`."""
+    """Return the extension that enforces `policy` for every request."""
     guard = Access(policy)
     extension = Extension[Any](ACCESS, around=guard.around)
     extension.outermost, extension.hides = 1, guard.hides_tool
@@ -71,9 +71,9 @@ def access(policy: Policy) -> Extension[Any]:
 
 
 def _scopes(policy: Policy, running: Run[Any]) -> tuple[list[str], list[str]]:
-    """All scopes that something needs at `running`, and those that are worth asking for at first."""
+    """Return all scopes that are needed anywhere in `running`, and those to request at first."""
     tools = [(tool.name, tool.options) for tool in running.features.tools.on_offer(running.settings)]
-    # Of tools that are elsewhere nothing is known.
+    # The tools of another server are unknown.
     others = frozenset() if _declares_tools(running) else policy.of_others
     return sorted({*policy.supported(tools), *others}), sorted(policy.read_scopes)
 
@@ -83,7 +83,7 @@ def _declares_tools(running: Run[Any]) -> bool:
 
 
 class _Lookout:
-    """Tells the operator of rules for tools that there are none of, once. They may come, so the rules stand."""
+    """Warns the operator of rules for tools that do not exist, once. They may be added later, so the rules remain."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -91,7 +91,7 @@ class _Lookout:
 
     @asynccontextmanager
     async def living(self, running: Run[Any]) -> AsyncIterator[None]:
-        """As long as the block the server runs."""
+        """Check the rules when the server starts to run."""
         if not self._has_looked and _declares_tools(running):
             self._has_looked = True
             names = [tool.name for tool in running.features.tools.all()]
@@ -110,7 +110,7 @@ class Access:
         self.policy = policy
 
     def around(self, method: Method, handler: Handler) -> Handler:
-        """The handler of `method` for those who may."""
+        """Return the handler of `method` that checks the rights of the principal."""
         name = method.handler
         if method.built_in or name in _ALWAYS or name.startswith(_TASKS):
             return handler
@@ -121,29 +121,30 @@ class Access:
         return self._listening(handler) if name == "subscriptions/listen" else self._guarded(name, handler)
 
     def hides_tool(self, running: Run[Any], principal: Principal | None, name: str) -> bool:
-        """Whether the tool of that name is not there for `principal`."""
+        """Return True if the tool of that name does not exist for `principal`."""
         return self.policy.concerns(principal) and not self.policy.could_have(principal, self.tool(running, name))
 
-    # What a request needs
+    # Needed scopes
 
     def tool(self, running: Run[Any], name: str) -> frozenset[str]:
-        """What a call of the tool of that name needs."""
-        found = running.features.tools.get(name)
-        return self.policy.of_tool(name, None if found is None else found.options)
+        """Return the scopes that a call of the tool of that name needs."""
+        registered = running.features.tools.get(name)
+        return self.policy.of_tool(name, None if registered is None else registered.options)
 
     def resource(self, _running: Run[Any], uri: str) -> frozenset[str]:
-        """What it needs to read there."""
+        """Return the scopes that reading the resource needs."""
         return self.policy.of_resource(uri)
 
     def prompt(self, _running: Run[Any], name: str) -> frozenset[str]:
-        """What the prompt of that name needs."""
+        """Return the scopes that the prompt of that name needs."""
         return self.policy.of_prompt(name)
 
     def _needed(self, running: Run[Any], name: str, params: Any) -> _Needed | None:
-        """What the request of the method `name` with these params needs; None where there is nothing to guard."""
+        """Return the scopes that the request of the method `name` with these params needs; None if there is nothing
+        to guard."""
         if name == "tools/call":
             called = params.name
-            # An unknown tool needs nothing: who asks is told that there is none, whatever the token allows.
+            # An unknown tool needs nothing: its error is the same, whatever the token allows.
             if called not in running.features.tools and _declares_tools(running):
                 return None
             return _Needed(self.tool(running, called), lambda: UnknownTool(f"unknown tool: {called[:100]}"))
@@ -152,8 +153,8 @@ class Access:
         if name == "completion/complete":
             return self._of_reference(params)
         uri = getattr(params, "uri", None)
-        # Pages of apps hold no data, and who may call a tool has to be shown its page.
-        if name == "resources/read" and any(uri in one.open_resources for one in running.extensions):
+        # Pages of apps hold no data, and a client that may call a tool needs its page.
+        if name == "resources/read" and any(uri in extension.open_resources for extension in running.extensions):
             return None
         if isinstance(uri, str):
             return _Needed(self.policy.of_resource(uri), lambda: ResourceNotFound(uri))
@@ -169,7 +170,7 @@ class Access:
         absent = f"unknown resource or template: {uri[:100]}"
         return _Needed(self.policy.of_resource(uri), lambda: InvalidParams(absent))
 
-    # Who is let through
+    # Guarded handlers
 
     def _guarded(self, name: str, handler: Handler) -> Handler:
         policy = self.policy
@@ -179,12 +180,12 @@ class Access:
             if policy.concerns(principal):
                 needed = self._needed(running, name, params)
                 if needed is not None:
-                    # What the principal could never have is not there: to refuse it would say that it exists.
+                    # What the principal could never have does not exist for it: a refusal would reveal it.
                     if not self.policy.could_have(principal, needed.scopes):
                         raise needed.absence()
                     self.policy.require(principal, needed.scopes)
-                    # Should it become a task, whoever asks for that needs the same, and so does who comes back to
-                    # the stream of its answer, or hears what it has subscribed to.
+                    # If it becomes a task, requests for that need the same scopes, and so do clients that reconnect
+                    # to the stream of its answer, or receive events of their subscriptions.
                     context.call.scopes |= needed.scopes
                     context.link.session.needed_scopes |= needed.scopes
             return handler(running, context, params)
@@ -192,19 +193,19 @@ class Access:
         return handle
 
     def _listening(self, handler: Handler) -> Handler:
-        """Of the resources that a stream is to tell of, those that are not there for its principal are left out, as
-        are those that nobody has."""
+        """Return a handler that leaves out the resources of a stream that do not exist for its principal, like those
+        that do not exist at all."""
 
         async def handle(running: Run[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
             principal, policy = context.peer.principal, self.policy
             if policy.concerns(principal):
-                wanted = params.notifications
-                needed = {uri: policy.of_resource(uri) for uri in wanted.resource_subscriptions}
+                subscription = params.notifications
+                needed = {uri: policy.of_resource(uri) for uri in subscription.resource_subscriptions}
                 there = [uri for uri, scopes in needed.items() if policy.could_have(principal, scopes)]
-                # All at once: a client that is told one scope at a time sends its user to the browser for each.
+                # All at once: a client that gets one scope at a time sends its user to the browser for each.
                 policy.require(principal, frozenset().union(*(needed[uri] for uri in there)))
-                wanted = wanted.model_copy(update={"resource_subscriptions": there})
-                params = params.model_copy(update={"notifications": wanted})
+                subscription = subscription.model_copy(update={"resource_subscriptions": there})
+                params = params.model_copy(update={"notifications": subscription})
             return await handler(running, context, params)
 
         return handle
@@ -215,20 +216,20 @@ class Access:
             principal = context.peer.principal
             if self.policy.entitlement(principal) is None:
                 return result
-            for one in lists:
-                result = self._shown(running, principal, result, one)
-            # Another client of the same cache may be shown more, or less.
+            for list_ in lists:
+                result = self._shown(running, principal, result, list_)
+            # Another client of the same cache may see more, or less.
             return {**result, "cacheScope": "private"} if "cacheScope" in result else result
 
         return handle
 
     def _shown(
-        self, running: Run[Any], principal: Principal | None, result: dict[str, Any], one: _List
+        self, running: Run[Any], principal: Principal | None, result: dict[str, Any], list_: _List
     ) -> dict[str, Any]:
         def is_there(entry: Mapping[str, Any]) -> bool:
-            return self.policy.could_have(principal, one.needs(self, running, str(entry[one.key])))
+            return self.policy.could_have(principal, list_.needs(self, running, str(entry[list_.key])))
 
-        return _replaced(result, one.path, lambda entries: [entry for entry in entries if is_there(entry)])
+        return _replaced(result, list_.path, lambda entries: [entry for entry in entries if is_there(entry)])
 
 
 def _replaced(

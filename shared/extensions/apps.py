@@ -1,6 +1,6 @@
 """MCP Apps: pages that a host shows in place of a tool's text (the extension io.modelcontextprotocol/ui, SEP-1865).
 
-    server = Server(..., extensions=[apps(App("ui://weather/days", read_page))])
+server = Server(..., extensions=[apps(App("ui://weather/days", read_page))])
 
     @server.tool(read_only=True, app="ui://weather/days")
     async def forecast(ctx: Context[State], city: str) -> str:
@@ -47,20 +47,20 @@ _MOST_TYPES = 100
 """Media types of a client that are looked at: a message may have a million of them."""
 
 Permission = Literal["camera", "microphone", "geolocation", "clipboardWrite"]
-"""What a page may ask of the host's browser besides."""
+"""A permission of the host's browser that a page may request."""
 
 
 @record
 class App:
-    """One page, which tools name by its URI. Raises DeclarationError for a URI that is none of a page."""
+    """One page, which tools name by its URI. Raises DeclarationError for a URI that is not one of a page."""
 
     uri: str
     page: Callable[[], str]
     """Reads the page, one whole HTML document. It is called in a thread, when a client first reads it."""
     border: bool = True
-    """Whether the host should draw a border and a background around it."""
+    """True if the host should draw a border and a background around it."""
     permissions: Sequence[Permission] = ()
-    """What the page works better with; a host need not allow it."""
+    """Permissions that improve the page; a host need not grant them."""
 
     def __post_init__(self) -> None:
         if not self.uri.startswith(_SCHEME) or self.uri == _SCHEME:
@@ -68,35 +68,38 @@ class App:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What a host is told of how to show the page: it may load nothing from anywhere."""
-        wanted: dict[str, Any] = {"permissions": {name: {} for name in self.permissions}} if self.permissions else {}
+        """The `_meta` for hosts, with rules for the page: it may load nothing from anywhere."""
+        permissions: dict[str, Any] = (
+            {"permissions": {name: {} for name in self.permissions}} if self.permissions else {}
+        )
         # An empty policy allows no origin at all: the page is one document, and hosts would block anything else by
         # default.
-        return {"ui": {"csp": {}, **wanted, "prefersBorder": self.border}}
+        return {"ui": {"csp": {}, **permissions, "prefersBorder": self.border}}
 
 
 def shows_apps(context: Context[Any]) -> bool:
-    """Whether the client shows pages, so that it is worth while to say what they need."""
+    """Return True if the client shows pages, so that data for them is useful."""
     types = declared(context.peer.capabilities, ("extensions", UI, "mimeTypes"))
     return isinstance(types, list) and MIME_TYPE in types[:_MOST_TYPES]
 
 
 def show(context: Context[Any], view: Mapping[str, Any]) -> None:
-    """Gives the page of the tool that is called what it needs besides the result. It is left out where the client
-    shows no pages, where it has more than `MAX_VIEW` bytes, or the whole result more than a call may give."""
+    """Give the page of the called tool its data besides the result. It is left out if the client shows no pages, if
+    it has more than `MAX_VIEW` bytes, or if the whole result is over the limit of a call."""
     if shows_apps(context):
         context.call.view = view
 
 
 def apps(*pages: App) -> Extension[Any]:
-    """The extension that serves these pages, and links the tools to them that name one of them as their `app`."""
+    """Return the extension that serves these pages, and links them to the tools that name one of them as their
+    `app`."""
     served = _Apps(pages)
     extension = Extension[Any](
         UI,
         around=served.around,
         declares=[Capability(("extensions", UI), lambda _: {}), Capability(("resources",), _resources)],
     )
-    # Tools are linked by the names that they were declared with, before anything renames them.
+    # Tools are linked by their declared names, before anything renames them.
     extension.outermost = -1
     extension.lifespan = served.checked
     extension.open_resources = served.uris
@@ -104,7 +107,7 @@ def apps(*pages: App) -> Extension[Any]:
 
 
 def _resources(running: Run[Any]) -> dict[str, Any] | None:
-    # Pages are read as resources are, also where there are no others.
+    # Pages are read like resources, even if there are no others.
     return None if len(running.features.resources) else {}
 
 
@@ -119,14 +122,15 @@ class _Apps:
             raise DeclarationError("two apps have one URI")
 
     def checked(self, running: Run[Any]) -> AbstractAsyncContextManager[None]:
-        """Raises DeclarationError where a tool names a page that there is not."""
+        """Raise DeclarationError if a tool names an unknown page."""
         for tool in running.features.tools.all():
             if tool.options.app is not None and tool.options.app not in self._apps:
                 raise DeclarationError(f"tool {tool.name!r}: there is no app {tool.options.app!r}")
         return nullcontext()
 
     def around(self, method: Method, handler: Handler) -> Handler:
-        """The handler of `method` with what it does for clients that show pages; for others it does nothing more."""
+        """Return the handler of `method` with the additions for clients that show pages; for others nothing
+        changes."""
         match method.handler:
             case "tools/list":
                 return self._listing(handler)
@@ -143,7 +147,7 @@ class _Apps:
 
             def linked() -> dict[str, Any]:
                 tools = [_linked(running, tool) for tool in result["tools"]]
-                # Another client must not have it from a cache: it may have declared nothing.
+                # Not for the caches of other clients: they may have declared nothing.
                 return {**result, "tools": tools, "cacheScope": "private"}
 
             return result.variant(UI, linked) if isinstance(result, CachedResult) else linked()
@@ -158,18 +162,18 @@ class _Apps:
         return read
 
     async def _page(self, app: App, context: Context[Any], params: ReadResourceParams) -> dict[str, Any]:
-        held = held_etag(context.peer, params.meta)
-        made = self._read.get(app.uri)
-        if made is None:
+        etag = held_etag(context.peer, params.meta)
+        cached = self._read.get(app.uri)
+        if cached is None:
             text = await to_thread.run_sync(app.page)
             content = {"uri": app.uri, "mimeType": MIME_TYPE, "text": text, "_meta": app.meta}
             result = tagged({"contents": [content], "ttlMs": FRESH_MS, "cacheScope": "public"}, None)
-            made = self._read[app.uri] = CachedResult(result)
-        return tagged(made, held) if held == made["_meta"][ETAG] else made
+            cached = self._read[app.uri] = CachedResult(result)
+        return tagged(cached, etag) if etag == cached["_meta"][ETAG] else cached
 
 
 def _linked(running: Run[Any], listed: dict[str, Any]) -> dict[str, Any]:
-    """A tool of a list with the URI of its page. The flat form is deprecated, and hosts still read it."""
+    """Return a tool of a list with the URI of its page. The flat form is deprecated, and hosts still read it."""
     tool = running.features.tools.get(listed["name"])
     uri = None if tool is None else tool.options.app
     if uri is None:

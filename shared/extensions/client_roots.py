@@ -71,32 +71,32 @@ class ClientRoots:
         if not context.peer.lasts:
             return await self._narrowed(context) if may_ask else await self._narrow(context.state, [])
         session = context.link.session
-        known = self._known.get(session)
-        if known is None:
-            known = self._known[session] = _Known()
-        if known.changes != session.roots_changed:
-            await self._learn(known, context)
-        return known.state
+        cached = self._known.get(session)
+        if cached is None:
+            cached = self._known[session] = _Known()
+        if cached.changes != session.roots_changed:
+            await self._learn(cached, context)
+        return cached.state
 
-    async def _learn(self, known: _Known, context: Context[Any]) -> None:
-        """Asks the client, unless another call does it at this time. Raises ToolError where it does not say."""
-        session, failures = context.link.session, known.failures
-        async with known.asking:
-            if known.failures != failures:
-                raise ToolError(known.refusal)
+    async def _learn(self, cached: _Known, context: Context[Any]) -> None:
+        """Ask the client, unless another call does it at this time. Raises ToolError where it does not say."""
+        session, failures = context.link.session, cached.failures
+        async with cached.asking:
+            if cached.failures != failures:
+                raise ToolError(cached.refusal)
             changes = session.roots_changed
-            if known.changes == changes:
+            if cached.changes == changes:
                 return
             try:
                 with anyio.fail_after(self._seconds):
                     state = await self._narrowed(context)
             except (PeerError, InvalidParams, TimeoutError) as error:
                 reason = str(error) or f"it did not answer within {self._seconds:g} s"
-                known.failures += 1
-                known.refusal = f"this server works in its client's roots only, and was not told them: {reason}"
-                raise ToolError(known.refusal) from None
+                cached.failures += 1
+                cached.refusal = f"this server works in its client's roots only, and was not told them: {reason}"
+                raise ToolError(cached.refusal) from None
             # What changed meanwhile is asked for by the next call.
-            known.state, known.changes = state, changes
+            cached.state, cached.changes = state, changes
 
     async def _narrowed(self, context: Context[Any]) -> Any:
         return await self._narrow(context.state, [root.uri for root in await context.roots()])

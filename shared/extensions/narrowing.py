@@ -1,7 +1,7 @@
-"""Serving principals by settings of their own: each of them has a run of the server to itself.
+"""Serving principals by settings of their own: each of them has its own run of the server.
 
-So nothing that a run knows can come to another: neither its files nor its caches, cursors and subscriptions, nor who
-listens to its changes. All of them open and close with the run that they are part of.
+So runs share nothing: neither files nor caches, cursors and subscriptions, nor listeners to changes. All of them open
+and close with the run that they are part of.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -19,19 +19,19 @@ NARROWING = "narrowing"
 
 
 class _Joined:
-    """Stores that were joined already: the runs of one replica are one to the others."""
+    """Stores that were joined already: to the other replicas, the runs of one replica are one."""
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
 
     def join(self) -> AbstractAsyncContextManager[Replica]:
-        """The replica that there is."""
+        """Return the existing replica."""
         return nullcontext(self._replica)
 
 
 def narrowing(settings: Mapping[str, BaseModel | None]) -> Extension[Any]:
-    """The extension that has principals of these names be served by these settings, or None by those of the run; `*`
-    names all others."""
+    """Return the extension that serves principals of these names by these settings, or for None by those of the run;
+    `*` means all other names."""
 
     @asynccontextmanager
     async def living(running: Run[Any]) -> AsyncIterator[None]:
@@ -39,10 +39,10 @@ def narrowing(settings: Mapping[str, BaseModel | None]) -> Extension[Any]:
         stores = None if replica is None else _Joined(replica)
         async with AsyncExitStack() as opened:
             for name, own in settings.items():
-                one = running
+                run = running
                 if own is not None:
-                    one = await opened.enter_async_context(running.parts.reopen(own, stores, without=NARROWING))
-                running.parts.narrow(name, one)
+                    run = await opened.enter_async_context(running.parts.reopen(own, stores, without=NARROWING))
+                running.parts.narrow(name, run)
             yield
 
     extension = Extension[Any](NARROWING)

@@ -2,18 +2,18 @@
 io.modelcontextprotocol/skills, SEP-2640).
 
     class Library:
-        async def list(self, context): ...         # skills may come and go: each request asks anew
+        async def list(self, context): ...  # skills may come and go: called for each request
         async def get(self, context, path): ...
         async def read(self, context, skill, file): ...
 
-    server = Server(..., extensions=[skills(Library())])
+server = Server(..., extensions=[skills(Library())])
 
 Every file of a skill is a resource, `skill://<path of the skill>/<file>`, for clients of all versions; those of
-2026-07-28 also list skills with the digests of their files, and directories. Say `changes.resources()` when a
-skill comes, goes or changes.
+2026-07-28 also list skills with the digests of their files, and directories. Call `changes.resources()` when a skill
+comes, goes or changes.
 
-What a client names never becomes a path: it is compared with the files that the source says a skill has, and a source
-is asked for well-formed paths of skills only.
+A name from a client never becomes a path: it is compared with the files of the skill in the source, and a source is
+called with well-formed paths of skills only.
 """
 
 import hashlib
@@ -56,41 +56,41 @@ MAX_DEPTH = 32
 
 _SCHEME = "skill://"
 _PATH = re.compile(
-    rf"(?:(?!\.\.?/)[A-Za-z0-9._~-]{{1,64}}/){{0,{MAX_DEPTH - 1}}}"  # how the server orders its skills
+    rf"(?:(?!\.\.?/)[A-Za-z0-9._~-]{{1,64}}/){{0,{MAX_DEPTH - 1}}}"  # the server's folders of skills
     r"(?=[^/]{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*"  # the name
 )
 _UNFIT = re.compile(r"[\\\x00-\x1f\x7f\ud800-\udfff]")
 _MORE_KINDS = {".md": "text/markdown", ".yaml": "application/yaml", ".yml": "application/yaml"}
-"""What not every Python knows yet."""
+"""Types that older Pythons do not know."""
 
 
-# What a skill is
+# Skills
 
 
 @record
 class SkillFile:
-    """One file of a skill: how many bytes it has, and their SHA-256 in lower-case hex."""
+    """One file of a skill: its size in bytes, and their SHA-256 in lower-case hex."""
 
     size: int
     sha256: str
 
     @staticmethod
     def of(data: bytes) -> "SkillFile":
-        """The file with these bytes."""
+        """Return the file with these bytes."""
         return SkillFile(len(data), hashlib.sha256(data).hexdigest())
 
 
 @record
 class Skill:
-    """One skill. Raises DeclarationError where it is none, or one that not every host can load."""
+    """One skill. Raises DeclarationError if it is invalid, or can't be loaded by every host."""
 
     path: str
-    """Where it stands among the server's skills, e.g. `review` or `team/review`. The last part is its name: up to 64
-    small letters, digits, and single hyphens between them."""
+    """The path among the server's skills, e.g. `review` or `team/review`. The last part is its name: up to 64
+    lower-case letters, digits, and single hyphens between them."""
     frontmatter: dict[str, Any]
-    """All that the head of its SKILL.md says, as JSON: the same name, a description, and whatever else there is."""
+    """The whole front matter of its SKILL.md, as JSON: the same name, a description, and anything else."""
     files: Mapping[str, SkillFile]
-    """Every file by its path in the skill, with slashes: SKILL.md, and those of skills inside this one as well."""
+    """Every file by its path in the skill, with slashes: SKILL.md, and those of nested skills as well."""
 
     def __post_init__(self) -> None:
         if not _PATH.fullmatch(self.path):
@@ -109,17 +109,17 @@ class Skill:
                 raise DeclarationError(f"skill {self.path!r}: no path of a file: {name[:200]!r}")
 
     def uri(self, file: str = MANIFEST) -> str:
-        """The URI of one of its files."""
+        """Return the URI of one of its files."""
         return f"{_SCHEME}{self.path}/{quote(file)}"
 
     def file_at(self, uri: str) -> str | None:
-        """Which of its files has this URI, exactly as `uri` writes it; None: none of them."""
+        """Return the file with this URI, exactly as `uri` writes it; None if there is none."""
         file = unquote(uri.removeprefix(f"{_SCHEME}{self.path}/"))
-        # Exactly: `%2e%2e` and other spellings of a file are no names of it, so nothing has to be resolved.
+        # Exactly: `%2e%2e` and other spellings are not names of a file, so nothing has to be resolved.
         return file if file in self.files and self.uri(file) == uri else None
 
     def entry(self) -> dict[str, Any]:
-        """The skill as `skills/list` and `skills/get` show it."""
+        """Return the skill as `skills/list` and `skills/get` show it."""
         resources = [
             SkillResource(uri=self.uri(name), digest=f"sha256:{file.sha256}", size=file.size)
             for name, file in self.files.items()
@@ -127,7 +127,7 @@ class Skill:
         return SkillEntry(uri=self.uri(), frontmatter=self.frontmatter, resources=resources).to_wire()
 
     def resource(self, file: str = MANIFEST) -> Resource:
-        """One of its files as lists of resources show it."""
+        """Return one of its files as lists of resources show it."""
         size, kind = self.files[file].size, _kind(file)
         if file != MANIFEST:
             return Resource(uri=self.uri(file), name=join_lines(file.rpartition("/")[2]), mime_type=kind, size=size)
@@ -135,44 +135,46 @@ class Skill:
         return Resource(uri=self.uri(), name=name, description=description, mime_type=kind, size=size)
 
     def children(self, uri: str) -> list[Resource]:
-        """What stands directly in its directory `uri`; nothing where that is no directory, for none is empty."""
-        inside, found = f"{uri}/", {}
+        """Return the direct children of its directory `uri`; empty if that is not a directory, since no directory is
+        empty."""
+        inside, by_name = f"{uri}/", {}
         for file in sorted(self.files):
             _, there, rest = self.uri(file).partition(inside)
             if there:
                 child, below, _ = rest.partition("/")
                 directory = Resource(uri=inside + child, name=join_lines(unquote(child)), mime_type=DIRECTORY)
-                found[child] = directory if below else self.resource(file)
-        return list(found.values())
+                by_name[child] = directory if below else self.resource(file)
+        return list(by_name.values())
 
 
-# How a server serves them
+# Skills of a server
 
 
 class SkillSource(Protocol):
-    """Where a server's skills come from. `context` is that of the request; its `state` is what the lifespan yielded.
+    """The source of a server's skills. `context` is that of the request; its `state` is the value that the lifespan
+    yielded.
 
-    Make a skill once and keep it: what it says of its files must be true of what `read` gives.
+    Create a skill once and keep it: its digests and sizes must match the bytes that `read` returns.
     """
 
     async def list(self, context: Context[Any]) -> Sequence[Skill]:
-        """The skills to list, in an order that stays. It may be some of them, or none."""
+        """Return the skills to list, in a stable order. It may be some of them, or none."""
 
     async def get(self, context: Context[Any], path: str) -> Skill | None:
-        """The skill at `path`, listed or not; None where there is none."""
+        """Return the skill at `path`, listed or not; None if there is none."""
 
     async def read(self, context: Context[Any], skill: Skill, file: str) -> bytes | None:
-        """What is in one of the files of `skill`; None where it is gone by now."""
+        """Return the bytes of one of the files of `skill`; None if it no longer exists."""
 
 
 class Skills:
-    """A server's skills: what its resources and the methods of the extension are about."""
+    """A server's skills, behind its resources and the methods of the extension."""
 
     def __init__(self, source: SkillSource) -> None:
         self.source = source
 
     async def find(self, context: Context[Any], uri: str) -> Skill:
-        """The skill whose SKILL.md has this URI. Raises ResourceNotFound."""
+        """Return the skill whose SKILL.md has this URI. Raises ResourceNotFound."""
         path = uri.removeprefix(_SCHEME).removesuffix(f"/{MANIFEST}")
         skill = await self.source.get(context, path) if _PATH.fullmatch(path) else None
         if skill is None or skill.uri() != uri:
@@ -180,7 +182,8 @@ class Skills:
         return skill
 
     async def children(self, context: Context[Any], uri: str) -> list[Resource]:
-        """What stands directly in the directory `uri` of a skill. Raises ResourceNotFound where it is none."""
+        """Return the direct children of the directory `uri` of a skill. Raises ResourceNotFound if there is no such
+        directory."""
         for path in _paths_around(uri):
             skill = await self.source.get(context, path)
             if skill is not None and (children := skill.children(uri)):
@@ -188,7 +191,7 @@ class Skills:
         raise ResourceNotFound(uri, "no directory of a skill has this URI")
 
     async def listed(self, context: Context[Any]) -> list[Resource]:
-        """The SKILL.md of each skill, for `resources/list`."""
+        """Return the SKILL.md of each skill, for `resources/list`."""
         return [skill.resource() for skill in await self.source.list(context)]
 
     async def read(self, context: Context[Any], path: str) -> TextResourceContents | BlobResourceContents:
@@ -210,20 +213,20 @@ class Skills:
         return {"skills": [skill.entry() for skill in shown], **more}
 
     async def get_skill(self, running: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
-        """`skills/get`: one that is listed, or one that is not. Raises ResourceNotFound."""
+        """`skills/get`: a listed skill, or an unlisted one. Raises ResourceNotFound."""
         return {"skill": (await self.find(context, params.uri)).entry()}
 
     async def read_directory(
         self, running: Run[Any], context: Context[Any], params: DirectoryParams
     ) -> dict[str, Any]:
-        """`resources/directory/read`: what stands directly in a directory of a skill. Raises ResourceNotFound."""
+        """`resources/directory/read`: the direct children of a directory of a skill. Raises ResourceNotFound."""
         children = await self.children(context, params.uri)
         shown, more = _cut(running, f"directory:{params.uri}", children, params.cursor)
         return {"resources": [child.to_wire() for child in shown], **more}
 
 
 def skills(source: SkillSource) -> Extension[Any]:
-    """The extension that serves the skills of `source`."""
+    """Return the extension that serves the skills of `source`."""
     served, path = Skills(source), ("extensions", SKILLS)
     extension = Extension[Any](
         SKILLS,
@@ -250,17 +253,17 @@ def skills(source: SkillSource) -> Extension[Any]:
 
 
 def _cut(running: Run[Any], what: str, items: Sequence[T], cursor: str | None) -> tuple[Sequence[T], dict[str, str]]:
-    """The page of a list that may differ from caller to caller, and what the result says of the next one."""
+    """Return the page of a list that may differ from caller to caller, and the result's field for the next page."""
     shown, following = page(items, cursor, name=what, size=running.server.page_size, signer=running.signer)
     return shown, {} if following is None else {"nextCursor": following}
 
 
 def _paths_around(uri: str) -> Iterator[str]:
-    """The paths of the skills that `uri` may be in, the innermost first."""
+    """Iterate over the paths of the skills that `uri` may be in, the innermost first."""
     if not uri.startswith(_SCHEME):
         return
     parts = uri.removeprefix(_SCHEME).split("/", MAX_DEPTH)
-    # Skills may stand inside one another: the innermost has the file as its own.
+    # Skills may be nested: a file belongs to the innermost.
     for end in range(len(parts), 0, -1):
         path = "/".join(parts[:end])
         if _PATH.fullmatch(path):
@@ -274,7 +277,7 @@ def _kind(file: str) -> str | None:
 
 @cache
 def _kinds() -> dict[str, str]:
-    # Of the machine's own tables nothing is used: a file has the same type wherever it is served.
+    # The machine's own tables are not used: a file has the same type wherever it is served.
     return mimetypes.MimeTypes(filenames=()).types_map[True] | _MORE_KINDS
 
 

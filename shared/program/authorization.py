@@ -1,4 +1,4 @@
-"""What the options say of who may use a listener, made the authenticator that tells senders apart.
+"""Authenticators of a listener, built from the options.
 
 Nothing of OAuth is loaded before an operator names an issuer.
 """
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("shared.program")
 
 _KEPT, _KEPT_ANSWERS = 300.0, 60.0
-"""Seconds for which what a token is good for is kept: one that is signed, and one that its issuer was asked about."""
+"""Seconds for which a valid token is cached: a signed one, and one that its issuer was asked about."""
 
 
 def static_tokens(options: ProtectionOptions, token: str | None) -> StaticTokens:
-    """The tokens of the operator's own: `token`, and those of a file. Raises ValueError, in one line."""
+    """Return the tokens of the operator's own: `token`, and those of a file. Raises ValueError, in one line."""
     file = None
     if options.tokens_file is not None:
         file = TokensFile(options.tokens_file)
@@ -39,8 +39,8 @@ def static_tokens(options: ProtectionOptions, token: str | None) -> StaticTokens
 
 
 def authenticator_of(options: ProtectionOptions, own: StaticTokens) -> "Authenticator":
-    """Who tells senders apart: by the operator's `own` tokens, and by those of issuers. Raises ValueError, in one
-    line, where the options can't be followed."""
+    """Return the authenticator of a listener: by the operator's `own` tokens, and by those of issuers. Raises
+    ValueError, in one line, if the options can't be used."""
     if not options.auth_issuer:
         return own
     if any(find_spec(name) is None for name in ("joserfc", "httpx")):
@@ -63,7 +63,7 @@ def authenticator_of(options: ProtectionOptions, own: StaticTokens) -> "Authenti
     unknown = sorted(set(options.auth_algorithm) - ALGORITHMS)
     if unknown:
         raise ValueError(f"--auth-algorithm: there is no {unknown[0]}; there are: {', '.join(sorted(ALGORITHMS))}")
-    # What signs nonces, so that any replica takes those of another one.
+    # The key that signs nonces, so that any replica accepts those of another one.
     key = os.environ.get("MCP_STATE_KEY", "")
     possession = Possession(options.auth_dpop, sha256(b"nonces\0" + key.encode()).digest() if key else None)
     if options.auth_client_id is None:
@@ -71,12 +71,12 @@ def authenticator_of(options: ProtectionOptions, own: StaticTokens) -> "Authenti
         return OAuthTokens(tokens, possession, own=own, keep=_KEPT)
     if several:
         raise ValueError("--auth-client-id: introspection needs exactly one --auth-issuer")
-    asked = Introspection(issuers[0], options.auth_client_id, _secret_of(options), rules, web)
-    return OAuthTokens(asked, possession, own=own, keep=_KEPT_ANSWERS)
+    introspection = Introspection(issuers[0], options.auth_client_id, _secret_of(options), rules, web)
+    return OAuthTokens(introspection, possession, own=own, keep=_KEPT_ANSWERS)
 
 
 def issuers_of(options: ProtectionOptions) -> "Issuers | None":
-    """What the metadata of the servers says of those who issue tokens; None where nobody but the operator does."""
+    """Return the issuers of tokens for the metadata of the servers; None if only the operator issues tokens."""
     if not options.auth_issuer:
         return None
     from ..auth.jose import ALGORITHMS
@@ -88,16 +88,21 @@ def issuers_of(options: ProtectionOptions) -> "Issuers | None":
 
 
 def check_public_url(url: str) -> str:
-    """`url` in its canonical form (2026-07-28, Authorization, Canonical Server URI). Raises ValueError where it is
-    none at which a listener can be."""
+    """Return `url` in its canonical form (2026-07-28, Authorization, Canonical Server URI). Raises ValueError if a
+    listener can't have it."""
     from ..auth.metadata import canonical
 
-    parts, known = urlsplit(url), re.fullmatch(r"[!#-\[\]-~]+", url)
+    parts, is_well_formed = urlsplit(url), re.fullmatch(r"[!#-\[\]-~]+", url)
     try:
         is_place = bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_place = False
-    if not (known and is_place) or parts.scheme.lower() not in ("http", "https") or parts.query or parts.fragment:
+    if (
+        not (is_well_formed and is_place)
+        or parts.scheme.lower() not in ("http", "https")
+        or parts.query
+        or parts.fragment
+    ):
         raise ValueError("--public-url: give it as https://HOST, with a path where the proxy adds one")
     if parts.username is not None:
         raise ValueError("--public-url: it has a user name in it, which everybody would see")

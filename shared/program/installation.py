@@ -1,8 +1,8 @@
-"""How this copy of the bundle was installed, and the command that adds an extra to it in the same way.
+"""The installation of this copy of the bundle, and the command that adds an extra to it in the same way.
 
-The project is in no registry, so no command may name it by its name alone: what came then would be another's. Each
-names the wheel or the checkout that this copy came from, as its installer has noted it (PEP 610, `direct_url.json`),
-and keeps the extras that uv and pipx would drop.
+The project is in no registry, so no command may use its bare name: the package of that name would be another's. Each
+command names the wheel or the checkout that this copy came from, as recorded by its installer (PEP 610,
+`direct_url.json`), and keeps the extras that uv and pipx would drop.
 """
 
 import json
@@ -29,25 +29,26 @@ class Installation(NamedTuple):
 
     python: Path
     source: str | None
-    """Where the bundle came from: a path, or a URL as pip takes it; None where the installer has noted nothing."""
+    """The origin of the bundle: a path, or a URL as pip accepts it; None if the installer has recorded nothing."""
     editable: bool = False
     site: Path | None = None
     """The directory of packages that it is in; None for a checkout."""
 
     @classmethod
     def in_site(cls, python: Path, site: Path) -> "Installation":
-        """The one whose packages are in `site`."""
+        """Return the installation whose packages are in `site`."""
         note = next(site.glob(_info("direct_url.json")), None)
-        told = json.loads(note.read_text(encoding="utf-8")) if note is not None else {}
-        return cls(python, _source(told), told.get("dir_info", {}).get("editable", False), site)
+        direct_url = json.loads(note.read_text(encoding="utf-8")) if note is not None else {}
+        return cls(python, _source(direct_url), direct_url.get("dir_info", {}).get("editable", False), site)
 
     @property
     def is_passing(self) -> bool:
-        """Whether it lies in uv's cache, as an environment of uvx does."""
+        """True if it is in uv's cache, like an environment of uvx."""
         return is_passing(self.python)
 
     def specification(self, *extras: str) -> str:
-        """What an installer is given for this copy with these extras. Raises ValueError where nobody knows."""
+        """Return the requirement for an installer for this copy with these extras. Raises ValueError if it is
+        unknown."""
         is_path = self.source is not None and Path(self.source).is_absolute()
         if self.source is None or (is_path and not Path(self.source).exists()):
             raise ValueError("the wheel or checkout that this copy was installed from is gone, or not known")
@@ -55,20 +56,24 @@ class Installation(NamedTuple):
         return f"{self.source}{chosen}" if is_path else f"{NAME}{chosen} @ {self.source}"
 
     def line(self, *extras: str, again: bool = False) -> str:
-        """The command that adds `extras` to those there are; with `again` it writes the bundle's own files anew."""
+        """Return the command that adds `extras` to the present ones; with `again` it writes the bundle's own files
+        anew."""
         words, keeps = self._installer(again)
         had = [] if keeps else [extra for extra, libraries in self.lacking().items() if not libraries]
-        wanted = list(extras) if keeps else sorted({*had, *extras})
-        wanted = ["all"] if "all" in wanted else wanted
+        requested = list(extras) if keeps else sorted({*had, *extras})
+        requested = ["all"] if "all" in requested else requested
         try:
-            given, where = self.specification(*wanted), ""
+            requirement, where = self.specification(*requested), ""
         except ValueError:
-            given, where = f"WHEEL[{','.join(wanted)}]" if wanted else "WHEEL", ", where WHEEL is the bundle's wheel"
+            requirement, where = (
+                f"WHEEL[{','.join(requested)}]" if requested else "WHEEL",
+                ", where WHEEL is the bundle's wheel",
+            )
         program = [Path(sys.argv[0]).name] if self.is_passing else []
-        return shell_line([*words, given, *program]) + where
+        return shell_line([*words, requirement, *program]) + where
 
     def _installer(self, again: bool) -> tuple[list[str], bool]:
-        """The command before what it installs, and whether it keeps the extras there are."""
+        """Return the command without the requirement, and True if it keeps the present extras."""
         environment = self.python.parent.parent
         if self.is_passing:
             return ["uvx", *(["--refresh"] if again else []), "--from"], False
@@ -78,25 +83,25 @@ class Installation(NamedTuple):
             return ["pipx", "install", "--force"], False
         words, force = [str(self.python), "-m", "pip", "install"], "--force-reinstall"
         if self.python == Path(sys.executable) and find_spec("pip") is None:
-            # uv makes environments without it.
+            # uv creates environments without it.
             words, force = ["uv", "pip", "install", "--python", str(self.python)], "--reinstall"
         return [*words, *([force, "--no-deps"] if again else []), *(["-e"] if self.editable else [])], True
 
     def lacking(self) -> dict[str, list[str]]:
-        """The libraries that each extra lacks, without a look at their versions; none are known of a checkout."""
+        """Return the libraries that each extra lacks, ignoring their versions; empty for a checkout."""
         note = None if self.site is None else next(self.site.glob(_info("METADATA")), None)
         if self.site is None or note is None:
             return {}
         there = {path.name.partition("-")[0].lower() for path in self.site.glob("*.dist-info")}
-        found: dict[str, list[str]] = {}
+        missing: dict[str, list[str]] = {}
         for library, extra in _REQUIRED.findall(note.read_text(encoding="utf-8")):
             is_there = re.sub(r"[-_.]+", "_", library).lower() in there
-            found.setdefault(extra, []).extend([] if is_there else [library])
-        return found
+            missing.setdefault(extra, []).extend([] if is_there else [library])
+        return missing
 
 
 def this_installation() -> Installation:
-    """The one that runs."""
+    """Return the running installation."""
     python = Path(sys.executable)
     if (_HERE / "pyproject.toml").is_file():
         return Installation(python, str(_HERE), editable=True)
@@ -104,12 +109,12 @@ def this_installation() -> Installation:
 
 
 def is_passing(path: Path) -> bool:
-    """Whether a path lies in uv's cache, which `uv cache clean` empties, and uv itself from time to time."""
+    """Return True if a path is in uv's cache, which `uv cache clean` empties, and uv itself from time to time."""
     return any(_PASSING.fullmatch(part) for part in path.parts)
 
 
 def shell_line(words: Sequence[str]) -> str:
-    """A command as it is typed."""
+    """Return a command as it is typed."""
     if os.name == "posix":
         return shlex.join(words)
     return " ".join(f'"{word}"' if re.search(r"[^\w.:\\/@=+-]", word) else word for word in words)
@@ -119,15 +124,15 @@ def _info(file: str) -> str:
     return f"{NAME.replace('-', '_')}-*.dist-info/{file}"
 
 
-def _source(told: dict[str, Any]) -> str | None:
-    url = told.get("url")
+def _source(direct_url: dict[str, Any]) -> str | None:
+    url = direct_url.get("url")
     if not isinstance(url, str):
         return None
     parts = urlsplit(url)
     if parts.scheme == "file":
         path = unquote(parts.path)
-        # On Windows a slash stands before the letter of the drive.
+        # On Windows there is a slash before the letter of the drive.
         return str(Path(path[1:] if re.match(r"/[A-Za-z]:", path) else path))
-    if repository := told.get("vcs_info"):
+    if repository := direct_url.get("vcs_info"):
         url = f"{repository['vcs']}+{url}@{repository.get('requested_revision') or repository['commit_id']}"
-    return f"{url}#subdirectory={told['subdirectory']}" if "subdirectory" in told else url
+    return f"{url}#subdirectory={direct_url['subdirectory']}" if "subdirectory" in direct_url else url

@@ -1,4 +1,4 @@
-"""What a program says of itself: how it was called, what it lacks, and why it ends."""
+"""Messages of a program: its name, missing extras, and the reason for its end."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ from ..text import plain
 
 
 def program_name() -> str:
-    """What the user called: a console script, or `python -m NAME`."""
+    """Return the name that the user called: a console script, or `python -m NAME`."""
     program = Path(sys.argv[0])
     spec = sys.modules["__main__"].__spec__
     if spec is not None and program.suffix == ".py":
@@ -17,13 +17,13 @@ def program_name() -> str:
 
 
 def exit_with_error(program: str, reason: str) -> NoReturn:
-    """Ends the program with one line on stderr and exit code 2."""
+    """End the program with one line on stderr and exit code 2."""
     sys.stderr.write(f"{program}: {plain('; '.join(reason.splitlines()))}\n")
     sys.exit(2)
 
 
 def needs_extra(extra: str) -> str:
-    """Says that an extra is missing here, and names the command that adds it."""
+    """Return a message that an extra is missing, with the command that adds it."""
     from .installation import this_installation
 
     return f"it needs the extra {extra!r}: {this_installation().line(extra)}"

@@ -1,4 +1,4 @@
-"""The options that say what others see of a running server: traces and counts, and a log of its HTTP requests."""
+"""The options for observing a running server: traces and counts, and a log of its HTTP requests."""
 
 import logging
 from importlib.util import find_spec
@@ -32,8 +32,8 @@ class ObservationOptions(BaseModel):
 
 
 def open_telemetry(options: ObservationOptions, service: str) -> "Telemetry | None":
-    """What sends spans and counts to the receiver, where one is named, under the name of `service`. Raises ValueError
-    where the library is not installed, or can't be set up as its variables say."""
+    """Return the sender of spans and counts to the receiver, under the name of `service`; None without a receiver.
+    Raises ValueError if the library is not installed, or can't be set up according to its variables."""
     if options.otlp is None:
         return None
     if find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None:
@@ -47,5 +47,5 @@ def open_telemetry(options: ObservationOptions, service: str) -> "Telemetry | No
 
 
 def log_requests() -> None:
-    """Has the log say what comes by HTTP, whatever its level."""
+    """Log HTTP requests, whatever the log level."""
     logging.getLogger("shared.access").setLevel(logging.INFO)

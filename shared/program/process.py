@@ -1,7 +1,7 @@
-"""What every program does that runs servers, be it one or several: its options, how it starts, and how it ends.
+"""Common parts of the programs that run servers, one or several: options, start, and end.
 
 Exit codes: 0 when it ended in order, 2 for a refused option or a busy port, 1 for a failure of ours. Nothing of HTTP
-is loaded before somebody asks for what a listener needs.
+is loaded before a listener needs it.
 """
 
 import asyncio
@@ -97,13 +97,13 @@ class Options(ObservationOptions, ReplicaOptions, ProtectionOptions, GeneralOpti
     """The options of every server."""
 
 
-# What the options say
+# Reading the options
 
 
 def token_of(options: Options) -> str | None:
-    """The token that HTTP requests must carry. Raises ValueError where it is missing but needed, or unusable."""
+    """Return the token that HTTP requests must carry. Raises ValueError if it is missing but needed, or unusable."""
     token = options.token if options.token_file is None else _read_token(options.token_file)
-    # Whoever runs programs on this machine as this user may do what the server can.
+    # Programs of this user on this machine may do what the server can.
     if options.transport == "stdio" or options.host in LOOPBACK:
         return token
     if not (token or options.no_auth or options.tokens_file or options.auth_issuer):
@@ -118,7 +118,7 @@ def token_of(options: Options) -> str | None:
 
 def _read_token(path: Path) -> str:
     try:
-        # Editors and `echo` end a file with a newline, which is no part of the token.
+        # Editors and `echo` end a file with a newline, which is not part of the token.
         token = path.read_bytes().decode("ascii", "replace").strip()
     except OSError as error:
         raise ValueError(f"--token-file: {path}: {error.strerror}") from None
@@ -138,7 +138,8 @@ def _network(text: str) -> str:
 
 
 def http_options(options: Options, token: str | None) -> "HttpOptions":
-    """Where an HTTP listener is, whom it serves, and how much. Raises ValueError for what can't be had."""
+    """Return the address, the users and the limits of an HTTP listener. Raises ValueError if the options can't be
+    used."""
     from ..transports.http.app.app import HttpOptions
     from ..transports.http.limits.endpoint_limits import ClientLimits, EndpointLimits, SessionLimits
     from .authorization import authenticator_of, check_public_url, issuers_of, static_tokens
@@ -174,17 +175,17 @@ def http_options(options: Options, token: str | None) -> "HttpOptions":
 
 
 def address(host: str, port: int) -> str:
-    """The URL of a listener, without a path."""
+    """Return the URL of a listener, without a path."""
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def missing_extra() -> bool:
-    """Whether what HTTP needs is not installed."""
+    """Return True if a package that HTTP needs is not installed."""
     return any(find_spec(name) is None for name in ("starlette", "uvicorn", "httptools"))
 
 
 def open_standard_streams() -> None:
-    """Puts something behind 0, 1 and 2 where the caller has closed them, lest a file of ours comes to stand there."""
+    """Open the descriptors 0, 1 and 2 if the caller has closed them, lest a file of ours gets their number."""
     for fd in (0, 1, 2):
         try:
             os.fstat(fd)
@@ -194,8 +195,8 @@ def open_standard_streams() -> None:
 
 
 def set_up_process(options: Options, exposed: str | None) -> None:
-    """Begins to log, and settles what is for the whole process. `exposed` is a secret that others can read, of which
-    the parent of several processes speaks for all."""
+    """Set up the log and the settings of the whole process. `exposed` is a secret that others can read; of several
+    processes only the parent warns of it."""
     worker = this_worker()
     set_up_logging(options.log_level, options.log_format, None if worker is None else worker.siblings.number)
     if options.access_log:
@@ -206,7 +207,7 @@ def set_up_process(options: Options, exposed: str | None) -> None:
 
 
 def set_limits(app: Server[Any], options: Options) -> None:
-    """Has `app` keep to the limits of the operator."""
+    """Set the limits of the operator on `app`."""
     app.budget = replace(
         app.budget,
         result_bytes=options.max_result,
@@ -214,7 +215,7 @@ def set_limits(app: Server[Any], options: Options) -> None:
         seconds=options.max_seconds,
         entries=options.max_entries,
     )
-    # Several messages as large as they may be have to fit.
+    # Several messages of the maximal size have to fit.
     call_bytes = max(app.limits.call_bytes, 4 * (options.max_message or 0))
     app.limits = replace(
         app.limits,
@@ -234,16 +235,16 @@ def set_limits(app: Server[Any], options: Options) -> None:
 
 
 class Failed(Exception):
-    """What the program is for can't be done now, and nobody has set it up wrongly; the text says why, in one line."""
+    """The program can't do its work now, and its settings are not at fault; the text says why, in one line."""
 
 
 class _CannotStart(Exception):
-    """The program can't start as the operator has set it up; the text says why, in one line."""
+    """The program can't start with the operator's settings; the text says why, in one line."""
 
 
 @contextmanager
 def starting(what: str = "") -> Iterator[None]:
-    """Has what goes wrong in the block, for which the operator is to blame, end the program in one line."""
+    """End the program with one line for errors in the block that are caused by the operator's settings."""
     try:
         yield
     except OSError as error:
@@ -256,8 +257,8 @@ def starting(what: str = "") -> Iterator[None]:
 
 
 def run_to_the_end(program: str, main: Callable[[], Awaitable[None]], *, fast: bool) -> int:
-    """Runs `main` in an event loop, `fast` with uvloop where there is that; the exit code, which is 1 where it raised
-    `Failed`. Ends the program where it can't start."""
+    """Run `main` in an event loop, with `fast` on uvloop if it is installed. Return the exit code, which is 1 if it
+    raised `Failed`. Ends the program if it can't start."""
     refusal: str | None = None
     code = 0
     try:
@@ -276,8 +277,8 @@ def run_to_the_end(program: str, main: Callable[[], Awaitable[None]], *, fast: b
 
 @contextmanager
 def ending_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Calls `stop` at SIGTERM or SIGINT; a second signal ends the program at once, even if the loop is held up. One
-    of several processes leaves that to its parent, since whoever signals all of them does it twice to each."""
+    """Call `stop` at SIGTERM or SIGINT; a second signal ends the program at once, even if the loop is blocked. One
+    of several processes leaves that to its parent, since a signal to all of them reaches each twice."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -287,9 +288,9 @@ def ending_signals(stop: Callable[[], None]) -> Iterator[None]:
     second = signal.SIG_DFL if this_worker() is None else signal.SIG_IGN
 
     def end(number: int, _frame: object) -> None:
-        for one in before:
-            signal.signal(one, second)
-            before[one] = second
+        for signal_number in before:
+            signal.signal(signal_number, second)
+            before[signal_number] = second
         loop.call_soon_threadsafe(_end, number, stop)
 
     for number in before:
@@ -308,7 +309,7 @@ def _end(number: int, stop: Callable[[], None]) -> None:
 
 @contextmanager
 def bound(options: Options, tasks: TaskGroup, drain_seconds: float) -> Iterator[anyio.Event]:
-    """For the time of a listener: gives what is set when a signal ends the program, in time."""
+    """Run the block for a listener: yields an event that is set when a signal ends the program, in time."""
     stop, worker = anyio.Event(), this_worker()
     with ExitStack() as around:
         if worker is not None:
@@ -323,7 +324,7 @@ def bound(options: Options, tasks: TaskGroup, drain_seconds: float) -> Iterator[
 
 
 async def end_in_time(ended: anyio.Event, seconds: float) -> None:
-    """Ends the program some time after its input, whatever keeps it: work in a thread can't be cancelled."""
+    """End the program some time after its input, even if work remains: a thread can't be cancelled."""
     await ended.wait()
     await anyio.sleep(seconds)
     log.error("something did not end within %g s and is left behind", seconds)
@@ -331,26 +332,26 @@ async def end_in_time(ended: anyio.Event, seconds: float) -> None:
 
 
 def leave_behind() -> None:
-    """Ends the program at once, with what will not end."""
+    """End the program at once, with all work that will not end."""
     logging.shutdown()
     # `sys.exit` would wait for the threads that do not end.
     os._exit(1)
 
 
 def tell_in_terminal(program: str) -> None:
-    """Print what the program waits for: a person who starts it by hand would see nothing otherwise."""
+    """Print that the program waits for a client: it would be silent for a person who starts it by hand otherwise."""
     waits = "waiting for an MCP client on standard input, as hosts start it"
     print(f"{program}: {waits}; Ctrl-D ends it, --transport http serves a port", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def announce(options: Options, text: str) -> None:
-    """Says where it listens, whatever the log level is: people and programs wait for this line. One of several
-    processes says it to its parent, which says it for all."""
+    """Print the address it listens on, whatever the log level: people and programs wait for this line. One of
+    several processes sends it to its parent, which prints it for all."""
     worker = this_worker()
     if worker is not None:
         worker.siblings.began(text)
     elif options.log_format == "json":
-        # Past the level of the log: programs wait for this line.
+        # Regardless of the log level: programs wait for this line.
         log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, text, (), None))
     else:
         print(text, file=sys.stderr, flush=True)  # noqa: T201

@@ -1,4 +1,4 @@
-"""The options of a server that is served by several processes, on one machine or on several, and what they share."""
+"""The options of a server that is served by several processes, on one machine or on several, and their stores."""
 
 import os
 from collections.abc import Callable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..contracts import Stores
 
 StoresOf = Callable[[str], "Stores"]
-"""What the replicas of the server of that name share."""
+"""Returns the stores of the replicas of the server of that name."""
 
 
 class ReplicaOptions(BaseModel):
@@ -31,7 +31,8 @@ class ReplicaOptions(BaseModel):
 
 
 def stores_of(options: ReplicaOptions) -> StoresOf | None:
-    """What replicas share, where the operator has named it. Raises ValueError where it can't be had."""
+    """Return the stores of replicas if the operator has named a server for them, otherwise None. Raises ValueError
+    if they can't be used."""
     if options.store is None:
         return None
     if find_spec("redis") is None:

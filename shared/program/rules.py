@@ -1,4 +1,4 @@
-"""What a program adds to a server so that it keeps to the rules of its operator."""
+"""The extensions of a server that enforce the rules of its operator."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from ..server.extension import Extension
 
 
 def keeping_to(rules: Rules, name: str, *, tokens_have_scopes: bool) -> list[Extension[Any]]:
-    """What the server called `name` is opened with; nothing where there is nothing to keep to."""
+    """Return the extensions for the server called `name`; empty if there are no rules."""
     extensions = [narrowing(rules.narrowed)] if rules.narrowed else []
     if rules or tokens_have_scopes:
         extensions.append(access(Policy(name, rules)))

@@ -1,8 +1,9 @@
 """`run(app)`: any server as a program, with the same options for all of them.
 
 Exit codes: 0 when it ended in order, 2 for a refused option or a busy port, 1 for a failure of ours.
-What a chosen transport needs is loaded when it is chosen, so that a stdio server never loads a web server, and what
-reads a file of settings where there is one.
+
+Modules for a transport are loaded when it is chosen, so that a stdio server never loads a web server, and those for a
+file of settings if there is one.
 """
 
 import os
@@ -70,14 +71,14 @@ __all__ = [
 
 
 def run(app: Server[Any], argv: Sequence[str] | None = None, *, epilog: str = "") -> int:
-    """Runs `app` until its client or a signal ends it; the exit code. `epilog` ends its help."""
+    """Run `app` until its client or a signal ends it, and return the exit code. `epilog` ends its help."""
     open_standard_streams()
     parser = _parser(app, program_name() if argv is None else app.implementation.name, epilog)
-    given = parser.read(argv)
+    words = parser.read(argv)
     try:
-        file, exposed = _settings_file(app, given)
-        options = read_options(Options, given, os.environ, "MCP", file)
-        settings = read_options(app.settings_model, given, os.environ, own_prefix(app), file)
+        file, exposed = _settings_file(app, words)
+        options = read_options(Options, words, os.environ, "MCP", file)
+        settings = read_options(app.settings_model, words, os.environ, own_prefix(app), file)
         options.keep_to(_rules(file, options.settings, settings))
     except ValueError as error:
         exit_with_error(parser.program, str(error))
@@ -93,11 +94,11 @@ def run_app(
     exposed: str | None = None,
     ready: Callable[[], Awaitable[None]] | None = None,
 ) -> int:
-    """Runs `app`, over the transport that the `options` name, until its client or a signal ends it; the exit code.
+    """Run `app`, over the transport in `options`, until its client or a signal ends it, and return the exit code.
 
-    `exposed` is a secret that others can read. `ready` is awaited when the server is open, and nobody is served
-    before it returns; it may raise `Failed`. Ends the program, which is called `program`, where the options ask for
-    what can't be had.
+    `exposed` is a secret that others can read. `ready` is awaited when the server is open, and no client is served
+    before it returns; it may raise `Failed`. Ends the program, which is called `program`, if the options can't be
+    used.
     """
     if has_workers(options):
         from .workers import supervise
@@ -130,7 +131,7 @@ def run_app(
 
 
 class _App(NamedTuple):
-    """What is run."""
+    """The server to run, and its surroundings."""
 
     app: Server[Any]
     settings: BaseModel | None
@@ -141,20 +142,20 @@ class _App(NamedTuple):
 
 
 def check_arguments(app: Server[Any], arguments: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Reads `arguments` and the variables of `environment` as `run` would, and starts nothing.
+    """Read `arguments` and the variables of `environment` as `run` would, and start nothing.
 
-    Ends the program, as `run` does, where an option is unknown or has no value. Raises ValueError, in one line, for a
-    value that `run` would refuse; what only a start can tell stays untold.
+    Ends the program, as `run` does, if an option is unknown or has no value. Raises ValueError, in one line, for a
+    value that `run` would refuse; errors that only a start can find are not found.
     """
-    given = _parser(app, app.implementation.name).read(arguments)
-    file, _ = _settings_file(app, given)
-    options = read_options(Options, given, environment, "MCP", file)
-    settings = read_options(app.settings_model, given, environment, own_prefix(app), file)
+    words = _parser(app, app.implementation.name).read(arguments)
+    file, _ = _settings_file(app, words)
+    options = read_options(Options, words, environment, "MCP", file)
+    settings = read_options(app.settings_model, words, environment, own_prefix(app), file)
     _rules(file, options.settings, settings)
 
 
 def own_prefix(app: Server[Any]) -> str:
-    """What the variables of a server's own options begin with."""
+    """Return the prefix of the variables of a server's own options."""
     return f"MCP_{app.implementation.name.replace('-', '_')}"
 
 
@@ -174,9 +175,10 @@ def _parser(app: Server[Any], program: str, epilog: str = "") -> OptionParser:
     return parser
 
 
-def _settings_file(app: Server[Any], given: Words) -> tuple[Mapping[str, Written], str | None]:
-    """What stands in the file of settings, and which secret in it others can read. Raises ValueError."""
-    path = given.get("settings", os.environ.get("MCP_SETTINGS") or None)
+def _settings_file(app: Server[Any], words: Words) -> tuple[Mapping[str, Written], str | None]:
+    """Return the values in the file of settings, and the secret in it that others can read, if any. Raises
+    ValueError."""
+    path = words.get("settings", os.environ.get("MCP_SETTINGS") or None)
     if path is None:
         return {}, None
     from .settings.settings_file import read_settings_file
@@ -188,7 +190,7 @@ def _settings_file(app: Server[Any], given: Words) -> tuple[Mapping[str, Written
 
 
 def _rules(file: Mapping[str, Written], path: Path | None, settings: BaseModel) -> Rules:
-    """What the tables of the file of settings say. Raises ValueError."""
+    """Return the rules in the tables of the file of settings. Raises ValueError."""
     if path is None or not file:
         return Rules()
     from .settings.tables import read_rules
@@ -197,7 +199,7 @@ def _rules(file: Mapping[str, Written], path: Path | None, settings: BaseModel) 
 
 
 def open_trace(options: Options) -> Any:
-    """The trace that was asked for, or None. Raises ValueError where its file can't be had."""
+    """Return the trace of the options, or None. Raises ValueError if its file can't be opened."""
     if options.trace is None:
         return None
     from ..telemetry.trace import Trace
@@ -211,7 +213,7 @@ def open_trace(options: Options) -> Any:
 
 
 def open_audit(options: Options) -> Any:
-    """The audit log that was asked for, or None. Raises ValueError where its file can't be had."""
+    """Return the audit log of the options, or None. Raises ValueError if its file can't be opened."""
     if options.audit is None:
         return None
     if find_spec("filelock") is None:
@@ -229,7 +231,7 @@ def open_audit(options: Options) -> Any:
 
 
 def recording(audit: Any, server: str) -> list[Extension[Any]]:
-    """What has `audit`, where there is one, write down what the server of that name does."""
+    """Return the extension that records what the server of that name does in `audit`; empty without an audit log."""
     if audit is None:
         return []
     from ..telemetry.audit import audited
@@ -238,7 +240,8 @@ def recording(audit: Any, server: str) -> list[Extension[Any]]:
 
 
 def tracing(telemetry: Any, server: str, *, over_http: bool) -> list[Extension[Any]]:
-    """What has a span of each request to the server of that name, where there is `telemetry`."""
+    """Return the extension that creates a span for each request to the server of that name; empty without
+    `telemetry`."""
     if telemetry is None:
         return []
     from ..telemetry.request_spans import traced
@@ -247,7 +250,7 @@ def tracing(telemetry: Any, server: str, *, over_http: bool) -> list[Extension[A
 
 
 def count(telemetry: Any, running: Run[Any], server: str) -> None:
-    """Has `telemetry`, where there is one, send what is counted of a server on stdio."""
+    """Send the counts of a server on stdio to `telemetry`, if there is one."""
     if telemetry is None:
         return
     from ..telemetry.metrics import Figures, Metrics
@@ -256,7 +259,7 @@ def count(telemetry: Any, running: Run[Any], server: str) -> None:
     metrics.count(running)
 
     def figures() -> list[Figures]:
-        subscriptions = sum(one.changes.held for one in running.parts.all)
+        subscriptions = sum(part.changes.held for part in running.parts.all)
         return [Figures(server, metrics, running.hooks.is_there(), 1, 1, subscriptions, {})]
 
     telemetry.watch({server: metrics}, figures)
@@ -264,7 +267,7 @@ def count(telemetry: Any, running: Run[Any], server: str) -> None:
 
 async def _run(what: _App, options: Options, http: "HttpOptions | None", trace: Any) -> None:
     async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
-        # What waits for a signal or for time would keep the program when its client has gone.
+        # Tasks that wait for a signal or for time would keep the program when its client has gone.
         stack.callback(tasks.cancel_scope.cancel)
         name = what.app.implementation.name
         rules = keeping_to(options.rules, name, tokens_have_scopes=options.tokens_have_scopes)
@@ -287,15 +290,15 @@ async def _run(what: _App, options: Options, http: "HttpOptions | None", trace: 
 
 
 async def is_ready(ready: Callable[[], Awaitable[None]]) -> bool:
-    """Whether it became ready before a signal ended the program."""
+    """Return True if it became ready before a signal ended the program."""
     with anyio.CancelScope() as waiting, ending_signals(waiting.cancel):
         await ready()
     return not waiting.cancelled_caught
 
 
 async def run_stdio(running: Run[Any], options: Options, tasks: TaskGroup) -> None:
-    """Serves the client at the other end of the standard streams until it or a signal ends that; what does not end
-    in time then, a task of `tasks` leaves behind with the program."""
+    """Serve the client at the other end of the standard streams until it or a signal ends that; for work that does
+    not end in time, a task of `tasks` ends the program."""
     from ..transports.stdio import stdio
 
     async with stdio(options.max_message or MAX_MESSAGE, dialects=options.dialects == "on") as transport:
@@ -304,11 +307,11 @@ async def run_stdio(running: Run[Any], options: Options, tasks: TaskGroup) -> No
 
             def stop() -> None:
                 running.stop()
-                # A client that has ended its stream and sends a signal nevertheless has lost its patience.
+                # A client that has ended its stream and sends a signal all the same has lost its patience.
                 (serving.cancel if transport.ended.is_set() else transport.stop)()
 
             async def cancel_when_gone() -> None:
-                # Whoever is told of no result must not find it done: the work is given up as if it were cancelled.
+                # A client that gets no result must not find it done: the work is cancelled.
                 await transport.gone()
                 serving.cancel()
 

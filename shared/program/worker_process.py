@@ -1,4 +1,4 @@
-"""A worker as its parent sees it: a process that is started, heard and ended.
+"""A worker as its parent sees it: a process that is started, observed and ended.
 
 starting ──▶ ready ──▶ leaving ──▶ ended
    └───────────┴──────────────────────▲
@@ -27,31 +27,31 @@ from .worker import VARIABLE, described
 log = logging.getLogger("shared.program")
 
 TELL_SECONDS = 1.0
-"""How long a worker has to say what it has counted; what it said last counts where it does not."""
+"""Seconds for a worker to send its counts; after that its last ones are used."""
 MARGIN_SECONDS = 2.0
-"""How much longer than it should need at most a worker has to end before it is killed."""
+"""Seconds beyond the maximal time to end, after which a worker is killed."""
 _LONGEST_LINE = 64 * 1_048_576
 
 Ask = Callable[[], Awaitable[Whole]]
 
 
 class WorkerProcess:
-    """One process. It is made by `start`."""
+    """One process, created by `start`."""
 
     def __init__(self, number: int, process: Process, channel: socket.socket) -> None:
         self.number = number
         self.pid = process.pid
         self.begun = anyio.current_time()
         self.is_ready = False
-        """Whether it has served."""
+        """True once it has served."""
         self.is_leaving = False
-        """Whether it was told to end."""
+        """True if it was asked to end."""
         self.text = ""
-        """What it says once it serves."""
+        """Its message once it serves."""
         self.code: int | None = None
-        """How it has ended: its exit code, or the number of a signal, negative."""
+        """Its exit code, or the number of a signal, negative."""
         self.figures: Sequence[Figures] = ()
-        """What it has counted, as it said last."""
+        """Its last counts."""
         self.settled = anyio.Event()
         """Set when it serves, or has ended before."""
         self.ended = anyio.Event()
@@ -63,8 +63,8 @@ class WorkerProcess:
 
     @classmethod
     async def start(cls, number: int, listener: socket.socket, environment: Mapping[str, str]) -> "WorkerProcess":
-        """Starts this program once more, with the same arguments, as the worker of that number. Raises OSError where
-        there can be no process."""
+        """Start this program once more, with the same arguments, as the worker of that number. Raises OSError if the
+        process can't be started."""
         ours, theirs = socket.socketpair()
         descriptors = listener.fileno(), theirs.fileno()
         try:
@@ -76,7 +76,8 @@ class WorkerProcess:
                     stderr=None,
                     env={**environment, VARIABLE: described(number, *descriptors)},
                     pass_fds=descriptors,
-                    # Ctrl-C is for the parent, which tells its workers to end. Told twice, they could not drain.
+                    # Ctrl-C is for the parent, which tells its workers to end. After two signals they could not
+                    # drain.
                     start_new_session=True,
                 )
         except OSError:
@@ -85,12 +86,12 @@ class WorkerProcess:
         return cls(number, process, ours)
 
     async def watch(self, ask: Ask) -> None:
-        """Hears it until it has ended; `ask` gives what all workers have counted, which it may want to know."""
+        """Receive its messages until it has ended; `ask` returns the counts of all workers, which it may request."""
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._hear, ask, tasks)
                 self.code = await self._process.wait()
-                # Its last words come before its end.
+                # Its last messages come before its end.
                 tasks.cancel_scope.deadline = anyio.current_time() + TELL_SECONDS
         finally:
             if self._writer is not None:
@@ -101,7 +102,7 @@ class WorkerProcess:
                 waited_for.set()
 
     async def tell(self) -> None:
-        """Has it say what it has counted, if it can do so soon."""
+        """Ask for its counts, and wait shortly for them."""
         if self._writer is None:
             return
         self._told.clear()
@@ -110,7 +111,7 @@ class WorkerProcess:
             await self._told.wait()
 
     async def end(self) -> None:
-        """Has it finish what is under way and end; kills it where it does not in time."""
+        """Ask it to finish its work and end; kill it if it does not end in time."""
         self.is_leaving = True
         self._signal(signal.SIGTERM)
         with anyio.move_on_after(2 * self._drain_seconds + MARGIN_SECONDS):
@@ -121,7 +122,7 @@ class WorkerProcess:
             await self.ended.wait()
 
     def kill(self) -> None:
-        """Ends it at once."""
+        """End it at once."""
         if sys.platform != "win32":
             self._signal(signal.SIGKILL)
 
@@ -134,28 +135,28 @@ class WorkerProcess:
         if sys.platform == "win32":
             raise NotImplementedError("there are no workers on Windows")
         reader, self._writer = await asyncio.open_unix_connection(sock=self._channel, limit=_LONGEST_LINE)
-        # A reset is an end as well, and so is what is longer than anything it has to say.
+        # A reset is an end as well, and so is a line that is too long.
         with suppress(ConnectionError, ValueError):
-            while said := await reader.readline():
-                if (number := self._heed(said)) is not None:
+            while message := await reader.readline():
+                if (number := self._heed(message)) is not None:
                     tasks.start_soon(self._answer, ask, number)
 
     def _heed(self, data: bytes) -> int | None:
-        """Takes in what it said; the number of its question, if it was one."""
+        """Process a message; return the number of its request, if it was one."""
         try:
-            said: dict[str, Any] = json.loads(data)
+            message: dict[str, Any] = json.loads(data)
         except ValueError:
             return None  # cut off by its end
-        if "figures" in said:
-            self.figures = from_json(said["figures"])
+        if "figures" in message:
+            self.figures = from_json(message["figures"])
             self._told.set()
-        elif "ready" in said:
-            self.is_ready, self.text, self._drain_seconds = True, said["ready"], said["drain"]
+        elif "ready" in message:
+            self.is_ready, self.text, self._drain_seconds = True, message["ready"], message["drain"]
             self.settled.set()
-        return said.get("ask")
+        return message.get("ask")
 
     async def _answer(self, ask: Ask, number: int) -> None:
         whole = await ask()
         if self._writer is not None:
-            told = {"figures": to_json(whole.figures), "processes": whole.processes, "restarts": whole.restarts}
-            self._writer.write(line(all=number, **told))
+            counts = {"figures": to_json(whole.figures), "processes": whole.processes, "restarts": whole.restarts}
+            self._writer.write(line(all=number, **counts))

@@ -1,10 +1,10 @@
 """`--workers N`: one program as several processes that serve the same port, and their parent.
 
-The parent binds the port and starts the workers, each of which is the same command line once more and accepts on the
-inherited socket. It serves nobody itself, and loads no web server. Who dies is started again, after a pause that
-doubles while it keeps dying. SIGTERM and SIGINT have all of them finish what is under way; a second one ends them at
-once. SIGHUP replaces one after another by a new process, which reads its settings anew, and the port stays open.
-Where the parent itself is killed, the workers notice and end in order.
+The parent binds the port and starts the workers, each of which runs the same command line again and accepts on the
+inherited socket. It serves no client itself, and loads no web server. A worker that dies is started again, after a
+pause that doubles while it keeps dying. At SIGTERM and SIGINT all workers finish their work and end; a second signal
+ends them at once. SIGHUP replaces one after another by a new process, which reads its settings again, and the port
+stays open. If the parent itself is killed, the workers notice and end in order.
 """
 
 import logging
@@ -30,19 +30,19 @@ from .worker_process import WorkerProcess
 log = logging.getLogger("shared.program")
 
 FIRST_SECONDS = 0.1
-"""From the death of a worker that has lived for a while to the start of the next; it doubles with each that has
-not."""
+"""Seconds from the death of a worker to the start of the next; they double with each that has not lived for a
+while."""
 LONGEST_SECONDS = 30.0
 STEADY_SECONDS = 60.0
-"""Who has lived so long is no longer one that can't."""
+"""Seconds after which a worker counts as steady."""
 REFUSED = 2
-"""The exit code of a program that was set up wrongly: to start it again is no use."""
+"""The exit code of a program with invalid settings: a new start would fail as well."""
 
 _KEY = "MCP_STATE_KEY"
 
 
 def check_workers(options: Options) -> None:
-    """Raises ValueError where there can't be several processes, or where they would not be one server."""
+    """Raise ValueError if several processes are impossible, or would not be one server."""
     if sys.platform == "win32":
         raise ValueError("--workers: several processes can't share a port on Windows")
     if options.transport == "stdio":
@@ -56,8 +56,8 @@ def check_workers(options: Options) -> None:
 
 
 def supervise(program: str, options: Options, exposed: str | None = None) -> int:
-    """Has `options.workers` processes serve until a signal ends them; the exit code. `exposed` is a secret that
-    others can read. Ends the program, which is called `program`, where that can't be done."""
+    """Run `options.workers` processes until a signal ends them, and return the exit code. `exposed` is a secret that
+    others can read. Ends the program, which is called `program`, if that is impossible."""
     try:
         check_workers(options)
     except ValueError as error:
@@ -88,7 +88,7 @@ class _Parent:
             self._environment[_KEY] = secrets.token_urlsafe(32)
 
     async def run(self) -> None:
-        """Has the workers serve until a signal says otherwise, or they can't be started."""
+        """Run the workers until a signal ends them, or they can't be started."""
         if sys.platform == "win32":
             raise NotImplementedError("there are no workers on Windows")
         options = self._options
@@ -99,7 +99,7 @@ class _Parent:
                 with self._listener, CancelScope() as self._serving:
                     self._tasks.start_soon(self._heed, signals)
                     await self._serve()
-                # The port is closed: clients learn at once that nobody accepts any more.
+                # The port is closed: clients get a refusal at once.
                 await self._end()
                 self._tasks.cancel_scope.cancel()
 
@@ -125,21 +125,21 @@ class _Parent:
 
     async def _serve(self) -> None:
         async with anyio.create_task_group() as keeping:
-            # The first one finds out what is wrong, and is alone in saying so.
+            # The first one finds errors in the settings, and is the only one to report them.
             keeping.start_soon(self._places[0].keep)
             await self._places[0].serves.wait()
             for place in self._places[1:]:
                 keeping.start_soon(place.keep)
             for place in self._places:
                 await place.serves.wait()
-            announce(self._options, next(one.text for one in self._workers if one.is_ready))
+            announce(self._options, next(worker.text for worker in self._workers if worker.is_ready))
             while True:
                 await self._renewal.wait()
                 self._renewal = anyio.Event()
                 await self._renew()
 
     async def _renew(self) -> None:
-        """Replaces one worker after another. Where a new one can't serve, the old ones stay."""
+        """Replace one worker after another. If a new one can't serve, the old ones stay."""
         log.info("SIGHUP: replacing the workers one after another")
         for place in self._places:
             if not await place.replace():
@@ -148,9 +148,9 @@ class _Parent:
         log.info("all workers were replaced")
 
     async def start(self, number: int) -> WorkerProcess | None:
-        """A new worker of that number; None where there can be no process."""
+        """Return a new worker of that number; None if the process can't be started."""
         try:
-            # A process that has begun and that nobody knows would go on for ever.
+            # A process that was started but is not known here would continue for ever.
             with CancelScope(shield=True):
                 worker = await WorkerProcess.start(number, self._listener, self._environment)
         except OSError as error:
@@ -165,13 +165,12 @@ class _Parent:
             await worker.watch(self._whole)
         finally:
             self._workers.discard(worker)
-            # Counters may only grow: what a worker has counted stays when it is gone.
+            # Counters may only grow: the counts of a worker stay when it is gone.
             self._past = merged([self._past, past(worker.figures)])
 
     def bury(self, worker: WorkerProcess, pause: float) -> None:
-        """The worker has ended, though nobody told it to; the next is started after the pause. Where it was set up
-        wrongly and none has served yet, the program ends as well; later the reason may pass, such as a store that is
-        away."""
+        """Handle the unexpected end of the worker; the next is started after the pause. If its settings were invalid
+        and none has served yet, the program ends as well; later the reason may pass, such as an unavailable store."""
         self._restarts += 1
         code = worker.code or 0
         if code == REFUSED and not any(place.serves.is_set() for place in self._places):
@@ -185,12 +184,12 @@ class _Parent:
         async with anyio.create_task_group() as telling:
             for worker in self._workers:
                 telling.start_soon(worker.tell)
-        serving = [one for one in self._workers if one.is_ready and not one.is_leaving]
-        others = [one for worker in self._workers - {*serving} for one in worker.figures]
-        # Those that finish their last calls still count what they do, and say nothing of how the server is.
-        leaving = [one._replace(up=True, store_up=None) for one in others]
-        processes = {str(one.number): one.pid for one in sorted(serving, key=lambda one: one.number)}
-        figures = merged([*(one.figures for one in serving), leaving, self._past])
+        serving = [item for item in self._workers if item.is_ready and not item.is_leaving]
+        others = [item for worker in self._workers - {*serving} for item in worker.figures]
+        # Those that finish their last calls still count them, but do not report the state of the server.
+        leaving = [item._replace(up=True, store_up=None) for item in others]
+        processes = {str(item.number): item.pid for item in sorted(serving, key=lambda item: item.number)}
+        figures = merged([*(item.figures for item in serving), leaving, self._past])
         return Whole(figures, {**processes, "parent": os.getpid()}, self._restarts)
 
 
@@ -206,7 +205,7 @@ class _Place:
         self._taking = anyio.Lock()
 
     async def keep(self) -> None:
-        """Has a worker here at all times, but for a pause after one that died."""
+        """Keep a worker here at all times, except for a pause after one that died."""
         pause = 0.0
         while True:
             worker = await self._filled()
@@ -225,7 +224,7 @@ class _Place:
             await anyio.sleep(pause)
 
     async def replace(self) -> bool:
-        """Starts another worker, and has the one that is here end once that serves; whether it does."""
+        """Start another worker, and end the present one once the new one serves. Return False if it does not."""
         worker = await self._parent.start(self._number)
         if worker is None:
             return False
@@ -239,7 +238,7 @@ class _Place:
         return True
 
     async def _filled(self) -> WorkerProcess | None:
-        """The worker that is here: a new one where the last has ended."""
+        """Return the worker that is here: a new one if the last has ended."""
         async with self._taking:
             if self._worker is None or self._worker.ended.is_set():
                 self._worker = await self._parent.start(self._number)

@@ -1,4 +1,5 @@
-"""Who is who: what a server says of itself, whom it serves, and who sent a request and what it can do."""
+"""Identities: the description of a server, the principals it serves, and the senders of requests with their
+capabilities."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ LOG_LEVELS = get_args(LogLevel)
 
 
 def declared(capabilities: Any, path: Sequence[str]) -> Any:
-    """What stands at `path` among `capabilities`; None where nothing does. They may be of any shape."""
+    """Return the value at `path` among `capabilities`; None if there is none. They may have any shape."""
     for name in path:
         capabilities = capabilities.get(name) if isinstance(capabilities, dict) else None
     return capabilities
@@ -23,7 +24,7 @@ def declared(capabilities: Any, path: Sequence[str]) -> Any:
 
 @record
 class LogMessage:
-    """What `notifications/message` tells (2025-11-25, Utilities, Logging)."""
+    """The params of `notifications/message` (2025-11-25, Utilities, Logging)."""
 
     level: LogLevel
     data: Any
@@ -31,53 +32,53 @@ class LogMessage:
     logger: str | None = None
 
     def to_wire(self) -> dict[str, Any]:
-        """The params of the notification."""
+        """Return the params of the notification."""
         named = {} if self.logger is None else {"logger": self.logger}
         return {"level": self.level, **named, "data": self.data}
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Somebody whom a transport has authenticated. Two of one key are the same, whatever their tokens allow."""
+    """An authenticated sender. Two with the same key are equal, whatever their tokens allow."""
 
     key: str
-    """Who that is, as a short name that may be logged, unique over all who issue tokens. Sessions, signed states, and
-    what is kept for later calls belong to it."""
+    """A short name that may be logged, unique over all issuers of tokens. Sessions, signed states, and data stored
+    for later calls belong to it."""
     name: str = field(default="", compare=False)
-    """What the settings of an operator call it."""
+    """The name in the operator's settings."""
     scopes: frozenset[str] | None = field(default=None, compare=False)
-    """What the token of this request allows (RFC 6749, section 3.3); None for everything."""
+    """The scopes of the token of this request (RFC 6749, section 3.3); None for everything."""
     client: str | None = field(default=None, compare=False)
-    """The program that acts for it, as the issuer of the token calls that."""
+    """The program that acts for it, by the name from the issuer of the token."""
     expires: float | None = field(default=None, compare=False)
-    """When the token ceases to be valid, in seconds since 1970; None for never."""
+    """When the token expires, in seconds since 1970; None for never."""
     is_revoked: Callable[[], bool] | None = field(default=None, compare=False)
-    """Says whether the token was taken back, where that can be told without asking anybody."""
+    """Returns True if the token was revoked, if that is known without a request."""
 
 
 @record
 class Span:
-    """Whom a capability is declared to: peers of the versions from `first` to `last`."""
+    """The peers that a capability is declared to: those of the versions from `first` to `last`."""
 
     first: Version = V2024_11_05
     last: Version = NEWEST
     principals_only: bool = False
-    """Nobody else than those that a transport has authenticated."""
+    """True for only those that a transport has authenticated."""
 
     def has(self, version: Version, principal: Principal | None) -> bool:
-        """Whether a peer of that version, which is `principal`, is told of it."""
+        """Return True if it is declared to a peer of that version with that `principal`."""
         fits = self.first.order <= version.order <= self.last.order
         return fits and not (self.principals_only and principal is None)
 
     def united(self, other: "Span") -> "Span":
-        """All whom one of the two has."""
+        """Return the union of the two."""
         first = min(self.first, other.first, key=lambda version: version.order)
         last = max(self.last, other.last, key=lambda version: version.order)
         return Span(first, last, self.principals_only and other.principals_only)
 
 
 EVERYWHERE = Span()
-"""All peers are told."""
+"""All peers."""
 
 
 @dataclass(frozen=True)
@@ -86,15 +87,15 @@ class Identity:
 
     implementation: Implementation
     instructions: str | None = None
-    """How to use the server, for the model; hosts cut it at 2 KiB."""
+    """Instructions for the model about the use of the server; hosts cut them at 2 KiB."""
     capabilities: dict[str, Any] = field(default_factory=dict)
     spans: Mapping[tuple[str, ...], Span] = field(default_factory=dict)
-    """Whom a capability is declared to, by its path; one that has no span, to everybody."""
+    """The peers that a capability is declared to, by its path; without a span, to all."""
     log_level: LogLevel | None = "info"
-    """The mildest level that peers with a handshake get before they ask for one, which is the server's choice; None
-    for no log messages at all."""
+    """The lowest level that peers with a handshake receive before they set one, chosen by the server; None for no
+    log messages at all."""
     standing: Mapping[str, LogMessage] = field(default_factory=dict)
-    """What holds at this time, and is told to who asks for a level; it changes while the server runs."""
+    """The present conditions, sent to peers that set a level; they change while the server runs."""
 
     @cached_property
     def server_info(self) -> dict[str, Any]:
@@ -102,25 +103,25 @@ class Identity:
         return self.implementation.to_wire()
 
     def has(self, path: tuple[str, ...]) -> bool:
-        """Whether the capability `path` is declared."""
+        """Return True if the capability `path` is declared."""
         return declared(self.capabilities, path) not in (None, False)
 
     def capabilities_in(self, version: Version, principal: Principal | None = None) -> dict[str, Any]:
-        """What a peer of that `version`, which is `principal`, is told it can do.
+        """Return the capabilities for a peer of that `version` with that `principal`.
 
         The map of extensions is in the schema of 2026-07-28 only; older versions allow capabilities they don't know,
-        and the hosts of extensions speak those versions. So all get it, but for those whose methods came later.
+        and the hosts of extensions use those versions. So all peers get it, except those whose methods came later.
         """
-        told = self.capabilities
+        shown = self.capabilities
         for path, span in self.spans.items():
             if span is not EVERYWHERE and not span.has(version, principal):
-                told = _without(told, path)
-        # An empty map says nothing, and old clients need not see it.
-        return told if told.get("extensions", True) else _without(told, ("extensions",))
+                shown = _without(shown, path)
+        # An empty map means nothing, and old clients need not see it.
+        return shown if shown.get("extensions", True) else _without(shown, ("extensions",))
 
 
 def _without(capabilities: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
-    """These capabilities but for what stands at `path`."""
+    """Return these capabilities without the one at `path`."""
     name, rest = path[0], path[1:]
     if name not in capabilities:
         return capabilities
@@ -136,47 +137,47 @@ class Peer:
     version: Version
     capabilities: dict[str, Any] = field(default_factory=dict)
     info: dict[str, Any] | None = None
-    """What the peer calls itself: untrusted, for display only."""
+    """The peer's name for itself: untrusted, for display only."""
     log_level: str | None = None
-    """The mildest level it wants, or None for no log messages at all."""
+    """The lowest level it wants, or None for no log messages at all."""
     principal: Principal | None = None
-    """Whom the transport authenticated; sessions, subscriptions and signed state belong to it."""
+    """The principal from the transport; sessions, subscriptions and signed state belong to it."""
     session: int | None = None
-    """Which of all sessions of this server, over all its replicas, it shook hands in."""
+    """The number of its session among all of this server, over all its replicas."""
 
     @property
     def owner(self) -> str | None:
-        """To whom belongs what outlasts a request: to whom the transport authenticated, else to the session. None for
-        a request that stands for itself: there whoever knows the name of such a thing may have it."""
+        """The owner of data that outlasts a request: the authenticated principal, or the session. None for a request
+        without a session: its data is accessible to everyone who knows its name."""
         if self.principal is not None:
             return self.principal.key
         return None if self.session is None else f"session {self.session}"
 
     def own_list(self, name: str) -> str:
-        """What a list of that name is called which is another one for each principal, so that nobody goes on in it by
-        the cursor of somebody else."""
+        """Return the name of a list that differs between principals, so that a cursor of one is invalid for
+        another."""
         return name if self.principal is None else f"{name}:{self.principal.key}"
 
     @property
     def lasts(self) -> bool:
-        """Whether what is learned of it in one request holds in the next: it shook hands."""
+        """True if facts about it from one request are valid in the next: it has completed a handshake."""
         return not self.version.stateless
 
     @property
     def speaks(self) -> str:
-        """The version it speaks, as it is written, for people who look: what it can do is told by the others."""
+        """The version it uses, as a date, for display: use the other properties to check abilities."""
         return self.version.date
 
     @property
     def may_request_tasks(self) -> bool:
-        """Whether it may ask for a task by `params.task`."""
+        """True if it may request a task by `params.task`."""
         return self.version.task_requests
 
     def can(self, *path: str) -> bool:
-        """Whether it declared this capability, e.g. `can("sampling", "tools")`."""
+        """Return True if it declared this capability, e.g. `can("sampling", "tools")`."""
         # An empty object declares it: `{}` is how most capabilities are written.
         return declared(self.capabilities, path) is not None
 
     def wants_log(self, level: str) -> bool:
-        """Whether a message of this level should reach it."""
+        """Return True if it should receive a message of this level."""
         return self.log_level is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(self.log_level)

@@ -1,7 +1,7 @@
-"""The list of what a server understands: one row per method.
+"""The table of the methods of a server: one row per method.
 
-A row says who sends it, in which versions it exists, which capability it needs and which params it takes.
-The absence of a row is the gate: no code asks "is this method known in that version" in any other way.
+A row has the sender, the versions in which it exists, the capability it needs and the params it takes. The absence of
+a row is the gate: no code checks in any other way if a method is known in a version.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,18 +32,18 @@ class Method:
     multi_round: bool = False
     """It may be answered by `input_required` (2026-07-28, multi-round-trip requests)."""
     built_in: bool = False
-    """The session answers it by itself: it concerns the protocol and no feature of the server."""
+    """The session answers it itself: it concerns the protocol and no feature of the server."""
     is_stream: bool = False
-    """It stays open until one side ends it, and takes no call's place meanwhile."""
+    """It stays open until one side ends it, and does not occupy the place of a call."""
     handler: str = ""
-    """Under which name it is handled; its own, where that is not said."""
+    """The name of its handler; by default its own."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "handler", self.handler or self.name)
 
 
 SET_LEVEL = Method("logging/setLevel", SetLevelParams, last=NEWEST_HANDSHAKE, capability=("logging",))
-"""The row of a server that handles it as it does other methods: one that passes it on to other servers."""
+"""The row of a server that handles it like other methods: one that passes it on to other servers."""
 
 REQUESTS = (
     Method("initialize", InitializeParams, last=NEWEST_HANDSHAKE, built_in=True),
@@ -73,8 +73,8 @@ MethodTable = Mapping[tuple[str, Version], Method]
 
 
 def method_table(identity: Identity, methods: Iterable[Method] = REQUESTS) -> MethodTable:
-    """Those of `methods` whose capability the server declares, in each version that has them. Of several for the same
-    version the last one counts."""
+    """Return those of `methods` whose capability the server declares, in each version that has them. Of several for
+    the same version the last one applies."""
     return {
         (row.name, version): row
         for row in methods
@@ -85,12 +85,12 @@ def method_table(identity: Identity, methods: Iterable[Method] = REQUESTS) -> Me
 
 
 def row_for(methods: MethodTable, name: str, peer: Peer) -> Method | None:
-    """The row by which a request of `peer` for the method `name` is served; None where it may not be."""
-    found = methods.get((name, peer.version))
-    if found is not None:
-        return found
+    """Return the row for a request of `peer` for the method `name`; None if it is not allowed."""
+    row = methods.get((name, peer.version))
+    if row is not None:
+        return row
     others = methods.get((OTHERWISE, peer.version))
-    # What the protocol has taken out of a version stays out: nobody may bring `ping` back by passing it on.
+    # A method that was removed from a version stays out: it can't come back, such as `ping`, by passing it on.
     if others is None or name in PROTOCOLS_OWN:
         return None
     return replace(others, name=name, handler=OTHERWISE)

@@ -1,7 +1,7 @@
 """Lists in pages, and their cursors.
 
-A cursor is a signed position that is good for one list only; any other text gets -32602. While a list stays
-the same, following the cursors shows each entry once (2026-07-28, Utilities, Pagination).
+A cursor is a signed position that is valid for one list only; any other text gets -32602. While a list stays the
+same, following the cursors shows each entry once (2026-07-28, Utilities, Pagination).
 """
 
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ T = TypeVar("T")
 def page(
     items: Sequence[T], cursor: str | None, *, name: str, size: int, signer: Signer
 ) -> tuple[Sequence[T], str | None]:
-    """At most `size` of `items` from `cursor` on, and the cursor of the next page, or None at the end.
+    """Return at most `size` of `items` from `cursor` on, and the cursor of the next page, or None at the end.
 
-    `name` tells one list from another. Raises InvalidParams for a cursor that was not issued for it.
+    `name` distinguishes lists. Raises InvalidParams for a cursor that was not issued for it.
     """
     start = position_of(cursor, name=name, signer=signer)
     end = start + size
@@ -27,7 +27,7 @@ def page(
 
 
 def position_of(cursor: str | None, *, name: str, signer: Signer) -> Any:
-    """Where the page begins that `cursor` asks for: 0 without one, else what `cursor_at` was given.
+    """Return the position where the page of `cursor` begins: 0 without one, else the argument of `cursor_at`.
 
     Raises InvalidParams for a cursor that was not issued for the list called `name`.
     """
@@ -35,5 +35,5 @@ def position_of(cursor: str | None, *, name: str, signer: Signer) -> Any:
 
 
 def cursor_at(position: Any, *, name: str, signer: Signer) -> str:
-    """The cursor of the page of the list called `name` that begins at `position`, which is JSON."""
+    """Return the cursor of the page of the list called `name` that begins at `position`, which is JSON."""
     return signer.sign(f"cursor:{name}", position)

@@ -1,8 +1,8 @@
-"""What a message becomes on its way: values that nobody changes, made several times a call.
+"""Records: immutable values for messages and their parts, created several times a call.
 
-A frozen dataclass guards its fields at run time, which makes each of them three times as dear to make. A record
-leaves the guard to the type checker. It also shares with all others what is seldom called: methods written for each
-class by itself are compiled at every start, and take more of its time than anything else in this package.
+A frozen dataclass guards its fields at run time, which makes each of them three times as expensive to create. A
+record leaves the guard to the type checker. It also shares rarely called methods with all others: methods compiled
+for each class separately take more time at every start than anything else in this package.
 """
 
 from dataclasses import dataclass, field
@@ -13,28 +13,28 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(cls: type[T]) -> type[T]:
-    """Makes `cls` a dataclass with slots, frozen as far as the type checker sees."""
-    made = dataclass(slots=True, eq=False, repr=False)(cls)
+    """Make `cls` a dataclass with slots, frozen for the type checker."""
+    result = dataclass(slots=True, eq=False, repr=False)(cls)
     for name, method in _SHARED.items():
-        setattr(made, name, method)
-    return made
+        setattr(result, name, method)
+    return result
 
 
-def _values(one: Any) -> tuple[Any, ...]:
-    return tuple(getattr(one, name) for name in one.__match_args__)
+def _values(instance: Any) -> tuple[Any, ...]:
+    return tuple(getattr(instance, name) for name in instance.__match_args__)
 
 
-def _equal(one: Any, other: object) -> bool:
-    return _values(one) == _values(other) if type(other) is type(one) else NotImplemented
+def _equal(instance: Any, other: object) -> bool:
+    return _values(instance) == _values(other) if type(other) is type(instance) else NotImplemented
 
 
-def _hash(one: Any) -> int:
-    return hash(_values(one))
+def _hash(instance: Any) -> int:
+    return hash(_values(instance))
 
 
-def _shown(one: Any) -> str:
-    values = ", ".join(f"{name}={getattr(one, name)!r}" for name in one.__match_args__)
-    return f"{type(one).__qualname__}({values})"
+def _shown(instance: Any) -> str:
+    values = ", ".join(f"{name}={getattr(instance, name)!r}" for name in instance.__match_args__)
+    return f"{type(instance).__qualname__}({values})"
 
 
 _SHARED = {"__eq__": _equal, "__hash__": _hash, "__repr__": _shown}

@@ -1,12 +1,11 @@
-"""What a call came to, a result or an error, fitted to the version of the peer that gets it.
+"""Outcomes of calls, results or errors, fitted to the version of the peer.
 
 Handlers build results of the newest version. For it, shaping hardly does more than add the envelope: `resultType`,
-the server's name in `_meta`, and caching hints. For older versions it takes away what they don't know, **by kind
-of object and field, never by field name alone**: a tool's own argument may be called `title` too.
+the server's name in `_meta`, and caching hints. For older versions it takes away what they don't know, **by kind of
+object and field, never by field name alone**: a tool's own argument may be called `title` too.
 
 `_SINCE` lists the fields that came after 2024-11-05, `_ONLY` those of one version, `_PARTS` where objects of a kind
-occur inside another.
-Content that a version can't carry is put into words, so that nothing is lost without a trace.
+occur inside another. Content that a version can't carry is put into words, so that nothing is lost without a trace.
 """
 
 from collections.abc import Callable
@@ -75,7 +74,7 @@ _KINDS = {"tools/call": "CallToolResult"}
 _OBJECT: dict[str, Any] = {}
 """Before 2026-07-28 structured content is an object, and so is what an output schema describes."""
 _OF_APPS = ("ui", "ui/resourceUri")
-"""What stands in `_meta` for hosts of every version: MCP Apps begins with 2024-11-05, and Goose speaks 2025-03-26."""
+"""The fields of `_meta` for hosts of every version: MCP Apps begins with 2024-11-05, and Goose uses 2025-03-26."""
 _ENVELOPE = ("resultType", "ttlMs", "cacheScope")
 _BLOCKS_SINCE = {"audio": V2025_03_26, "resource_link": V2025_06_18}
 
@@ -91,20 +90,20 @@ class CachedResult(dict[str, Any]):
         self._variants: dict[str, CachedResult] = {}
 
     def variant(self, name: str, make: Callable[[], dict[str, Any]]) -> "CachedResult":
-        """What `make` makes of it for some of the peers, which is made once as well."""
-        made = self._variants.get(name)
-        if made is None:
-            made = self._variants[name] = CachedResult(make())
-        return made
+        """Return the variant that `make` creates for some of the peers, cached as well."""
+        cached = self._variants.get(name)
+        if cached is None:
+            cached = self._variants[name] = CachedResult(make())
+        return cached
 
 
 def shape(method: Method, result: dict[str, Any], version: Version, server_info: dict[str, Any]) -> dict[str, Any]:
     """`result` of `method` as `version` has it. The argument is not changed."""
     if isinstance(result, CachedResult):
-        kept = result.shaped.get(version)
-        if kept is None:
-            kept = result.shaped[version] = Prepared(shape(method, dict(result), version, server_info))
-        return kept
+        cached = result.shaped.get(version)
+        if cached is None:
+            cached = result.shaped[version] = Prepared(shape(method, dict(result), version, server_info))
+        return cached
     if version.stateless:
         return _enveloped(method, _fit(method.name, result, version) if method.cacheable else result, server_info)
     if method.cacheable or _changes(method.name, version):
@@ -116,8 +115,8 @@ def shape(method: Method, result: dict[str, Any], version: Version, server_info:
 
 
 def is_well_formed(name: str, result: dict[str, Any]) -> bool:
-    """Whether a result of the method `name`, which another server has made, has objects or lists where they must be.
-    What is in the lists is for the peer to judge."""
+    """Return True if a result of the method `name`, made by another server, has objects or lists where they must be.
+    The contents of the lists are for the peer to check."""
     return all(isinstance(result.get(part, []), dict | list) for part in _PARTS.get(name, ()))
 
 
@@ -163,7 +162,7 @@ def explain(error: McpError, version: Version) -> RpcError:
 
 
 def is_result(error: McpError, method: Method, version: Version) -> bool:
-    """Whether the model is to read the error: what fails in a tool is a result, and so are, since SEP-1303,
+    """Return True if the model should read the error: failures in a tool are results, and so are, since SEP-1303,
     arguments that break its schema."""
     if method.name != "tools/call":
         return False
@@ -173,7 +172,7 @@ def is_result(error: McpError, method: Method, version: Version) -> bool:
 
 
 def settle(outcome: dict[str, Any] | McpError, method: Method, peer: Peer) -> dict[str, Any] | RpcError:
-    """What came of a call, as the result or the error that `peer` is told; a result is still to be shaped."""
+    """Return the outcome of a call as the result or the error for `peer`; a result is still to be shaped."""
     if isinstance(outcome, dict):
         return outcome
     if is_result(outcome, method, peer.version):
@@ -196,12 +195,12 @@ def _enveloped(method: Method, result: dict[str, Any], server_info: dict[str, An
 def _unknown_fields(kind: str, version: Version) -> frozenset[str]:
     since, only = _SINCE.get(_KINDS.get(kind, kind), {}), _ONLY.get(kind, {})
     later = {name for name, first in since.items() if version.order < first.order}
-    return frozenset(later | {name for name, one in only.items() if one is not version})
+    return frozenset(later | {name for name, only_version in only.items() if only_version is not version})
 
 
 @cache
 def _changes(kind: str, version: Version) -> bool:
-    """Whether anything at or below `kind` may have to change for `version`."""
+    """Return True if anything at or below `kind` may have to change for `version`."""
     if _unknown_fields(kind, version) or (kind == "Tool" and not version.stateless):
         return True
     if kind == "ContentBlock" and any(version.order < first.order for first in _BLOCKS_SINCE.values()):
@@ -217,8 +216,8 @@ def _fit(kind: str, value: dict[str, Any], version: Version) -> dict[str, Any]:
     unknown, parts = _unknown_fields(kind, version), _PARTS.get(kind, {})
     fitted = {name: item for name, item in value.items() if name not in unknown}
     if "_meta" in unknown and isinstance(meta := value.get("_meta"), dict):
-        kept = {name: meta[name] for name in _OF_APPS if name in meta}
-        fitted |= {"_meta": kept} if kept else {}
+        of_apps = {name: meta[name] for name in _OF_APPS if name in meta}
+        fitted |= {"_meta": of_apps} if of_apps else {}
     for name, part in parts.items():
         inner: Any = fitted.get(name)
         if isinstance(inner, list):

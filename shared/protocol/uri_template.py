@@ -31,29 +31,30 @@ class UriTemplate:
         """The variables of `uri`, percent-decoded once; `{+name}`, and the query that is `{?all*}`, stay as they are
         written. None: no match."""
         plain, _, query = uri.partition("?") if self._query else (uri, "", "")
-        found = self._pattern.fullmatch(plain)
-        if found is None:
+        path_match = self._pattern.fullmatch(plain)
+        if path_match is None:
             return None
-        groups = found.groupdict()
+        groups = path_match.groupdict()
         values = {name: groups[name] if f"+{name}" in self._reserved else unquote(groups[name]) for name in groups}
         if not query:
             return values
         if self._whole:
             return values | {self._query[0]: query}
-        wanted = dict(parse_qsl(query, keep_blank_values=True))
-        return values | {name: wanted[name] for name in self._query if name in wanted}
+        query_values = dict(parse_qsl(query, keep_blank_values=True))
+        return values | {name: query_values[name] for name in self._query if name in query_values}
 
     def expand(self, values: Mapping[str, str]) -> str:
-        """The URI with these values. Raises InvalidParams where one is missing that is no part of the query."""
-        return _EXPRESSION.sub(lambda found: self._expanded(found[1], found[2], values), self.template)
+        """Return the URI with these values. Raises InvalidParams if one is missing that is not a part of the
+        query."""
+        return _EXPRESSION.sub(lambda expression: self._expanded(expression[1], expression[2], values), self.template)
 
     def _expanded(self, kind: str, listed: str, values: Mapping[str, str]) -> str:
         if kind == "?" and self._whole:
             query = values.get(self._query[0])
             return f"?{query}" if query else ""
         if kind == "?":
-            given = {name: values[name] for name in self._query if name in values}
-            return with_query("", given)
+            query_values = {name: values[name] for name in self._query if name in values}
+            return with_query("", query_values)
         value = values.get(listed)
         if not value:
             raise InvalidParams(f"{self.template} needs a {listed!r}")

@@ -1,1 +1,1 @@
-"""What turns plain functions into a server: registries, handlers, and the loop that serves a peer."""
+"""From plain functions to a server: registries, handlers, and the loop that serves a peer."""

@@ -11,11 +11,12 @@ MAX_VALUES = 100
 """Values in one answer (2025-11-25, Utilities, Completion)."""
 
 Completer = Callable[[Context[Any], str, dict[str, str]], Awaitable[Iterable[str]]]
-"""Given what was typed and the arguments settled already, the values that may follow, best first."""
+"""Takes the context, the text typed so far and the arguments already chosen; returns the values that may follow,
+best first."""
 
 
 class Completions:
-    """Who completes what."""
+    """The completers of a server."""
 
     def __init__(self) -> None:
         self._completers: dict[tuple[str, str, str], Completer] = {}
@@ -24,21 +25,21 @@ class Completions:
         return len(self._completers)
 
     def include(self, other: "Completions") -> None:
-        """Adds all of `other`."""
+        """Add all of `other`."""
         self._completers.update(other.all())
 
     def all(self) -> dict[tuple[str, str, str], Completer]:
-        """Who completes what: the kind, the name and the argument of each."""
+        """Return all completers by the kind, the name and the argument that they complete."""
         return dict(self._completers)
 
     def add(self, kind: str, name: str, argument: str, completer: Completer) -> None:
-        """Adds a completer for an argument of the prompt, or a variable of the template, called `name`."""
+        """Add a completer for an argument of the prompt, or a variable of the template, called `name`."""
         if kind not in ("prompt", "resource"):
             raise DeclarationError(f"only a 'prompt' or a 'resource' can be completed, not a {kind!r}")
         self._completers[kind, name, argument] = completer
 
     async def complete(self, context: Context[Any], params: CompleteParams) -> dict[str, Any]:
-        """The completion asked for; nothing where nobody completes this argument."""
+        """Return the requested completion; it is empty if the argument has no completer."""
         ref = params.ref
         key = ("prompt", ref.name) if isinstance(ref, PromptReference) else ("resource", ref.uri)
         completer = self._completers.get((*key, params.argument.name))
@@ -49,6 +50,6 @@ class Completions:
 
 
 def completion(values: Sequence[str], total: int) -> dict[str, Any]:
-    """The result with these values, best first, of `total` that there are."""
+    """Return the result with these values, best first, out of `total`."""
     shown = list(values[:MAX_VALUES])
     return {"completion": {"values": shown, "total": total, "hasMore": total > len(shown)}}

@@ -1,7 +1,7 @@
-"""`Declaration`: what an author declares of a server, which `Server` opens.
+"""`Declaration`: an author's description of a server, which `Server` opens.
 
-It is frozen once it was opened: to declare raises. What differs from run to run is the business of the lifespan,
-which has the features of its own run in `opening.features`, and may change them as long as that lasts.
+It is frozen once it was opened: later declarations raise. Differences from run to run belong to the lifespan, which
+has the features of its own run in `opening.features`, and may change them while it lasts.
 """
 
 import logging
@@ -34,7 +34,7 @@ class NoSettings(BaseModel):
 
 
 class Declaration(Features[State]):
-    """What a server is, its features, and the state they share."""
+    """The definition of a server, its features, and the state they share."""
 
     def __init__(
         self,
@@ -62,13 +62,13 @@ class Declaration(Features[State]):
             raise DeclarationError("a server has one extension of a name")
         self.budget = CallLimits()
         self.limits = Limits()
-        """What a call may cost and a peer may take, where `open` is told nothing else."""
+        """The limits on a call and on a peer, unless `open` is given others."""
         self.task_limits = TaskLimits()
-        """What its tasks may take."""
+        """The limits on tasks."""
         self.page_size = 100
         self.log_level: LogLevel | None = "info"
-        """The mildest level of log messages that clients with a handshake get which never asked for one; None: they
-        get none."""
+        """The lowest level of log messages sent to clients with a handshake that never set one; None for no
+        messages."""
         self.subscribe: Callable[[Any, str], Awaitable[str]] | None = None
         self.unsubscribe: Callable[[AnyRun, str], Awaitable[None]] | None = None
         self.wanted: Callable[[AnyRun], Awaitable[None]] | None = None
@@ -83,47 +83,46 @@ class Declaration(Features[State]):
     # Declaring
 
     def lifespan(self, function: F) -> F:
-        """Runs this async generator around each run of the server: it takes an `Opening` and yields the state."""
+        """Run this async generator around each run of the server: it takes an `Opening` and yields the state."""
         self.require_changeable()
         self._lifespan = asynccontextmanager(function)
         return function
 
     def on_subscribe(self, hook: F) -> F:
-        """Has this function begin a subscription: it takes the context and the URI, and returns the key
-        under which changes are published. It raises ResourceNotFound for what is not served."""
+        """Call this function to begin a subscription: it takes the context and the URI, and returns the key under
+        which changes are published. It raises ResourceNotFound for a resource that is not served."""
         self.require_changeable()
         self.subscribe = hook
         return hook
 
     def on_unsubscribe(self, hook: F) -> F:
-        """Has this function know when the last subscription under a key has ended: it takes the run and the
-        key."""
+        """Call this function after the last subscription under a key has ended: it takes the run and the key."""
         self.require_changeable()
         self.unsubscribe = hook
         return hook
 
     def on_wanted(self, hook: F) -> F:
-        """Has this function know when a client first takes an interest in the list of resources. This and the hooks
-        below take the run."""
+        """Call this function when a client first requests the list of resources. This hook and those below take the
+        run."""
         self.require_changeable()
         self.wanted = hook
         return hook
 
     def on_health(self, hook: F) -> F:
-        """Has `/healthz` say what this function gives, besides what it says of every server."""
+        """Add the result of this function to what `/healthz` reports for every server."""
         self.require_changeable()
         self.health = hook
         return hook
 
     def on_ready(self, hook: F) -> F:
-        """Has `/readyz` ask this function why the server can't do its work now, which is None where it can. Whoever
-        may use the server is told the reason; what the function raises goes to the log."""
+        """Call this function for `/readyz`: it returns the reason why the server can't work now, or None if it can.
+        The reason is given to those who may use the server; exceptions of the function go to the log."""
         self.require_changeable()
         self.ready = hook
         return hook
 
     def error(self, kind: type[Exception]) -> Callable[[F], F]:
-        """Has a function say what the client is told of an error of the author's own `kind`."""
+        """Translate errors of the author's own `kind` with this function, which returns the error for the client."""
 
         def declare(function: F) -> F:
             self.require_changeable()
@@ -133,7 +132,7 @@ class Declaration(Features[State]):
         return declare
 
     def require_changeable(self) -> None:
-        """Raises DeclarationError once the server was opened."""
+        """Raise DeclarationError once the server was opened."""
         if self._is_frozen:
             raise DeclarationError(
                 f"the server {self.implementation.name!r} was opened already: declare what it offers before that, or "
@@ -141,21 +140,21 @@ class Declaration(Features[State]):
             )
 
     def freeze(self) -> None:
-        """Ends declaring: the server is opened."""
+        """End the declarations: the server is opened."""
         self._is_frozen = True
 
     def living(self, opening: Any) -> AbstractAsyncContextManager[State | None]:
-        """What the lifespan has open for the run of this `Opening`: the state."""
+        """Return the lifespan's context manager for the run of this `Opening`, which yields the state."""
         return nullcontext() if self._lifespan is None else self._lifespan(opening)
 
-    # What clients are told of errors
+    # Errors sent to clients
 
     def translate(self, error: BaseException) -> McpError | InputRequired:
-        """What becomes of a call that raised `error`: the client is told nothing but "internal error", unless it was
-        raised to be told, or the author said more. Raises what no handler may raise."""
-        told = self.told(error)
-        if told is not None:
-            return told
+        """Return the answer to a call that raised `error`: "internal error", unless it was raised for the client, or
+        the author has declared a translation. Raises exceptions that no handler may raise."""
+        answer = self.told(error)
+        if answer is not None:
+            return answer
         error = first_error(error)
         if not isinstance(error, Exception):
             raise error
@@ -163,8 +162,9 @@ class Declaration(Features[State]):
         return InternalError("internal error")
 
     def told(self, error: BaseException) -> McpError | InputRequired | None:
-        """What the client is told of `error` as it was raised to be told, or as the author said; None for neither."""
-        # Where a task group failed, what it failed of first counts: authors may raise a ToolError, or ask, in a task.
+        """Return the error for the client if `error` was raised for it, or if the author has declared a translation;
+        otherwise None."""
+        # The first error of a failed task group counts: authors may raise a ToolError, or ask, in a task.
         error = first_error(error)
         if isinstance(error, McpError | InputRequired) and not isinstance(error, DeclarationError):
             return error

@@ -30,15 +30,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 Options = TypeVar("Options")
 
 AnyRun: TypeAlias = Any
-"""A `Run`. It knows what is declared, so no type of what is declared can name it."""
+"""A `Run`. Its module imports this one, so its type can't be named here."""
 Handler = Callable[[AnyRun, Context[Any], Any], Awaitable[dict[str, Any]]]
-"""Answers a request: given the run, the call's context and its validated params, it returns a result of
-the newest version. `Server.translate` says what becomes of an exception."""
+"""Answers a request: given the run, the call's context and its validated params, it returns a result of the newest
+version. `Server.translate` handles its exceptions."""
 
 
 class Features(Generic[State]):
-    """Tools, resources, prompts, completions, and methods of a server's own. `State` is what they find in
-    `Context.state`."""
+    """Tools, resources, prompts, completions, and custom methods. `State` is the type of `Context.state`."""
 
     def __init__(self) -> None:
         self.tools = Tools()
@@ -53,7 +52,7 @@ class Features(Generic[State]):
     @overload
     def tool(self, function: None = None, /, **options: Unpack[ToolKeywords]) -> Callable[[F], F]: ...
     def tool(self, function: Any = None, /, **options: Unpack[ToolKeywords]) -> Any:
-        """Makes a function a tool, with parentheses or without. A `def` runs in a thread. The options are the fields
+        """Make a function a tool, with parentheses or without. A `def` runs in a thread. The options are the fields
         of `ToolOptions`."""
         checked = _check_options(ToolOptions, options, "a tool")
 
@@ -66,7 +65,7 @@ class Features(Generic[State]):
         return declare if function is None else declare(_check_function(function, "@tool(name=...)"))
 
     def resource(self, uri: str, **options: Unpack[ResourceKeywords]) -> Callable[[F], F]:
-        """Makes a function the reader of `uri`, which may be an RFC 6570 template. A `def` runs in a thread. The
+        """Make a function the reader of `uri`, which may be an RFC 6570 template. A `def` runs in a thread. The
         options are the fields of `ResourceOptions`."""
         if not isinstance(uri, str):
             raise DeclarationError('a resource is declared with its URI: @resource("notes://today")')
@@ -81,7 +80,7 @@ class Features(Generic[State]):
         return declare
 
     def lists_resources(self, lister: Lister) -> Lister:
-        """Has `resources/list` show what this function names, after the fixed resources."""
+        """List the resources that this function returns in `resources/list`, after the fixed resources."""
         self.require_changeable()
         self.resources.listers.append(lister)
         return lister
@@ -93,7 +92,7 @@ class Features(Generic[State]):
         self, function: None = None, /, *, name: str | None = None, title: str | None = None
     ) -> Callable[[F], F]: ...
     def prompt(self, function: Any = None, /, *, name: str | None = None, title: str | None = None) -> Any:
-        """Makes a function a prompt, with parentheses or without; its parameters are the prompt's arguments. A `def`
+        """Make a function a prompt, with parentheses or without; its parameters are the prompt's arguments. A `def`
         runs in a thread."""
 
         def declare(function: F) -> F:
@@ -105,13 +104,13 @@ class Features(Generic[State]):
         return declare if function is None else declare(_check_function(function, "@prompt(name=...)"))
 
     def prompts_from(self, source: PromptSource) -> None:
-        """Has the server serve the prompts of `source` as well, after those that are declared, and complete their
-        arguments. Raises DeclarationError where it has a source already."""
+        """Serve the prompts of `source` as well, after the declared ones, and complete their arguments. Raises
+        DeclarationError if there is a source already."""
         self.require_changeable()
         self.prompts.draw_from(source)
 
     def completes(self, kind: str, name: str, argument: str) -> Callable[[Completer], Completer]:
-        """Has a function complete an argument of the "prompt", or a variable of the "resource", called `name`."""
+        """Complete an argument of the "prompt" or a variable of the "resource" `name` with this function."""
 
         def declare(completer: Completer) -> Completer:
             self.require_changeable()
@@ -121,11 +120,11 @@ class Features(Generic[State]):
         return declare
 
     def method(self, name: str, params: type[Params] = Params) -> Callable[[F], F]:
-        """Makes a function the handler of a method of this server's own: it takes the context and the params."""
+        """Make a function the handler of a method of this server's own: it takes the context and the params."""
 
         def declare(function: F) -> F:
-            async def handle(_running: AnyRun, context: Context[Any], given: Any) -> Any:
-                return await function(context, given)
+            async def handle(_running: AnyRun, context: Context[Any], values: Any) -> Any:
+                return await function(context, values)
 
             self.require_changeable()
             self.methods.append(Method(name, params))
@@ -135,8 +134,7 @@ class Features(Generic[State]):
         return declare
 
     def include(self, other: "Features[State]") -> None:
-        """Offers all that `other` has as well. Raises DeclarationError for what there is already, or where both have
-        a source of prompts."""
+        """Add all features of `other`. Raises DeclarationError for duplicates and for a second source of prompts."""
         self.require_changeable()
         for tool in other.tools.all():
             self.tools.add(tool)
@@ -152,12 +150,12 @@ class Features(Generic[State]):
         self.handlers.update(other.handlers)
 
     def require_changeable(self) -> None:
-        """Raises DeclarationError where nothing may be declared any more; here it always may."""
+        """Raise DeclarationError if declarations are over; here they never are."""
 
 
 @contextmanager
 def _locating(function: Any) -> Iterator[None]:
-    """Put the author's file and line before what is wrong with a function that is declared."""
+    """Prefix errors in the declaration of a function with the author's file and line."""
     try:
         yield
     except DeclarationError as error:
@@ -171,9 +169,9 @@ def _check_options(kind: Callable[..., Options], options: Mapping[str, Any], wha
     try:
         return kind(**options)
     except TypeError:
-        known = signature(kind).parameters
-        unknown = ", ".join(repr(name) for name in options if name not in known)
-        raise DeclarationError(f"{what} has no option {unknown}; there are: {', '.join(known)}") from None
+        options_ = signature(kind).parameters
+        unknown = ", ".join(repr(name) for name in options if name not in options_)
+        raise DeclarationError(f"{what} has no option {unknown}; there are: {', '.join(options_)}") from None
 
 
 def _check_function(function: Any, form: str) -> Any:

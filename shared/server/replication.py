@@ -1,7 +1,7 @@
-"""`Replication`: what one run of a server shares with its replicas, other runs of that server in other processes.
+"""`Replication`: the state that one run of a server shares with its replicas, other runs in other processes.
 
 A run that serves some principals only, by settings of their own, is a part of the run that was opened with the
-stores: to the other replicas all parts are one, and each change says by a name which part it is of.
+stores: to the other replicas all parts are one, and each change carries the name of its part.
 """
 
 import secrets
@@ -18,36 +18,36 @@ if TYPE_CHECKING:
 
 
 class Replication:
-    """The replica that one run is, if it is one, and the name of the part that it is."""
+    """The replica of one run, if it has one, and the name of the part that the run is."""
 
     def __init__(self, changes: Changes) -> None:
         self.replica: Replica | None = None
-        """What the run shares with others; None where it is alone."""
+        """The connection to the other replicas; None if there are none."""
         self.name = ""
-        """The principal that the run serves alone, by the name under which it was narrowed; "" is all."""
+        """The name of the principals that the run was narrowed to; "" for all."""
         self.questions = count(1)
-        """The ids of what peers are asked, where replicas share them."""
+        """The ids of requests to peers, which replicas share."""
         self.changes = changes
         self._parts: dict[str, Changes] = {}
 
     def join(self, replica: "Replica") -> None:
-        """Shares what changes with the other replicas, as one of which the run was opened."""
+        """Publish changes to the other replicas, as the replica that the run was opened as."""
         self.replica = replica
         self.changes.share = partial(replica.bus.publish, "")
         replica.bus.hear(self._heard)
         replica.watch(self)
 
     def narrow(self, name: str, part: "Replication") -> None:
-        """Has `part`, or this itself, be what serves principals of that name."""
+        """Serve principals of that name by `part`, which may be this run itself."""
         self._parts[name] = part.changes
         if part is not self:
             part.name, part.questions = name, self.questions
             if self.replica is not None:
                 part.changes.share = partial(self.replica.bus.publish, name)
-                self.replica.bus.hear(self._heard)  # the part has joined in its turn: this one hears for all
+                self.replica.bus.hear(self._heard)  # the part has joined as well: this run receives for all
 
     def blobs(self) -> Blobs | None:
-        """What the replicas keep for each other; None where the run is alone."""
+        """Return the data that the replicas store for each other; None without replicas."""
         return None if self.replica is None else _PartBlobs(self, self.replica.blobs)
 
     def _heard(self, name: str, change: Change) -> None:
@@ -58,39 +58,39 @@ class Replication:
         return [self.changes, *(changes for changes in self._parts.values() if changes is not self.changes)]
 
     def lost(self) -> None:
-        """Whatever the others tell of, this one does not hear."""
+        """Ignore the loss: changes of the others just do not arrive."""
 
     def returned(self) -> None:
-        """This one hears again what the others tell of, and has missed something."""
+        """Report all as changed: changes of the others arrive again, but some were missed."""
         for changes in self._all():
             changes.look_again()
 
     def left(self) -> None:
-        """Another replica is gone."""
+        """Ignore that another replica is gone."""
 
 
 class _PartBlobs:
-    """`Blobs` of one run. Runs that are narrowed to different principals do not see each other's: they may have been
-    given other settings, as credentials."""
+    """`Blobs` of one run. Runs that are narrowed to different principals do not see each other's: they may have
+    different settings, such as credentials."""
 
     def __init__(self, part: Replication, blobs: Blobs) -> None:
         self._part = part
         self._blobs = blobs
 
     async def put(self, data: bytes, seconds: float, name: str | None = None) -> str:
-        """Keeps `data` for so long, under a `name` or one that can't be guessed, which this gives."""
+        """Store `data` for so many seconds. Return its name: `name`, or a new one that can't be guessed."""
         name = name or secrets.token_urlsafe(16)
         await self._blobs.put(data, seconds, self._whole(name))
         return name
 
     async def get(self, name: str) -> bytes | None:
-        """What is kept under that name; None where nothing is."""
+        """Return the data stored under that name; None if there is none."""
         return await self._blobs.get(self._whole(name))
 
     async def claim(self, name: str, seconds: float) -> bool:
-        """Whether nobody has claimed that name before, which is claimed for so long from now on."""
+        """Claim that name for so many seconds. Return False if it was claimed before."""
         return await self._blobs.claim(self._whole(name), seconds)
 
     def _whole(self, name: str) -> str:
-        # Not before it is needed: whom a run serves is said when it is open. A name has no NUL.
+        # Computed late: the principals of a run are set when it is open. A name has no NUL.
         return f"run:{self._part.name}\0{name}"

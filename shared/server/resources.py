@@ -1,4 +1,4 @@
-"""The resources of a server: fixed ones, templates, and what `resources/list` shows of them."""
+"""The resources of a server: fixed ones, templates, and their lists."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypedDict
@@ -17,7 +17,7 @@ Lister = Callable[[Context[Any]], Awaitable[Iterable[Resource]]]
 
 @record
 class ResourceOptions:
-    """What a declaration says besides the function and the URI."""
+    """The options of a declaration besides the function and the URI."""
 
     name: str | None = None
     title: str | None = None
@@ -59,15 +59,15 @@ class RegisteredResource:
             "meta": options.meta,
         }
         self.entry = ResourceTemplate(uri_template=uri, **fields) if self.is_template else Resource(uri=uri, **fields)
-        """What lists show of it."""
+        """The entry for lists."""
 
     @property
     def is_template(self) -> bool:
-        """Whether the URI has variables."""
+        """True if the URI has variables."""
         return bool(self.template.names)
 
     async def read(self, context: Context[Any], uri: str, variables: dict[str, str]) -> dict[str, Any]:
-        """What stands at `uri`. Raises ResourceNotFound and what the function raises."""
+        """Return the contents at `uri`. Raises ResourceNotFound and the exceptions of the function."""
         value = await self.function.call(**self.function.bind_text(variables, context))
         values = value if isinstance(value, list) else [value]
         return {"contents": [self._contents(uri, item) for item in values]}
@@ -92,26 +92,26 @@ class Resources:
         self.listers: list[Lister] = []
 
     def add(self, resource: RegisteredResource) -> None:
-        """Adds a resource or a template. Raises DeclarationError where its URI is taken."""
+        """Add a resource or a template. Raises DeclarationError if its URI is taken."""
         if resource.uri in self._resources:
             raise DeclarationError(f"there is a resource {resource.uri!r} already")
         self._resources[resource.uri] = resource
 
     def all(self) -> list[RegisteredResource]:
-        """Every declared resource and template."""
+        """Return every declared resource and template."""
         return list(self._resources.values())
 
     def remove(self, uri: str) -> bool:
-        """Takes a resource or a template out; whether there was one."""
+        """Remove a resource or a template; return False if there was none."""
         return self._resources.pop(uri, None) is not None
 
     def __len__(self) -> int:
         return len(self._resources) + len(self.listers)
 
     async def page(self, context: Context[Any], start: int, most: int) -> list[Resource]:
-        """Up to `most` of the fixed resources and then those that the listers name, from the number `start` on. A
-        lister that the page does not get to is not asked."""
-        part = [one.entry for one in self._resources.values() if isinstance(one.entry, Resource)]
+        """Return up to `most` of the fixed resources and then of those from the listers, from the number `start` on.
+        A lister beyond the page is not called."""
+        part = [resource.entry for resource in self._resources.values() if isinstance(resource.entry, Resource)]
         shown = part[start : start + most]
         for lister in self.listers:
             if len(shown) == most:
@@ -122,22 +122,22 @@ class Resources:
         return shown
 
     def templates(self) -> list[dict[str, Any]]:
-        """The templates as `resources/templates/list` shows them."""
-        return [one.entry.to_wire() for one in self._resources.values() if one.is_template]
+        """Return the templates as `resources/templates/list` shows them."""
+        return [resource.entry.to_wire() for resource in self._resources.values() if resource.is_template]
 
     def template(self, uri: str) -> UriTemplate | None:
-        """The template that is written so in its declaration; None where there is none."""
-        found = self._resources.get(uri)
-        return found.template if found is not None and found.is_template else None
+        """Return the template with that exact text in its declaration; None if there is none."""
+        resource = self._resources.get(uri)
+        return resource.template if resource is not None and resource.is_template else None
 
     def knows(self, uri: str) -> bool:
-        """Whether `uri` is a template or a resource of this server, as written in its declaration."""
+        """Return True if `uri` is a template or a resource of this server, as written in its declaration."""
         return uri in self._resources
 
     def match(self, uri: str) -> tuple[RegisteredResource, dict[str, str]]:
-        """Who serves `uri`, and the template's variables. Raises ResourceNotFound."""
+        """Return the resource that serves `uri`, and the template's variables. Raises ResourceNotFound."""
         exact = self._resources.get(uri)
-        # What is declared by its whole URI goes before a template that happens to fit.
+        # A resource declared by its whole URI goes before a template that happens to fit.
         if exact is not None and not exact.is_template:
             return exact, {}
         for resource in self._resources.values():

@@ -1,10 +1,10 @@
-"""What a tool's function returned, as a `CallToolResult`.
+"""Return values of a tool's function, as a `CallToolResult`.
 
 There are two kinds of result. Where **text is the payload**, the function returns a string or content blocks:
-`content` alone, no output schema. Where **data is the payload**, it returns a model, a dataclass, a typed dict,
-a list or a number: complete `structuredContent` under an output schema, and a text form with the same facts,
-since hosts differ in which of the two the model sees. `Data(value, text)` chooses that text. `Text(text, meta)` is
-text with notes for the program beside the model.
+`content` alone, no output schema. Where **data is the payload**, it returns a model, a dataclass, a typed dict, a
+list or a number: complete `structuredContent` under an output schema, and a text form with the same facts, since
+hosts differ in which of the two the model sees. `Data(value, text)` chooses that text. `Text(text, meta)` is text
+with notes for the program beside the model.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from .functions.output import Output, format_type, make_refusal
 Value = TypeVar("Value")
 
 MAX_VIEW = 100_000
-"""Bytes of JSON that `_meta.view` of a result has at most: what only the page needs that shows it."""
+"""Bytes of JSON that `_meta.view` of a result has at most: data for its page only."""
 _LONGEST_ESCAPE = 6
 """Bytes that one character of text can take in JSON."""
 
@@ -34,7 +34,7 @@ class Data(Generic[Value]):
     value: Value
     text: str
     is_json: bool = False
-    """Whether the value is made of dicts, lists and what else JSON has, so that nothing has to be made of it."""
+    """True if the value consists of JSON types, so that it needs no conversion."""
 
 
 @record
@@ -46,7 +46,7 @@ class Text:
 
 
 class Result:
-    """How the values of one tool's function become results."""
+    """Converts the values of one tool's function to results."""
 
     def __init__(self, returns: Any, what: str) -> None:
         inner = get_args(returns)[0] if get_origin(returns) is Data else returns
@@ -64,14 +64,14 @@ class Result:
 
     @cached_property
     def schema(self) -> dict[str, Any] | None:
-        """The JSON Schema of the data; None where text is the payload. Raises DeclarationError for a type that can't
-        be sent."""
+        """The JSON Schema of the data; None if text is the payload. Raises DeclarationError for a type that can't be
+        sent."""
         return self._output.schema if self._is_data else None
 
     def to_wire(self, value: Any, limit: int, view: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """`value` as a result of the newest version, with what is for its page alone where that has room. Raises
-        ToolError where it is not what the tool declares, or has more than `limit` bytes of JSON: hosts drop what is
-        larger."""
+        """Return `value` as a result of the newest version, with the data for its page if there is room. Raises
+        ToolError if it is not of the declared type, or has more than `limit` bytes of JSON: hosts drop larger
+        results."""
         if view is not None:
             return with_view(self.to_wire(value, limit), view, limit)
         # It fits however it is escaped, so nothing is encoded twice to know its size.
@@ -105,7 +105,7 @@ class Result:
 
 
 def content_of(value: Any) -> list[dict[str, Any]]:
-    """A string, a content block, or a list of them, as blocks. None is no content."""
+    """Return a string, a content block, or a list of them, as blocks. None has no blocks."""
     match value:
         case str():
             return [{"type": "text", "text": value}]
@@ -120,7 +120,7 @@ def content_of(value: Any) -> list[dict[str, Any]]:
 
 
 def within_bytes(result: dict[str, Any], limit: int) -> dict[str, Any]:
-    """`result` of a tool, with its JSON. Raises ToolError where that has more than `limit` bytes."""
+    """Return the `result` of a tool, with its JSON. Raises ToolError if that has more than `limit` bytes."""
     prepared = Prepared(result)
     size = len(prepared.json)
     if size > limit:
@@ -129,18 +129,21 @@ def within_bytes(result: dict[str, Any], limit: int) -> dict[str, Any]:
 
 
 def with_view(result: dict[str, Any], view: Mapping[str, Any], limit: int) -> dict[str, Any]:
-    """`result` of a tool, which is within `limit` bytes, with what is for its page alone, where that has room."""
+    """Return the `result` of a tool, which is within `limit` bytes, with the data for its page if there is room."""
     size = len(json_of(view))
-    # The page is a comfort: it gives way, and never the result.
+    # The page is optional: it is left out, and never the result.
     if size > MAX_VIEW or size + len(json_of(result)) > limit:
         return result
     return {**result, "_meta": {**result.get("_meta", {}), "view": view}}
 
 
 def without_view(result: dict[str, Any], limit: int) -> dict[str, Any]:
-    """`result` of a tool without what is for its page alone, where it has more than `limit` bytes with that."""
+    """Return the `result` of a tool without the data for its page, if it has more than `limit` bytes with that."""
     meta = result.get("_meta")
     if not isinstance(meta, dict) or "view" not in meta or len(json_of(result)) <= limit:
         return result
-    kept = {name: value for name, value in meta.items() if name != "view"}
-    return {**{name: value for name, value in result.items() if name != "_meta"}, **({"_meta": kept} if kept else {})}
+    other_meta = {name: value for name, value in meta.items() if name != "view"}
+    return {
+        **{name: value for name, value in result.items() if name != "_meta"},
+        **({"_meta": other_meta} if other_meta else {}),
+    }

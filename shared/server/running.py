@@ -1,9 +1,9 @@
-"""What a run of a server is made of, and what a lifespan sees and changes of it while it is opened.
+"""Assembly of a run of a server, and the interface for its lifespan while it is opened.
 
     Declaration ──▶ prepare: a `Run` with features, changes, hooks, and `Calls`, whose work is a `Dispatch`
-                ──▶ the lifespan: its state ──▶ the extensions: theirs ──▶ peers may come
+       ──▶ the lifespan: its state ──▶ the extensions: theirs ──▶ peers may come
 
-Nobody else knows all of these: handlers, extensions, telemetry and transports see the `Run`.
+Only this module knows all of these: handlers, extensions, telemetry and transports see the `Run`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,8 +36,8 @@ State = TypeVar("State")
 def prepare(
     server: Declaration[State], settings: Any, limits: Limits, budget: CallLimits, added: Sequence[Extension[Any]]
 ) -> Run[State]:
-    """A run that has all that was declared, and the `added` extensions, and serves nobody yet. Raises
-    DeclarationError where these do not go together."""
+    """Return a run with all that was declared, and the `added` extensions, without peers yet. Raises
+    DeclarationError if these do not fit together."""
     run = Run(server, settings)
     _extend(run, CORE)
     run.features.include(server)
@@ -50,21 +50,21 @@ def prepare(
     changes.on_subscribe = server.subscribe
     if (unsubscribe := server.unsubscribe) is not None:
         changes.on_unsubscribe = lambda key: unsubscribe(run, key)
-    if (wanted := server.wanted) is not None:
-        changes.on_wanted = lambda: wanted(run)
+    if (when_wanted := server.wanted) is not None:
+        changes.on_wanted = lambda: when_wanted(run)
     run.calls = Calls(limits, budget, run.hooks, Dispatch(run, budget))
     return run
 
 
 def _extend(run: Run[Any], extension: Extension[Any]) -> None:
-    if any(one.name == extension.name for one in run.extensions):
+    if any(other.name == extension.name for other in run.extensions):
         raise DeclarationError(f"there is an extension {extension.name!r} already")
     run.features.include(extension)
     run.extensions.append(extension)
 
 
 class Opening:
-    """What a lifespan sees of the run that it opens."""
+    """The interface of a lifespan to the run that it opens."""
 
     def __init__(self, run: Run[Any]) -> None:
         self._run = run
@@ -76,37 +76,38 @@ class Opening:
 
     @property
     def changes(self) -> Changes:
-        """Where changes are told."""
+        """The change bus, to publish changes."""
         return self._run.changes
 
     @property
     def conditions(self) -> Conditions:
-        """Where it is said what keeps this run from working as its user expects."""
+        """The conditions, to report what keeps this run from working as its user expects."""
         return self._run.conditions
 
     @property
     def features(self) -> Features[Any]:
-        """What this run offers. It may be changed as long as the run lasts; say so by `changes`."""
+        """The features of this run. They may be changed while the run lasts; announce it by `changes`."""
         return self._run.features
 
     @property
     def limits(self) -> Limits:
-        """What one peer may take."""
+        """The limits of one peer."""
         return self._run.calls.limits
 
     @property
     def page_size(self) -> int:
-        """How many entries a page of a list has."""
+        """The number of entries of a page of a list."""
         return self._run.server.page_size
 
     @property
     def signer(self) -> Signer:
-        """What signs the cursors of lists."""
+        """The signer of the cursors of lists."""
         return self._run.signer
 
     @property
     def blobs(self) -> Blobs | None:
-        """What its replicas keep for each other, once the lifespan has yielded; None where it is alone."""
+        """The data that its replicas store for each other, available once the lifespan has yielded; None without
+        replicas."""
         return self._run.replication.blobs()
 
     @property
@@ -123,31 +124,30 @@ class Opening:
         spans: Mapping[tuple[str, ...], Span] | None = None,
         log_level: LogLevel | None = None,
     ) -> None:
-        """Has those who come from now on be told these capabilities and instructions, and as the server's name and
-        version `info`, in place of what is declared. It may be said again. `spans` is as in `Identity`; `log_level`
-        is the mildest that they get before they ask for one, where it is not the server's."""
+        """Present these capabilities and instructions, and `info` as the server's name and version, to later clients
+        in place of the declared ones. It may be called again. `spans` is as in `Identity`; `log_level` is the lowest
+        level that they receive before they set one, if it is not the server's."""
         server, standing = self._run.server, self._run.conditions.standing
         implementation = server.implementation if info is None else _implementation(info)
         level = log_level or server.log_level
         self._run.present(Identity(implementation, instructions, dict(capabilities), spans or {}, level, standing))
 
     def greet(self, greeter: Callable[[Connection], None]) -> None:
-        """Has `greeter`, which neither waits nor raises, hear of each client that has shaken hands."""
+        """Call `greeter`, which neither waits nor raises, with each client that has completed the handshake."""
         self._run.hooks.greeters.append(greeter)
 
     def stand_for(self, is_there: Callable[[], bool]) -> None:
-        """Says that this run stands for something elsewhere, of which `is_there` tells whether it can be reached; it
+        """Declare that the server behind this run is elsewhere: `is_there` returns True if it can be reached; it
         neither waits nor raises."""
         self._run.hooks.is_there = is_there
 
     def extend(self, extension: Extension[Any]) -> None:
-        """Has this run speak `extension` as well, which must be said before the lifespan yields. Raises
-        DeclarationError for what there is already."""
+        """Add `extension` to this run, before the lifespan yields. Raises DeclarationError for duplicates."""
         _extend(self._run, extension)
 
 
 def _implementation(info: Mapping[str, Any]) -> Implementation:
-    """What another server calls itself, as far as it is well formed."""
+    """Return the name and version of another server, as far as they are well formed."""
     try:
         return Implementation.model_validate(info)
     except ValidationError:

@@ -1,14 +1,14 @@
-"""`Server`: what an author declares. It serves nobody by itself: each `open` runs it once, with settings of its own.
+"""`Server`: an author's declaration of a server. Each `open` runs it once, with settings of its own.
 
-    server = Server[Files](Implementation(name="filesystem", version="1"), settings=Settings)
+server = Server[Files](Implementation(name="filesystem", version="1"), settings=Settings)
 
     @server.lifespan
     async def open_files(opening: Opening) -> AsyncIterator[Files]:
         async with Files.open(opening.settings.roots, opening.changes.resource) as files:
             yield files
 
-From its first `open` on it is frozen: to declare raises. What differs from run to run is the business of the
-lifespan, which has the features of its own run in `opening.features`, and may change them as long as that lasts.
+From its first `open` on it is frozen: later declarations raise. Differences from run to run belong to the lifespan,
+which has the features of its own run in `opening.features`, and may change them while it lasts.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -31,8 +31,8 @@ __all__ = ["NoSettings", "Server"]
 
 
 class Server(Declaration[State]):
-    """A declaration: what the server is, its features, and the state they share. It may be open several times at
-    once, with different settings."""
+    """A declaration: the definition of the server, its features, and the state they share. It may be open several
+    times at once, with different settings."""
 
     @asynccontextmanager
     async def open(
@@ -44,10 +44,10 @@ class Server(Declaration[State]):
         stores: "Stores | None" = None,
         extensions: Sequence[Extension[Any]] = (),
     ) -> AsyncIterator[Run[State]]:
-        """Runs the server until the end of the block, with `settings` or the defaults: opens what the lifespan opens,
-        and closes it when all calls are over. Raises what the lifespan raises. All that are open with the same
-        `stores` are replicas: each goes on with the sessions of the others. `extensions` are what the program adds to
-        those of the author."""
+        """Run the server until the end of the block, with `settings` or the defaults: enter its lifespan, and leave
+        it when all calls are over. Raises the exceptions of the lifespan. All runs that are open with the same
+        `stores` are replicas: each serves the sessions of the others. `extensions` of the program are added to those
+        of the author."""
         self.freeze()
         settings = self.settings_model() if settings is None else settings
         run = prepare(self, settings, limits or self.limits, budget or self.budget, extensions)
@@ -73,7 +73,7 @@ class Server(Declaration[State]):
 
 @asynccontextmanager
 async def _opened_extensions(run: Run[Any]) -> AsyncIterator[None]:
-    """As long as the block all extensions of `run` have what their lifespans open."""
+    """Keep the lifespans of all extensions of `run` open during the block."""
     async with AsyncExitStack() as stack:
         for extension in run.extensions:
             if extension.lifespan is not None:

@@ -1,4 +1,4 @@
-"""The tools of a server: what `tools/list` shows, and what a call needs to know of each."""
+"""The tools of a server: their list for `tools/list`, and what a call needs of each."""
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable
@@ -19,12 +19,12 @@ MAX_DESCRIPTION = 2_048
 """Bytes of a description that hosts show their models; the rest is cut off."""
 
 Unavailable = Callable[[Any], str | None]
-"""Given the settings, why a tool is not offered, or None when it is."""
+"""Takes the settings, and returns the reason why a tool is not offered, or None if it is."""
 
 
 @record
 class ToolOptions:
-    """What a declaration says besides the function itself. The hints default to the careful side."""
+    """The options of a declaration besides the function itself. The defaults of the hints are the careful ones."""
 
     name: str | None = None
     title: str | None = None
@@ -36,16 +36,18 @@ class ToolOptions:
     icons: list[Icon] | None = None
     meta: Meta | None = None
     task: TaskSupport | None = None
-    """Whether it may run as a task, for clients that have tasks, or runs as one only."""
+    """Task support: the tool may run as a task, for clients that have tasks, or runs only as one."""
     scopes: Collection[str] | None = None
-    """What a principal's token has to allow for a call; None for the server's reading scope, or its writing one."""
+    """The scopes that a principal's token needs for a call; None for the server's reading scope, or its writing
+    one."""
     input_schema: dict[str, Any] | None = None
     app: str | None = None
-    """The URI of the page that shows its results, where a client shows pages: one of `extensions/apps`."""
+    """The URI of the page that shows its results, if a client shows pages: one of `extensions/apps`."""
     unavailable: Unavailable | None = None
     at_once: Callable[..., Any] | None = None
-    """A plain function that takes what the tool's function takes and gives its value, where it has that in a moment
-    and without waiting; else None, and the tool's function is called. Nothing cancels it, and others wait for it."""
+    """A plain function that takes the same arguments as the tool's function and returns its value, if it can do so
+    in a moment and without waiting; otherwise None, and the tool's function is called. It can't be cancelled, and
+    blocks others."""
 
 
 class ToolKeywords(TypedDict, total=False):
@@ -87,7 +89,7 @@ class RegisteredTool:
 
     @cached_property
     def listed(self) -> dict[str, Any]:
-        """What `tools/list` shows of it. Raises DeclarationError for types that have no schema."""
+        """The entry for `tools/list`. Raises DeclarationError for types that have no schema."""
         options = self.options
         tool = Tool(
             name=self.name,
@@ -104,9 +106,9 @@ class RegisteredTool:
 
 
 def _hints(options: ToolOptions) -> ToolAnnotations:
-    """The hints that differ from the protocol's defaults (2026-07-28, ToolAnnotations); the second and the third mean
-    nothing for a tool that only reads. `destructiveHint` is always given for the others: directories of servers want
-    it in writing."""
+    """Return the hints that differ from the protocol's defaults (2026-07-28, ToolAnnotations); the second and the
+    third mean nothing for a tool that only reads. `destructiveHint` is always given for the others: directories of
+    servers require it."""
     open_world = None if options.open_world else False
     if options.read_only:
         return ToolAnnotations(read_only_hint=True, open_world_hint=open_world)
@@ -123,14 +125,14 @@ class Tools:
     def __init__(self) -> None:
         self._tools: dict[str, RegisteredTool] = {}
         self.always: dict[str, RegisteredTool] = {}
-        """Those that are on offer whatever the settings are: nearly all that are called."""
+        """The tools that are offered under any settings: nearly all that are called."""
         self.at_once: set[str] = set()
-        """The names of those that may have their value at once."""
+        """The names of those that may answer at once."""
         self.tasks_only: set[str] = set()
         """The names of those that run as tasks only."""
 
     def add(self, tool: RegisteredTool) -> None:
-        """Adds a tool. Raises DeclarationError where the name is taken."""
+        """Add a tool. Raises DeclarationError if the name is taken."""
         if tool.name in self._tools:
             raise DeclarationError(f"there is a tool {tool.name!r} already")
         self._tools[tool.name] = tool
@@ -142,7 +144,7 @@ class Tools:
             self.tasks_only.add(tool.name)
 
     def remove(self, name: str) -> bool:
-        """Takes a tool out; whether there was one."""
+        """Remove a tool; return False if there was none."""
         self.always.pop(name, None)
         self.at_once.discard(name)
         self.tasks_only.discard(name)
@@ -155,19 +157,19 @@ class Tools:
         return name in self._tools
 
     def get(self, name: str) -> RegisteredTool | None:
-        """The tool of that name, on offer or not; None where there is none."""
+        """Return the tool of that name, on offer or not; None if there is none."""
         return self._tools.get(name)
 
     def all(self) -> list[RegisteredTool]:
-        """Every tool, on offer or not."""
+        """Return every tool, on offer or not."""
         return list(self._tools.values())
 
     def listed(self, settings: Any) -> list[dict[str, Any]]:
-        """The tools on offer under `settings`, as `tools/list` shows them."""
+        """Return the tools on offer under `settings`, as `tools/list` shows them."""
         return [tool.listed for tool in self.on_offer(settings)]
 
     def on_offer(self, settings: Any) -> list[RegisteredTool]:
-        """The tools on offer under `settings`."""
+        """Return the tools on offer under `settings`."""
         return [
             tool
             for tool in self._tools.values()
@@ -175,18 +177,17 @@ class Tools:
         ]
 
     def task_support(self, name: str) -> TaskSupport | None:
-        """Whether the tool of that name may run as a task, or has to; None where that is not said, or there is no
-        such tool."""
+        """Return the task support of the tool of that name; None if it is not declared, or there is no such tool."""
         tool = self._tools.get(name)
         return None if tool is None else tool.options.task
 
     def find(self, name: str, settings: Any) -> RegisteredTool:
-        """The tool of that name. Raises UnknownTool where there is none, ToolError where it is not offered."""
+        """Return the tool of that name. Raises UnknownTool if there is none, ToolError if it is not offered."""
         tool = self._tools.get(name)
         if tool is None:
             raise UnknownTool(f"unknown tool: {name[:100]}")
         if tool.options.unavailable is not None:
-            # As an error of the tool, which the model reads: it may have seen the tool in a list of before.
+            # As an error of the tool, which the model reads: it may have seen the tool in an earlier list.
             reason = tool.options.unavailable(settings)
             if reason is not None:
                 raise ToolError(reason)
@@ -199,14 +200,16 @@ def signed(
     parameters: Iterable[Parameter],
     returns: Any,
 ) -> Callable[..., Any]:
-    """A function called `name` with these keyword parameters, which has `run` do the work with the call's context and
-    the arguments. It can be declared, and then is listed and checked, like any function that somebody wrote."""
+    """Return a function called `name` with these keyword parameters, which calls `run` with the call's context and
+    the arguments. It can be declared, and then is listed and checked, like any handwritten function."""
 
     async def call(_context: Context[Any], **arguments: Any) -> Any:
         return await run(_context, arguments)
 
-    taken = [Parameter("_context", Parameter.KEYWORD_ONLY, annotation=Context[Any]), *parameters]
+    signature_parameters = [Parameter("_context", Parameter.KEYWORD_ONLY, annotation=Context[Any]), *parameters]
     call.__name__ = name
-    call.__signature__ = Signature(taken, return_annotation=returns)  # type: ignore[attr-defined]
-    call.__annotations__ = {one.name: one.annotation for one in taken} | {"return": returns}
+    call.__signature__ = Signature(signature_parameters, return_annotation=returns)  # type: ignore[attr-defined]
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in signature_parameters} | {
+        "return": returns
+    }
     return call

@@ -1,1 +1,1 @@
-"""What the replicas of one server share."""
+"""Stores that the replicas of one server share."""

@@ -1,7 +1,7 @@
-"""Stores in the memory of one process: what a server has that is alone, and what several runs of it may share.
+"""Stores in the memory of one process: for a single server, or for several runs of it that share them.
 
-The replicas of one `Stores` live in one event loop. One that is gone leaves its sessions to the others: each is kept
-as long as one may be idle, until somebody asks for it. No method ever suspends.
+The replicas of one `Stores` live in one event loop. A replica that is gone leaves its sessions to the others: each is
+stored for its idle time, until a request for it comes. No method ever suspends.
 """
 
 import asyncio
@@ -29,8 +29,8 @@ _NOBODY = -1
 
 
 class _Session:
-    """A session, the replicas that have it, those that let it lapse since anybody asked for it, which of them serves
-    each request of it, and which tells of each resource."""
+    """A session, the replicas that have it, those that let it lapse since the last request, the replica that serves
+    each of its requests, and the one that reports each resource."""
 
     __slots__ = ("claims", "holders", "lapsed", "record", "watched")
 
@@ -43,7 +43,7 @@ class _Session:
 
 
 class Stores:
-    """What replicas share that live in one event loop."""
+    """The stores of replicas that live in one event loop."""
 
     def __init__(self) -> None:
         self.sessions: dict[str, _Session] = {}
@@ -60,7 +60,8 @@ class Stores:
 
     @asynccontextmanager
     async def join(self) -> AsyncIterator["MemoryReplica"]:
-        """Makes the caller a replica as long as the block. What it has left behind then, the others go on with."""
+        """Make the caller a replica for the duration of the block. The other replicas take over the work that it
+        leaves behind."""
         replica = self.replica()
         try:
             yield replica
@@ -68,37 +69,37 @@ class Stores:
             self._leave(replica.number)
 
     def replica(self) -> "MemoryReplica":
-        """A replica for good: the only one."""
+        """Return a permanent replica: the only one."""
         number = next(self._numbers)
         self.buses[number] = MemoryBus(self, number)
         return MemoryReplica(self, number)
 
     def log(self, limits: ReplayLimits) -> MemoryLog:
-        """What streams keep, within the limits of who asks first."""
+        """Return the log of the streams, within the limits of the first caller."""
         self._log = self._log or MemoryLog(limits)
         return self._log
 
     def tasks(self, limits: TaskLimits) -> MemoryTasks:
-        """The tasks of all replicas, within the limits of who asks first."""
+        """Return the tasks of all replicas, within the limits of the first caller."""
         if self._tasks is None:
             self._tasks = MemoryTasks(limits)
         return self._tasks
 
     def tell(self, session: _Session, news: News, teller: int | None) -> None:
-        """Tells the replicas that have a session, but for the teller."""
+        """Notify the replicas that have a session, except the teller."""
         for holder in session.holders:
             if holder != teller:
                 self.buses[holder].put(news)
 
     def release(self, id: str, number: int) -> None:
-        """A replica no longer has a session."""
+        """Note that a replica no longer has a session."""
         session = self.sessions[id]
         session.holders = tuple(holder for holder in session.holders if holder != number)
         if session.watched is not None:
-            # Not forgotten: the client has subscribed, and another replica is to tell it.
+            # Not deleted: the client has subscribed, and another replica has to notify it.
             session.watched = {uri: _NOBODY if at == number else at for uri, at in session.watched.items()}
         if not session.holders:
-            # One queue for all: the sessions of one server may be idle equally long.
+            # One queue for all: the sessions of one server have the same idle time.
             self.orphans.seconds = session.record.idle_seconds
             self.orphans.start(id)
 
@@ -110,7 +111,7 @@ class Stores:
             claims = session.claims or {}
             session.claims = {request_id: owner for request_id, owner in claims.items() if owner != number} or None
         self.watchers.pop(number, None)
-        for watcher in [one for watchers in self.watchers.values() for one in watchers]:
+        for watcher in [watcher_ for watchers in self.watchers.values() for watcher_ in watchers]:
             watcher.left()
 
     def _end_orphan(self, id: str) -> None:
@@ -125,7 +126,7 @@ def _key(principal: Principal | None) -> object:
 
 
 class MemoryReplica:
-    """One of those who share stores."""
+    """One of the replicas that share stores."""
 
     def __init__(self, stores: Stores, number: int) -> None:
         self.number = number
@@ -138,20 +139,20 @@ class MemoryReplica:
         self._stores = stores
 
     def watch(self, watcher: ReplicaWatcher) -> None:
-        """Has `watcher` hear that another replica is gone; this one is never lost."""
+        """Notify `watcher` when another replica is gone; this one is never lost."""
         self._stores.watchers.setdefault(self.number, []).append(watcher)
 
     def log(self, limits: ReplayLimits) -> MemoryLog:
-        """What streams keep, within limits: those of the replica that was the first to say them."""
+        """Return the log of the streams, within the limits of the first replica."""
         return self._stores.log(limits)
 
     def tasks(self, limits: TaskLimits) -> MemoryTasks:
-        """The tasks of all replicas, within limits: those of the replica that was the first to say them."""
+        """Return the tasks of all replicas, within the limits of the first replica."""
         return self._stores.tasks(limits)
 
 
 class MemorySessions:
-    """Who a session is, which replicas have it, and where each of its requests is being served."""
+    """The sessions, the replicas that have them, and the replica that serves each of their requests."""
 
     def __init__(self, stores: Stores, number: int) -> None:
         self._stores = stores
@@ -160,19 +161,20 @@ class MemorySessions:
         self._alone = (number,)
 
     async def create(self, record: SessionRecord) -> None:
-        """Adds a session, which this replica has."""
+        """Add a session, which this replica has."""
         self._sessions[record.id] = _Session(record, self._alone)
 
     async def enter(
         self, id: str, principal: Principal | None, ids: Sequence[RequestId] = ()
     ) -> tuple[SessionRecord, bool] | None:
-        """The session of that id, for a request of `principal`; None where there is none of his. With it, whether the
-        requests `ids` are served here from now on."""
+        """Return the session of that id for a request of `principal`, or None if the principal has none of that id.
+        The second value is True if the requests `ids` are served here from now on."""
         session = self._sessions.get(id)
-        # Somebody else's is told of like one that never was: an id that was guessed or seen is worth nothing.
+        # The session of another principal is treated like one that never existed: an id that was guessed or seen is
+        # useless.
         if session is None or _key(session.record.principal) != _key(principal):
             return None
-        # It is in use: whoever said before that it lapsed has to say it again.
+        # It is in use: replicas that reported a lapse before have to report it again.
         session.lapsed = ()
         if self._number not in session.holders:
             session.holders = (*session.holders, self._number) if session.holders else self._alone
@@ -186,30 +188,30 @@ class MemorySessions:
         return session.record, is_free
 
     def leave(self, id: str, ids: Sequence[RequestId]) -> None:
-        """The requests `ids` are answered, or given up: their ids are free."""
+        """Free the ids of the requests `ids`, which are answered or given up."""
         session = self._sessions.get(id)
         if session is None or session.claims is None:
             return
         for id_ in ids:
             session.claims.pop(id_, None)
-        session.claims = session.claims or None  # one that was used keeps room
+        session.claims = session.claims or None  # a used dict keeps room
 
     async def owner(self, id: str, request_id: RequestId) -> int | None:
-        """The replica that serves that request; None where none does."""
+        """Return the replica that serves that request; None if none does."""
         session = self._sessions.get(id)
         return None if session is None or session.claims is None else session.claims.get(request_id)
 
     async def update(self, id: str, before: Snapshot, after: Snapshot) -> None:
-        """What lasts of a session has changed here, which is merged with what changed elsewhere."""
+        """Merge a change of the lasting state of a session with the changes made elsewhere."""
         session = self._sessions.get(id)
         if session is not None:
             merged = merge(session.record.snapshot, before, after)
             session.record = replace(session.record, snapshot=merged)
-            # Also to who says so, where the merged session is another one than it thinks.
+            # Also to this replica, if the merged state differs from its own.
             self._stores.tell(session, News(id, snapshot=merged), self._number if merged is after else None)
 
     def watch(self, id: str, uri: str, *, is_watched: bool) -> None:
-        """This replica tells the client of that resource from now on, or none does."""
+        """Set whether this replica reports changes of that resource to the client, or none does."""
         session = self._sessions.get(id)
         if session is None:
             return
@@ -223,7 +225,7 @@ class MemorySessions:
         session.watched = watched or None
 
     async def adopt(self, id: str) -> Sequence[str]:
-        """The resources that no replica tells the client of any more: this one does from now on."""
+        """Return the resources that no replica reports to the client any more: this one does from now on."""
         session = self._sessions.get(id)
         if session is None or session.watched is None:
             return ()
@@ -232,11 +234,12 @@ class MemorySessions:
         return uris
 
     async def lapse(self, id: str, *, busy: bool) -> bool:
-        """This replica was not asked for the session for as long as one may be idle. Whether it ended by that."""
+        """Note that this replica had no request for the session during the idle time. Return True if that ended the
+        session."""
         session = self._sessions.get(id)
         if session is not None:
             session.lapsed = (*session.lapsed, self._number)
-        # Each replica sees its own requests alone: only where none was asked is the session idle.
+        # Each replica sees only its own requests: the session is idle if none of them had any.
         if session is None or set(session.holders) <= set(session.lapsed):
             self.delete(id)
             return True
@@ -245,23 +248,23 @@ class MemorySessions:
         return False
 
     def release(self, id: str) -> None:
-        """This replica does not have the session after all, which goes on."""
+        """Give up the session on this replica; the session continues."""
         session = self._sessions.get(id)
         if session is not None and self._number in session.holders:
             self._stores.release(id, self._number)
 
     def delete(self, id: str) -> None:
-        """Ends a session."""
+        """End a session."""
         session = self._sessions.pop(id, None)
         if session is not None:
             self._stores.tell(session, News(id), self._number)
 
     async def settle(self) -> None:
-        """Nothing is under way here."""
+        """Do nothing: calls take effect at once here."""
 
 
 class MemoryBus:
-    """What one replica hears of the others."""
+    """The notices that one replica receives from the others."""
 
     def __init__(self, stores: Stores, number: int) -> None:
         self._stores = stores
@@ -271,35 +274,35 @@ class MemoryBus:
         self._hear: Callable[[str, Change], None] = lambda _run, _change: None
 
     def receive(self, hand: Callable[[News], None]) -> None:
-        """Has `hand` called with each of the news for this replica, also with those that came before, once each."""
+        """Call `hand` once with each notice for this replica, including those that arrived before."""
         self._hand = hand
         self._hand_on()
 
     def put(self, news: News) -> None:
-        """Keeps `news` until this replica takes them, in a turn of the loop of its own."""
+        """Store `news` until this replica takes them, in a turn of the loop of its own."""
         self._inbox.append(news)
-        # In a turn of its own, as over Redis: whoever tells must not find itself inside of who hears.
+        # In a turn of its own, as over Redis: the sender must not run inside of the receiver.
         asyncio.get_running_loop().call_soon(self._hand_on)
 
     async def deliver(self, replica: int, news: News) -> bool:
-        """Tells another replica; False where it is gone."""
+        """Send a notice to another replica; return False if that replica is gone."""
         bus = self._stores.buses.get(replica)
         if bus is not None:
             bus.put(news)
         return bus is not None
 
     def publish(self, run: str, change: Change) -> None:
-        """Tells all other replicas that something has changed."""
+        """Notify all other replicas of a change."""
         for number, bus in self._stores.buses.items():
             if number != self._number:
                 asyncio.get_running_loop().call_soon(bus.heard, run, change)
 
     def hear(self, hand: Callable[[str, Change], None]) -> None:
-        """Has `hand` called with each change that another replica tells of."""
+        """Call `hand` with each change that another replica publishes."""
         self._hear = hand
 
     def heard(self, run: str, change: Change) -> None:
-        """Another replica tells of a change."""
+        """Handle a change from another replica."""
         self._hear(run, change)
 
     def _hand_on(self) -> None:

@@ -1,4 +1,4 @@
-"""Data by name in the memory of one process, for a time."""
+"""Data stored by name for a limited time, in the memory of one process."""
 
 import secrets
 import time
@@ -13,19 +13,19 @@ class MemoryBlobs:
         self._kept: dict[str, tuple[float, bytes]] = {}
 
     async def put(self, data: bytes, seconds: float, name: str | None = None) -> str:
-        """Keeps `data` for so long, under a `name` or one that can't be guessed, which this gives."""
+        """Store `data` for so many seconds. Return its name: `name`, or a new one that can't be guessed."""
         self._drop_expired()
         name = name or secrets.token_urlsafe(16)
         self._kept[name] = self._clock() + seconds, data
         return name
 
     async def get(self, name: str) -> bytes | None:
-        """What is kept under that name; None where nothing is."""
+        """Return the data stored under that name; None if there is none."""
         ends, data = self._kept.get(name, (0.0, b""))
         return data if ends > self._clock() else None
 
     async def claim(self, name: str, seconds: float) -> bool:
-        """Whether nobody has claimed that name before, which is claimed for so long from now on."""
+        """Claim that name for so many seconds. Return False if it was claimed before."""
         self._drop_expired()
         is_new = name not in self._kept
         if is_new:
@@ -34,4 +34,4 @@ class MemoryBlobs:
 
     def _drop_expired(self) -> None:
         now = self._clock()
-        self._kept = {name: kept for name, kept in self._kept.items() if kept[0] > now}
+        self._kept = {name: entry for name, entry in self._kept.items() if entry[0] > now}

@@ -1,8 +1,7 @@
-"""Counts by name in the memory of one process: what replicas share that live in one event loop.
+"""Rate limits by key in the memory of one process, for replicas that live in one event loop.
 
-Of each name one number is kept, the moment from which on it would be as if it had never done anything (the generic
-cell rate algorithm, ITU-T I.371). Whoever is at rest is forgotten, so that memory is taken by those alone who have
-done something lately.
+For each key one number is stored, the time from which on it would be as if it had never done anything (the generic
+cell rate algorithm, ITU-T I.371). Keys at rest are deleted, so that only recent ones take memory.
 """
 
 import time
@@ -11,9 +10,9 @@ from collections.abc import Callable
 from ..contracts import Rate
 
 FEW = 1_024
-"""How many names are kept without a look at who is at rest."""
+"""The number of keys that are stored before those at rest are searched."""
 _ROUNDING = 1e-9
-"""Seconds that sums of many small costs may be wrong by."""
+"""Seconds by which sums of many small costs may be wrong."""
 
 
 class MemoryLimiter:
@@ -30,8 +29,9 @@ class MemoryLimiter:
         return len(self._rests)
 
     async def take(self, key: str, rate: Rate, cost: float = 1.0) -> float:
-        """Takes `cost` of what `rate` allows to `key`; 0 where it may be done now. Else nothing is taken, and this is
-        how many seconds to wait. What costs more than the burst may be done after rest."""
+        """Take `cost` from the allowance of `key` under `rate`. Return 0 if the action may be done now; otherwise
+        nothing is taken, and the result is the number of seconds to wait. An action that costs more than the burst
+        may be done after a time of rest."""
         now = self._clock()
         rests = max(self._rests.get(key, now), now) + cost / rate.per_second
         wait = rests - now - max(rate.burst, cost) / rate.per_second
@@ -42,13 +42,13 @@ class MemoryLimiter:
         return 0.0
 
     def spend(self, key: str, rate: Rate, cost: float) -> None:
-        """Takes `cost` for what was done already, whatever is allowed."""
+        """Take `cost` for an action that was done already, even beyond the allowance."""
         now = self._clock()
         self._note(key, max(self._rests.get(key, now), now) + cost / rate.per_second, now)
 
     def _note(self, key: str, rests: float, now: float) -> None:
         self._rests[key] = rests
         if len(self._rests) >= self._look_at:
-            # A dict that has shrunk keeps its room, so it is made anew.
+            # A dict that has shrunk keeps its room, so it is replaced.
             self._rests = {name: at for name, at in self._rests.items() if at > now}
             self._look_at = max(FEW, 2 * len(self._rests))

@@ -10,11 +10,12 @@ from ..protocol.wire.jsonrpc import json_of
 Wake = Callable[[], None]
 
 SMALL_BYTES = 1_024
-"""An error that takes no more always has room: why a task has failed can be told whatever the others have come to."""
+"""The size up to which an error always has room: the reason for a failure can be stored whatever other results
+take."""
 
 
 class MemoryTasks:
-    """A `TaskStore` for one event loop. It ends by `close`; no method ever suspends."""
+    """A `TaskStore` for one event loop. It ends with `close`; no method ever suspends."""
 
     def __init__(self, limits: TaskLimits) -> None:
         self._limits = limits
@@ -30,7 +31,7 @@ class MemoryTasks:
         return len(self._tasks)
 
     async def create(self, task: TaskRecord) -> bool:
-        """Keeps a new task; False where there are too many."""
+        """Store a new task; return False if there are too many."""
         limits = self._limits
         if len(self._tasks) >= limits.total or self._shares[task.client] >= limits.of_one_client:
             return False
@@ -40,21 +41,22 @@ class MemoryTasks:
         return True
 
     async def get(self, id: str) -> TaskRecord | None:
-        """The task of that id."""
+        """Return the task of that id."""
         return self._tasks.get(id)
 
     async def replace(self, before: TaskRecord, after: TaskRecord) -> bool:
-        """Puts `after` in the place of `before`; False where that is not what is kept. Raises OverflowError where
-        the results of all tasks would take more than may be kept."""
+        """Replace `before` by `after`; return False if `before` is not the stored record. Raises OverflowError if
+        the results of all tasks would exceed the limit."""
         if self._tasks.get(before.id) is not before:
             return False
         if after.outcome is not before.outcome:
             size, client = 0 if after.outcome is None else len(json_of(after.outcome)), self._tasks[after.id].client
             more = size - self._sizes.get(after.id, 0)
-            left, own = self._limits.result_bytes - self._bytes - more, self._bytes_of[client] + more
+            remaining, own = self._limits.result_bytes - self._bytes - more, self._bytes_of[client] + more
             is_small = after.outcome is None or ("error" in after.outcome and size <= SMALL_BYTES)
-            # As much as is left for others: alone, one may have half of it. Who is not one of several has it all.
-            if not is_small and (left < 0 or (client and own > left)):
+            # As much as is left for others: a single client may have half of it. A client that is not one of several
+            # has it all.
+            if not is_small and (remaining < 0 or (client and own > remaining)):
                 raise OverflowError(f"the results of tasks take {self._limits.result_bytes:,} bytes at most")
             self._bytes, self._bytes_of[client], self._sizes[after.id] = self._bytes + more, own, size
         self._tasks[after.id] = after
@@ -62,29 +64,29 @@ class MemoryTasks:
         return True
 
     async def forget(self, id: str) -> None:
-        """Gives up a task."""
+        """Delete a task."""
         self._drop(id)
 
     async def listed(self, principal: str) -> Sequence[TaskRecord]:
-        """The tasks of a principal, the oldest first."""
+        """Return the tasks of a principal, the oldest first."""
         return [task for task in self._tasks.values() if task.principal == principal]
 
     def hear(self, id: str, wake: Wake) -> Callable[[], None]:
-        """Has `wake` called whenever that task was replaced, has expired or was given up, until the function that
-        this gives is called."""
+        """Call `wake` each time that task was replaced, has expired or was deleted, until the returned function is
+        called."""
         self._heard[id] = (*self._heard.get(id, ()), wake)
 
         def unhear() -> None:
-            left = tuple(one for one in self._heard.get(id, ()) if one is not wake)
-            if left:
-                self._heard[id] = left
+            remaining = tuple(callback for callback in self._heard.get(id, ()) if callback is not wake)
+            if remaining:
+                self._heard[id] = remaining
             else:
                 self._heard.pop(id, None)
 
         return unhear
 
     def close(self) -> None:
-        """Takes its timers away."""
+        """Cancel its timers."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

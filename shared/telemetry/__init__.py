@@ -1,1 +1,1 @@
-"""What operators see of a running server."""
+"""Observation of a running server by its operators."""

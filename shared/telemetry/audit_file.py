@@ -1,8 +1,8 @@
-"""A file of lines that several processes append to: each line whole, rotated by size, followed where it is moved.
+"""A file of lines that several processes append to: each line whole, rotated by size, reopened when it is moved.
 
-A line is one write at the end of the file (`O_APPEND`), which no other process can come between. Where the disk took
-a part of one, that part is taken back, or ended, so that the next line stands by itself. Who rotates has a lock; who
-still has the file open that was moved away writes its line there, and so none is lost.
+A line is one write at the end of the file (`O_APPEND`), which no other process can interrupt. If the disk took only a
+part of a line, that part is removed, or ended, so that the next line is separate. Rotation needs a lock; a process
+that still has the moved file open writes its line there, so none is lost.
 """
 
 import errno
@@ -18,17 +18,18 @@ from filelock import FileLock
 from .trace import claim
 
 AGAIN_SECONDS = 0.05
-"""When it is tried again to rotate, where another process is about to, or it failed: until then the file grows."""
+"""Seconds until the next attempt to rotate, if another process is rotating, or it failed: until then the file
+grows."""
 
 _WRITING_SECONDS = 0.02
-"""How long the end of a file must have stood still, that it counts as what was left."""
+"""Seconds for which the end of a file must be unchanged to count as left over."""
 
 
 class AuditFile:
-    """The file, open. Raises OSError where it can't be opened, ValueError where it is no file of its own."""
+    """The open file. Raises OSError if it can't be opened, ValueError if it is not a regular file."""
 
     def __init__(self, path: Path, *, max_bytes: int = 100 * 1024**2, files: int = 10) -> None:
-        """It is rotated before it has more than `max_bytes`; `files` are kept, this one among them."""
+        """It is rotated before it has more than `max_bytes`; `files` are kept, including this one."""
         self._path = path
         self._max_bytes = max_bytes
         self._files = files
@@ -38,15 +39,15 @@ class AuditFile:
         self._file = self._open()
 
     def write(self, line: bytes) -> None:
-        """Appends `line`, which ends as lines do. Raises OSError where it can't be had whole; none of it is there
+        """Append `line`, which includes its end. Raises OSError if it can't be written whole; none of it is written
         then."""
-        # Has the file open that stands at the path now, with room for so many bytes.
+        # Open the file that is at the path now, with room for so many bytes.
         if not self._is_here():
             self._reopen()
-        # A line that is too long for any file stands alone in one, and an empty file is not rotated for it.
+        # A line that is too long for any file gets one of its own, and an empty file is not rotated for it.
         if self._size() + len(line) > self._max_bytes and self._size() and time.monotonic() >= self._rotates_at:
             self._rotates_at = time.monotonic() + AGAIN_SECONDS
-            with suppress(OSError), self._lock:  # a lock that another process has is a TimeoutError, which is one
+            with suppress(OSError), self._lock:  # a lock that another process has raises TimeoutError, an OSError
                 if self._is_here():  # else another process was faster
                     self._rotate()
                 self._reopen()
@@ -55,9 +56,9 @@ class AuditFile:
         if written == len(text):
             self._torn = False
             return
-        # Takes a part of a line back, unless another process has written since: then the next line ends it.
+        # Remove a part of a line, unless another process has written since: then the next line ends it.
         fd = self._file.fileno()
-        # After a write with O_APPEND it is where that write ended, so a larger file has lines of others behind it.
+        # After a write with O_APPEND it is the end of that write, so a larger file has lines of others behind it.
         end = os.lseek(fd, 0, os.SEEK_CUR)
         self._torn = written > 0
         with suppress(OSError):
@@ -67,7 +68,7 @@ class AuditFile:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._file.close()
 
     def _is_here(self) -> bool:
@@ -106,8 +107,8 @@ class AuditFile:
         return file
 
     def _ends_torn(self) -> bool:
-        """Whether somebody who died has left a part of a line. Of a line that is being written, a part may be seen as
-        well, but not for long."""
+        """Return True if a process that died has left a part of a line. A part of a line that is being written may
+        be seen as well, but not for long."""
         with self._path.open("rb", buffering=0) as file:
             size = None
             while size != (size := file.seek(0, os.SEEK_END)):

@@ -1,6 +1,6 @@
-"""Entries that come in floods, one a second of each kind: the first as it is, and then how many more there were.
+"""Entries that come in floods, one a second of each kind: the first unchanged, and then the number of further ones.
 
-Whoever is refused may try again as often as he likes, and must not fill a log, nor rotate away what it has of others.
+A refused client may try again as often as it likes, and must not fill a log, nor rotate away the entries of others.
 """
 
 from collections.abc import Callable, Hashable
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 FLOOD_SECONDS = 1.0
-"""For how long one entry stands for all of its kind."""
+"""Seconds for which one entry represents all of its kind."""
 MOST_KINDS = 1_000
 
 Entry = dict[str, Any]
@@ -18,11 +18,11 @@ Entry = dict[str, Any]
 class _Flood:
     until: float
     entry: Entry
-    """The last one that is not told of yet, which has the number of these."""
+    """The last one that is not written yet, with their number."""
 
 
 class Floods:
-    """What came lately."""
+    """The recent floods."""
 
     def __init__(self, write: Callable[[Entry], None], clock: Callable[[], float]) -> None:
         self._write = write
@@ -31,7 +31,7 @@ class Floods:
         self._next = 0.0
 
     def add(self, kind: Hashable, entry: Entry) -> None:
-        """Writes `entry`, or counts it among those of its `kind` that are told of later."""
+        """Write `entry`, or count it among those of its `kind` that are written later."""
         self.settle()
         flood = self._floods.get(kind)
         if flood is not None:
@@ -46,7 +46,7 @@ class Floods:
         self._write(entry)
 
     def settle(self, *, everything: bool = False) -> None:
-        """Tells of the floods that are over, or of all."""
+        """Write the counts of the floods that are over, or of all."""
         now = self._clock()
         if now < self._next and not everything:
             return

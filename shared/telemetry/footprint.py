@@ -1,16 +1,15 @@
-"""How little a process holds: how often it looks for garbage, and the memory that a burst leaves behind.
+"""The memory footprint of a process: the interval of garbage collections, and the memory that a burst leaves behind.
 
-Nearly everything is freed at once, by counting references. The garbage collector is for what refers to itself, and
-of that there is little: what cancelled tasks leave behind. As the interpreter sets it up it takes a tenth of the time
-of every call. It counts objects, however, and a few of them may hold megabytes: so the bytes that come and go are
-counted, too.
+Nearly everything is freed at once, by counting references. The garbage collector is for cycles of references, which
+are rare: cancelled tasks leave some. With the defaults of the interpreter it takes a tenth of the time of every call.
+It counts objects, however, and a few of them may hold megabytes: so the bytes of messages are counted, too.
 
-The C library keeps freed memory that lies between what is still in use. Without being asked for it, a server that
-once had 10,000 sessions would stay nearly as large as it was then. It is asked by ctypes, which takes milliseconds to
+The C library keeps freed memory that lies between memory in use. Without a request to return it, a server that once
+had 10,000 sessions would stay nearly as large as it was then. The request uses ctypes, which takes milliseconds to
 load, and only HTTP and sqlite need it.
 
-Python takes its small objects from pieces of a megabyte, and a piece in which one object is left stays. So what
-outlives a burst should not be made in its midst.
+Python takes its small objects from arenas of a megabyte, and an arena with one object left stays. So objects that
+outlive a burst should not be created in its midst.
 """
 
 import asyncio
@@ -27,15 +26,15 @@ import anyio
 from anyio import to_thread
 
 BETWEEN_COLLECTIONS = 20_000
-"""Objects that may be made, beyond those freed meanwhile, before the collector looks at them: some 2 MB."""
+"""Objects that may be created, beyond those freed meanwhile, before the collector runs: some 2 MB."""
 BYTES_BETWEEN_COLLECTIONS = 64 * 1_048_576
-"""Bytes of messages that may come and go before the collector looks at what is new, however few objects it is."""
+"""Bytes of messages that may be processed before the collector looks at new objects, however few there are."""
 
 FREE_LIST = 256
-"""How many objects of a kind asyncio (255) and uvloop (250) keep for the next use when they are freed."""
+"""The number of freed objects of a kind that asyncio (255) and uvloop (250) keep for reuse."""
 
 GROWTH = 16 * 1_048_576
-"""Bytes more than before that are worth to be given back."""
+"""Growth in bytes for which memory is returned."""
 QUIET_SECONDS = 1.0
 _ARENA_MAX = -8
 """M_ARENA_MAX of <malloc.h>."""
@@ -44,15 +43,15 @@ _moved = [0]
 
 
 def settle() -> None:
-    """Sets the collector up for a program that has loaded what it needs, and now makes and frees small objects all
-    the time: what is loaded is not looked at again, and what is new less often. It is for the whole process."""
+    """Set up the collector for a program that has loaded all it needs, and now creates and frees small objects all
+    the time: loaded objects are not checked again, and new ones less often. It is for the whole process."""
     gc.freeze()
     gc.set_threshold(BETWEEN_COLLECTIONS, 20, 50)
     gc.enable()
 
 
 def count_bytes(size: int) -> None:
-    """So many bytes of messages have come or gone."""
+    """Count the bytes of messages that were received or sent."""
     _moved[0] += size
     if _moved[0] >= BYTES_BETWEEN_COLLECTIONS:
         _moved[0] = 0
@@ -60,8 +59,8 @@ def count_bytes(size: int) -> None:
 
 
 def fill_free_lists() -> None:
-    """Has the event loop keep its spare objects from now on, which is before any burst: those kept first stay in use,
-    and each made later may hold a megabyte. It takes a millisecond, within the event loop that serves."""
+    """Fill the free lists of the event loop now, before any burst: the first spare objects stay in use, and later
+    ones may each hold a megabyte. It takes a millisecond, within the event loop that serves."""
     # For the same reason.
     _of_glibc("malloc_trim")
     loop = asyncio.get_running_loop()
@@ -72,7 +71,7 @@ def fill_free_lists() -> None:
 
 
 def give_back() -> None:
-    """Asks glibc to return what is free (`malloc_trim(3)`); does nothing under another C library. It takes some
+    """Ask glibc to return free memory (`malloc_trim(3)`); does nothing under another C library. It takes some
     milliseconds, so it is for the end of a burst and not for its every step."""
     gc.collect()
     if trim := _of_glibc("malloc_trim"):
@@ -80,19 +79,20 @@ def give_back() -> None:
 
 
 def share_one_arena() -> None:
-    """Has glibc take the memory of all threads from one place (`mallopt(3)`); does nothing under another C library.
+    """Make glibc take the memory of all threads from one arena (`mallopt(3)`); does nothing under another C library.
 
-    By itself it gives each thread an arena of its own, and what one thread has freed no other can have: a limit on
-    what is in use then bounds that of each thread and not that of the process. To be called before there are threads.
+    By default it gives each thread an arena of its own, and memory freed by one thread is not available to others: a
+    limit on memory in use then bounds that of each thread and not that of the process. Call it before there are
+    threads.
     """
     if mallopt := _of_glibc("mallopt"):
         mallopt(_ARENA_MAX, 1)
 
 
 async def stay_small(used: asyncio.Event) -> None:
-    """Looks a second after memory was `used` whether the process has grown, and gives back what is free then.
+    """Check a second after memory was `used` if the process has grown, and return free memory then.
 
-    It runs until it is cancelled; where no memory can be given back it ends.
+    It runs until it is cancelled; it ends if no memory can be returned.
     """
     before, trim = _resident(), _of_glibc("malloc_trim")
     while trim is not None and before is not None:
@@ -100,12 +100,12 @@ async def stay_small(used: asyncio.Event) -> None:
         await anyio.sleep(QUIET_SECONDS)
         used.clear()
         if (_resident() or 0) > before + GROWTH:
-            # Not in the event loop: where much is free it takes a while.
+            # Not in the event loop: it takes a while if much is free.
             await to_thread.run_sync(trim, 0)
 
 
 def _resident() -> int | None:
-    """Bytes that this process holds in memory; None where the system doesn't say it in Linux's way."""
+    """Return the bytes that this process holds in memory; None if the system doesn't report it in Linux's way."""
     if sys.platform == "win32":
         return None
     with suppress(OSError):
@@ -115,10 +115,10 @@ def _resident() -> int | None:
 
 @cache
 def _of_glibc(name: str) -> Callable[..., Any] | None:
-    """A function of glibc; None under another C library."""
+    """Return a function of glibc; None under another C library."""
     if not sys.platform.startswith("linux"):
         return None
     import ctypes
 
-    found: Callable[..., Any] | None = getattr(ctypes.CDLL(None), name, None)
-    return found
+    function: Callable[..., Any] | None = getattr(ctypes.CDLL(None), name, None)
+    return function

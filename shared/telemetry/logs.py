@@ -1,8 +1,8 @@
-"""Log lines on stderr, which belongs to people: as text, or as JSON for machines that collect them.
+"""Log lines on stderr, which is for people: as text, or as JSON for machines that collect them.
 
-A host may give us a stderr that it never reads. Lines are therefore written by a thread of their own, which may
-block for as long as it likes; while it does, a limited number of lines waits and the rest is counted and dropped. So
-logging never holds up the protocol. The thread starts with the first line and does not keep the process alive.
+A host may give us a stderr that it never reads. Lines are therefore written by a thread of their own, which may block
+for any time; while it does, a limited number of lines waits and the rest is counted and dropped. So logging never
+delays the protocol. The thread starts with the first line and does not keep the process alive.
 """
 
 import logging
@@ -18,12 +18,12 @@ from pydantic_core import to_json
 from ..tracing.trace_context import current
 
 server_name: ContextVar[str | None] = ContextVar("server_name", default=None)
-"""Which of several servers in one process is at work here; lines name it. None where there is only one."""
+"""The name of the current server among several in one process, for log lines. None if there is only one."""
 
 MAX_WAITING = 10_000
-"""Lines that wait for a stderr that takes none."""
+"""Lines that wait while stderr is blocked."""
 LAST_WORDS_SECONDS = 0.5
-"""How long the end of the program waits for the last lines to leave."""
+"""Seconds that the end of the program waits for the last lines to be written."""
 
 
 class LogThread(logging.Handler):
@@ -39,7 +39,7 @@ class LogThread(logging.Handler):
         self._thread: threading.Thread | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Has the record written soon, or counts it where too many wait already."""
+        """Queue the record for writing, or count it as dropped if too many wait already."""
         line = self._encoded(record)
         with self._changed:
             if len(self._lines) < MAX_WAITING:
@@ -47,13 +47,13 @@ class LogThread(logging.Handler):
             else:
                 self._dropped += 1
             self._changed.notify_all()
-            # Not alive either in a forked child, where only the thread that forked goes on.
+            # Not alive either in a forked child, which has only the thread that forked.
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._write_on, name="log", daemon=True)
                 self._thread.start()
 
     def flush(self) -> None:
-        """Waits until all lines are written, but not for long. Python calls this when the program ends."""
+        """Wait until all lines are written, but not for long. Python calls this when the program ends."""
         with self._changed:
             self._changed.wait_for(lambda: not (self._lines or self._is_writing), LAST_WORDS_SECONDS)
 
@@ -62,7 +62,7 @@ class LogThread(logging.Handler):
             line = self._next()
             try:
                 while line:
-                    # Not by sys.stderr: blocked in there at the end, this thread would hold a lock Python wants.
+                    # Not by sys.stderr: blocked in there at the end, this thread would hold a lock Python needs.
                     line = line[os.write(self._fd, line) :]
             except OSError:
                 continue
@@ -121,7 +121,8 @@ class _Json(logging.Formatter):
         line |= getattr(record, "fields", {})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        # Names of files may hold bytes that are no UTF-8; Python has them as lone surrogates, which JSON can't say.
+        # Names of files may hold bytes that are not UTF-8; Python has them as lone surrogates, which JSON can't
+        # represent.
         for key, value in line.items():
             if isinstance(value, str):
                 line[key] = value.encode("utf-8", "backslashreplace")
@@ -129,8 +130,8 @@ class _Json(logging.Formatter):
 
 
 def set_up_logging(level: str, style: str, worker: int | None = None) -> None:
-    """Sends log records of `level` and above, and warnings, to stderr, in the "text" or the "json" style. Where this
-    is one of several processes that serve the same port, `worker` is its number, which each line names."""
+    """Send log records of `level` and above, and warnings, to stderr, in the "text" or the "json" style. If this is
+    one of several processes that serve the same port, `worker` is its number, which each line names."""
     handler = LogThread()
     handler.setFormatter(_Json(worker) if style == "json" else _Text(worker))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

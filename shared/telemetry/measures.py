@@ -1,7 +1,7 @@
-"""What is counted of each server, as a table: whoever reads the counts, by whatever protocol, is told the same.
+"""The counts of each server, as a table: the same for every reader and protocol.
 
-Names are written as OpenTelemetry has them; Prometheus has `_` where they have a dot, and `_total` after what only
-grows (https://opentelemetry.io/docs/specs/otel/compatibility/prometheus_and_openmetrics/).
+Names are those of OpenTelemetry; Prometheus has `_` in place of a dot, and `_total` at the end of a counter
+(https://opentelemetry.io/docs/specs/otel/compatibility/prometheus_and_openmetrics/).
 """
 
 from collections.abc import Callable, Iterator
@@ -11,13 +11,13 @@ from .metrics import Figures
 from .readiness import Phase
 
 BY = ("server", "method", "tool")
-"""What requests are told apart by."""
+"""The labels of requests."""
 DURATION = ("mcp.request.duration", "Time from a request to its answer.")
-"""The name and the meaning of the histogram of latencies, in seconds."""
+"""The name and the description of the histogram of latencies, in seconds."""
 
 _LIMITS = ("attempts", "bytes", "calls", "rate", "sessions")
-_STATES = tuple(one.value for one in Phase if one is not Phase.DEGRADED)
-"""A check says whether a server is degraded, and nobody who reads counts has one run."""
+_STATES = tuple(phase.value for phase in Phase if phase is not Phase.DEGRADED)
+"""Degraded is the result of a check, and readers of counts cause no checks."""
 
 Samples = Iterator[tuple[tuple[str, ...], float]]
 
@@ -29,60 +29,60 @@ class Measure(NamedTuple):
     text: str
     labels: tuple[str, ...]
     samples: Callable[[Figures], Samples]
-    """Of one server each value, with those of the labels."""
+    """Returns the values of one server, each with its labels."""
     only_grows: bool = True
 
 
-def _requests(one: Figures) -> Samples:
-    for labels, series in one.metrics:
-        yield (one.server, *labels), series.requests
+def _requests(figures: Figures) -> Samples:
+    for labels, series in figures.metrics:
+        yield (figures.server, *labels), series.requests
 
 
-def _errors(one: Figures) -> Samples:
-    for labels, series in one.metrics:
+def _errors(figures: Figures) -> Samples:
+    for labels, series in figures.metrics:
         for kind, count in sorted(series.errors.items()):
-            yield (one.server, *labels, kind), count
+            yield (figures.server, *labels, kind), count
 
 
-def _refused(one: Figures) -> Samples:
-    for status, count in sorted(one.refused.items()):
-        yield (one.server, str(status)), count
+def _refused(figures: Figures) -> Samples:
+    for status, count in sorted(figures.refused.items()):
+        yield (figures.server, str(status)), count
 
 
-def _limited(one: Figures) -> Samples:
+def _limited(figures: Figures) -> Samples:
     for limit in _LIMITS:
-        yield (one.server, limit), one.limited.get(limit, 0)
+        yield (figures.server, limit), figures.limited.get(limit, 0)
 
 
-def _unwritten(one: Figures) -> Samples:
-    if one.unwritten is not None:
-        yield (one.server,), one.unwritten
+def _unwritten(figures: Figures) -> Samples:
+    if figures.unwritten is not None:
+        yield (figures.server,), figures.unwritten
 
 
-def _store_up(one: Figures) -> Samples:
-    if one.store_up is not None:
-        yield (one.server,), int(one.store_up)
+def _store_up(figures: Figures) -> Samples:
+    if figures.store_up is not None:
+        yield (figures.server,), int(figures.store_up)
 
 
-def _store_lost(one: Figures) -> Samples:
-    if one.store_lost is not None:
-        yield (one.server,), one.store_lost
+def _store_lost(figures: Figures) -> Samples:
+    if figures.store_lost is not None:
+        yield (figures.server,), figures.store_lost
 
 
-def _about(one: Figures) -> Samples:
-    yield (one.server, one.path, one.version), 1
+def _about(figures: Figures) -> Samples:
+    yield (figures.server, figures.path, figures.version), 1
 
 
-def _state(one: Figures) -> Samples:
+def _state(figures: Figures) -> Samples:
     for state in _STATES:
-        yield (one.server, state), int(one.state == state)
+        yield (figures.server, state), int(figures.state == state)
 
 
 def _now(name: str, text: str, value: Callable[[Figures], float]) -> Measure:
-    """What is so at the moment."""
+    """A value at the moment."""
 
-    def samples(one: Figures) -> Samples:
-        yield (one.server,), value(one)
+    def samples(figures: Figures) -> Samples:
+        yield (figures.server,), value(figures)
 
     return Measure(name, text, ("server",), samples, only_grows=False)
 
@@ -127,10 +127,10 @@ MEASURES = (
     Measure(
         "mcp.server.state", "How far the server is: 1 for what it is, else 0.", ("server", "state"), _state, False
     ),
-    _now("mcp.server.up", "Whether the server takes requests.", lambda one: int(one.up)),
-    _now("mcp.sessions", "Sessions that are open.", lambda one: one.sessions),
-    _now("mcp.streams", "Requests and streams that are being served.", lambda one: one.streams),
-    _now("mcp.subscriptions", "Resources that somebody subscribes to.", lambda one: one.subscriptions),
+    _now("mcp.server.up", "Whether the server takes requests.", lambda figures: int(figures.up)),
+    _now("mcp.sessions", "Sessions that are open.", lambda figures: figures.sessions),
+    _now("mcp.streams", "Requests and streams that are being served.", lambda figures: figures.streams),
+    _now("mcp.subscriptions", "Resources that somebody subscribes to.", lambda figures: figures.subscriptions),
 )
-"""All but the latencies. Every server has what is so at the moment, but that of the store only with one; a series of
-requests is there from the first of them on."""
+"""All but the latencies. Every server has the momentary values, but that of the store only with one; a series of
+requests exists from the first of them on."""

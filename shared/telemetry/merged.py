@@ -1,7 +1,7 @@
-"""The counts of servers that several processes serve, as those of one process, and as JSON on the way between them.
+"""The counts of servers that several processes serve, merged to those of one process, and as JSON between them.
 
-Counts are summed, and so are sessions, streams and subscriptions; a server is up where it is in all of them, and its
-store where all reach it.
+Counts are summed, and so are sessions, streams and subscriptions; a server is up if it is in all of them, and its
+store if all reach it.
 """
 
 from collections import Counter
@@ -15,66 +15,67 @@ READY = Phase.READY.value
 
 
 def merged(processes: Iterable[Sequence[Figures]]) -> list[Figures]:
-    """The figures of each server, over all processes that have any of it."""
+    """Return the figures of each server, over all processes that have it."""
     servers: dict[str, list[Figures]] = {}
     for figures in processes:
-        for one in figures:
-            servers.setdefault(one.server, []).append(one)
+        for entry in figures:
+            servers.setdefault(entry.server, []).append(entry)
     return [_merged(server, figures) for server, figures in servers.items()]
 
 
 def past(figures: Sequence[Figures]) -> list[Figures]:
-    """What stays of the figures of a process that has ended: what it counted, but nothing that it held open."""
+    """Return what remains of the figures of a process that has ended: its counts, but nothing that it held open."""
     return [
-        one._replace(up=True, state=READY, store_up=None, sessions=0, streams=0, subscriptions=0) for one in figures
+        entry._replace(up=True, state=READY, store_up=None, sessions=0, streams=0, subscriptions=0)
+        for entry in figures
     ]
 
 
 def to_json(figures: Sequence[Figures]) -> list[Any]:
-    """The figures in types that JSON has."""
+    """Return the figures in JSON types."""
     return [
         {
-            **one._asdict(),
+            **entry._asdict(),
             "metrics": [
                 [labels, series.requests, series.errors, series.buckets, series.seconds]
-                for labels, series in one.metrics
+                for labels, series in entry.metrics
             ],
         }
-        for one in figures
+        for entry in figures
     ]
 
 
 def from_json(written: Sequence[Any]) -> list[Figures]:
-    """The figures that `to_json` gave. Raises KeyError, TypeError or ValueError for anything else."""
-    return [_read(**one) for one in written]
+    """Return the figures from the result of `to_json`. Raises KeyError, TypeError or ValueError for anything else."""
+    return [_read(**entry) for entry in written]
 
 
 def _merged(server: str, figures: Sequence[Figures]) -> Figures:
     metrics: dict[Labels, Series] = {}
     refused, limited = Counter[int](), Counter[str]()
-    for one in figures:
-        refused.update(one.refused)
-        limited.update(one.limited)
-        for labels, series in one.metrics:
+    for entry in figures:
+        refused.update(entry.refused)
+        limited.update(entry.limited)
+        for labels, series in entry.metrics:
             metrics.setdefault(labels, Series(labels)).add(series)
-    unwritten = [one.unwritten for one in figures if one.unwritten is not None]
-    store_up = [one.store_up for one in figures if one.store_up is not None]
-    store_lost = [one.store_lost for one in figures if one.store_lost is not None]
+    unwritten = [entry.unwritten for entry in figures if entry.unwritten is not None]
+    store_up = [entry.store_up for entry in figures if entry.store_up is not None]
+    store_lost = [entry.store_lost for entry in figures if entry.store_lost is not None]
     return Figures(
         server=server,
         metrics=sorted(metrics.items()),
-        up=all(one.up for one in figures),
-        sessions=sum(one.sessions for one in figures),
-        streams=sum(one.streams for one in figures),
-        subscriptions=sum(one.subscriptions for one in figures),
+        up=all(entry.up for entry in figures),
+        sessions=sum(entry.sessions for entry in figures),
+        streams=sum(entry.streams for entry in figures),
+        subscriptions=sum(entry.subscriptions for entry in figures),
         refused=refused,
         unwritten=sum(unwritten) if unwritten else None,
         limited=limited,
         store_up=all(store_up) if store_up else None,
         store_lost=sum(store_lost) if store_lost else None,
-        path=next((one.path for one in figures if one.path), ""),
-        version=next((one.version for one in figures if one.version), ""),
-        state=next((one.state for one in figures if one.state != READY), READY),
+        path=next((entry.path for entry in figures if entry.path), ""),
+        version=next((entry.version for entry in figures if entry.version), ""),
+        state=next((entry.state for entry in figures if entry.state != READY), READY),
     )
 
 

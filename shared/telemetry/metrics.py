@@ -1,8 +1,8 @@
-"""What operators count of one server: requests, errors and their time, by method and tool.
+"""Metrics of one server for operators: requests, errors and their time, by method and tool.
 
-A request is counted when it has come and timed when its answer leaves, by the connection that it came on. No label is
-a client's to make up: methods and tools that the server does not have are counted together, as "other". A server that
-passes on what others offer has the tools that it has listed.
+A request is counted when it arrives and timed when its answer is sent, by the connection that it came on. No label
+comes from a client: methods and tools that the server does not have are counted together, as "other". A server that
+passes on the features of others has the tools that it has listed.
 """
 
 from bisect import bisect_left
@@ -16,24 +16,24 @@ from ..protocol.wire.jsonrpc import Batch, Failure, Message, Request, RequestId,
 from ..server.run import Run
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-"""Seconds: the upper bounds of the histogram of latencies, but for the last one, which has none."""
+"""Seconds: the upper bounds of the histogram of latencies, except for the last bucket, which has none."""
 OTHER = "other"
 MOST_LISTED = 1_000
-"""Tools beyond those declared that have a label of their own: who lists them is none of ours."""
+"""Tools beyond the declared ones that have a label of their own: their number is not ours to choose."""
 
 Kind = Literal["tool", "client", "server"]
-"""Whose error: a tool could not do it, the request was wrong, or something failed on our side."""
+"""The side at fault: the tool failed, the request was wrong, or the server failed."""
 
 _CALL, _LIST = "tools/call", "tools/list"
 _INTERNAL = -32603
 
 
 class Labels(NamedTuple):
-    """What requests are counted by."""
+    """The labels of requests."""
 
     method: str
     tool: str = ""
-    """Of `tools/call`; no other method has one."""
+    """The tool of `tools/call`; empty for any other method."""
 
 
 class Series:
@@ -46,19 +46,19 @@ class Series:
         self.requests = 0
         self.errors: Counter[Kind] = Counter()
         self.buckets = [0] * (len(BUCKETS) + 1)
-        """How many were answered within each bound, and not within the one before."""
+        """The numbers of requests answered within each bound, and not within the one before."""
         self.seconds = 0.0
-        """What all answers took together."""
+        """The total time of all answers."""
 
     def add(self, other: "Series") -> None:
-        """Counts the requests of another, too."""
+        """Add the requests of another series."""
         self.requests += other.requests
         self.errors.update(other.errors)
-        self.buckets = [one + more for one, more in zip(self.buckets, other.buckets, strict=True)]
+        self.buckets = [own_count + more for own_count, more in zip(self.buckets, other.buckets, strict=True)]
         self.seconds += other.seconds
 
     def answered(self, answer: Response | Failure, seconds: float) -> None:
-        """One of the requests got its answer."""
+        """Count the answer to one of the requests."""
         self.buckets[bisect_left(BUCKETS, seconds)] += 1
         self.seconds += seconds
         if isinstance(answer, Failure):
@@ -76,9 +76,9 @@ class Metrics:
         self._tools: dict[str, Series] = {}
         self._listed: set[str] = set()
         self.on_answered: Callable[[Labels, float], None] | None = None
-        """Hears of each answer, and the seconds that it took."""
+        """Called with each answer, and the seconds that it took."""
         self.losses: int | None = None
-        """How often the others have given this replica up; None where it never was one."""
+        """The number of times that the others have given up this replica; None if it never was one."""
 
     def __iter__(self) -> Iterator[tuple[Labels, Series]]:
         for all_series in (self._methods, self._tools):
@@ -86,7 +86,7 @@ class Metrics:
                 yield series.labels, series
 
     def count(self, running: Run[Any]) -> None:
-        """Counts what comes to `running` from now on, which may be the same server, opened again."""
+        """Count the requests to `running` from now on, which may be the same server, opened again."""
         self._running = running
         running.hooks.meter = self.meter
         if running.replication.replica is not None:
@@ -94,45 +94,45 @@ class Metrics:
             running.replication.replica.watch(self)
 
     def meter(self) -> "Meter":
-        """What counts for one connection."""
+        """Return a meter for one connection."""
         return Meter(self)
 
     def series(self, request: Request) -> Series:
-        """Where `request` is counted."""
+        """Return the series of `request`."""
         if request.method == _CALL:
             name = request.params.get("name")
             tool = name if isinstance(name, str) else OTHER
             if (series := self._tools.get(tool)) is not None:
                 return series
-            # A name of a client's making gets no series of its own: there would be as many as it thinks of.
+            # An unknown name from a client gets no series of its own: clients could create any number.
             is_known = tool in self._listed or (self._running is not None and tool in self._running.features.tools)
             return self._begun(self._tools, tool if is_known else OTHER, is_call=True)
         method = request.method
         if (series := self._methods.get(method)) is not None:
             return series
-        assert self._running is not None  # who counts is told of requests by it
+        assert self._running is not None  # only a run creates meters
         is_known = any(name == method for name, _ in self._running.method_table)
         return self._begun(self._methods, method if is_known else OTHER)
 
     def learn(self, series: Series, answer: Response) -> None:
-        """Has calls of the tools in `answer`, which was counted in `series`, be counted by their names."""
+        """Count later calls of the tools in `answer`, which was counted in `series`, by their names."""
         tools = answer.result.get("tools") if series is self._methods.get(_LIST) else None
         for tool in tools if isinstance(tools, list) else ():
             name = tool.get("name") if isinstance(tool, dict) else None
             if isinstance(name, str) and len(self._listed) < MOST_LISTED:
                 self._listed.add(name)
 
-    # As who hears what becomes of the replica
+    # As a watcher of the replica
 
     def lost(self) -> None:
-        """The others have given this replica up."""
+        """Count that the others have given up this replica."""
         self.losses = (self.losses or 0) + 1
 
     def returned(self) -> None:
-        """It is one of the others again, which is no new loss."""
+        """Do nothing: it is one of the others again, which is no new loss."""
 
     def left(self) -> None:
-        """Another one is gone, which that one counts if it returns."""
+        """Do nothing: another replica is gone, which counts that itself if it returns."""
 
     def _begun(self, all_series: dict[str, Series], label: str, *, is_call: bool = False) -> Series:
         if label not in all_series:
@@ -141,45 +141,45 @@ class Metrics:
 
 
 class Figures(NamedTuple):
-    """What there is to tell of one server at one moment."""
+    """The values of one server at one moment."""
 
     server: str
     metrics: Iterable[tuple[Labels, Series]]
     up: bool
-    """Whether it takes requests, and what it stands for can be reached."""
+    """True if it accepts requests, and the server behind it can be reached."""
     sessions: int
     streams: int
     subscriptions: int
     refused: Mapping[int, int]
-    """HTTP requests that were refused before the protocol came to them, by status."""
+    """HTTP requests that were refused before the protocol handled them, by status."""
     unwritten: int | None = None
-    """Lines of the audit log that were not written; None where there is no log."""
+    """Lines of the audit log that were not written; None without a log."""
     limited: Mapping[str, int] = {}
-    """Requests, calls and sessions beyond what one client may have, by the limit."""
+    """Requests, calls and sessions beyond the limits of one client, by the limit."""
     store_up: bool | None = None
-    """Whether what the replicas share can be reached; None where nothing is shared."""
+    """True if the store of the replicas can be reached; None without a store."""
     store_lost: int | None = None
-    """How often this replica has lost its lease; None where nothing is shared."""
+    """The number of times that this replica has lost its lease; None without a store."""
     path: str = ""
-    """Where it is at its listener; empty where it has none."""
+    """The path at its listener; empty if it has none."""
     version: str = ""
-    """Its own, as far as that is known."""
+    """Its own version, as far as it is known."""
     state: str = "ready"
-    """How far it is."""
+    """The phase of its life."""
 
 
 class Meter:
-    """Counts what passes on one connection."""
+    """Counts the messages on one connection."""
 
     __slots__ = ("_metrics", "_under_way")
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        # None while nothing is under way: an empty dict that was once used keeps the room for several.
+        # None while no request is in progress: a used empty dict keeps the room for several.
         self._under_way: dict[RequestId, tuple[Series, float]] | None = None
 
     def received(self, message: Message) -> None:
-        """Counts the request that came, or each of several."""
+        """Count a request, or each of a batch."""
         if isinstance(message, Request):
             series = self._metrics.series(message)
             series.requests += 1
@@ -187,21 +187,21 @@ class Meter:
                 self._under_way = {}
             self._under_way[message.id] = series, perf_counter()
         elif isinstance(message, Batch):
-            for one in message.messages:
-                self.received(one)
+            for item in message.messages:
+                self.received(item)
 
     def sent(self, outgoing: Sequence[Outgoing]) -> None:
-        """Takes the time of each request whose answer leaves; of one that was cancelled there is none."""
-        for one in outgoing:
-            if one.message is None and one.retry_ms is None and one.about is not None:
-                self._over(one.about)
-            elif one.message is not None:
-                self._sent(one.message)
+        """Time each request whose answer is sent; a cancelled one has none."""
+        for item in outgoing:
+            if item.message is None and item.retry_ms is None and item.about is not None:
+                self._over(item.about)
+            elif item.message is not None:
+                self._sent(item.message)
 
     def _sent(self, message: Message) -> None:
         if isinstance(message, Batch):
-            for one in message.messages:
-                self._sent(one)
+            for item in message.messages:
+                self._sent(item)
         elif isinstance(message, Response | Failure) and message.id is not None:
             begun = self._over(message.id)
             if begun is not None:

@@ -1,8 +1,8 @@
-"""Spans and counts to an OpenTelemetry collector, by OTLP over HTTP: the only file that knows the library.
+"""Spans and counts to an OpenTelemetry collector, by OTLP over HTTP: the only file that uses the library.
 
-It is loaded where an operator names a collector. Whoever wants spans asks `shared.tracing.spans` for them. The
-library sends by threads of its own, from queues that are bounded: a collector that is slow or gone costs spans, and
-no request waits for it. The variables of the SDK apply, such as OTEL_EXPORTER_OTLP_HEADERS, OTEL_RESOURCE_ATTRIBUTES,
+It is loaded if an operator names a collector. Other code creates spans by `shared.tracing.spans`. The library sends
+in threads of its own, from queues that are bounded: a collector that is slow or gone costs spans, and no request
+waits for it. The variables of the SDK apply, such as OTEL_EXPORTER_OTLP_HEADERS, OTEL_RESOURCE_ATTRIBUTES,
 OTEL_TRACES_SAMPLER and OTEL_METRIC_EXPORT_INTERVAL.
 """
 
@@ -40,7 +40,7 @@ from .trace import redacted
 log = logging.getLogger("shared.otel")
 
 LAST_SECONDS = 3.0
-"""How long the end of the program waits for what is still to be sent."""
+"""Seconds that the end of the program waits for the last data to be sent."""
 _SCOPE = "mcp-server-bundle"
 _KINDS = {"internal": trace.SpanKind.INTERNAL, "client": trace.SpanKind.CLIENT, "server": trace.SpanKind.SERVER}
 _LONGEST = 500
@@ -48,16 +48,16 @@ _LONGEST = 500
 
 
 class Telemetry:
-    """What is sent of one program. It ends by `close`."""
+    """The sender of the data of one program. It ends with `close`."""
 
     def __init__(self, url: str, service: str, version: str) -> None:
-        """`url` is where the receiver is, without `/v1/traces`. `service` is the name of the program, unless a
-        variable says another. Raises ValueError for variables of the SDK that can't be used."""
+        """`url` is the URL of the receiver, without `/v1/traces`. `service` is the name of the program, unless a
+        variable sets another. Raises ValueError for variables of the SDK that can't be used."""
         resource, base = _resource(service, version), url.rstrip("/")
         outage = _Outage(url)
         spans = _Spans(outage, endpoint=f"{base}/v1/traces")
-        # The library would wait at the exit of the interpreter for a collector that is gone; `close` waits, and not
-        # for ever.
+        # The library would wait at the exit of the interpreter for a collector that is gone; `close` waits for a
+        # limited time.
         self._tracers = TracerProvider(resource=resource, shutdown_on_exit=False)
         self._tracers.add_span_processor(BatchSpanProcessor(spans))
         counts = PeriodicExportingMetricReader(_Counts(outage, endpoint=f"{base}/v1/metrics"))
@@ -72,8 +72,8 @@ class Telemetry:
         trace_by(partial(_Open, tracer))
 
     def watch(self, metrics: Mapping[str, Metrics], figures: Callable[[], Sequence[Figures]]) -> None:
-        """Sends what `figures`, which is called in a thread, say of the servers, and the time of each answer that is
-        counted in their `metrics`."""
+        """Send the `figures` of the servers, a function that is called in a thread, and the time of each answer that
+        is counted in their `metrics`."""
         for server, counted in metrics.items():
             counted.on_answered = partial(self._answered, server)
         for measure in MEASURES:
@@ -83,10 +83,10 @@ class Telemetry:
             create(measure.name, [partial(_observed, measure, figures)], description=measure.text)
 
     def close(self) -> None:
-        """Sends what is left, within `LAST_SECONDS`."""
+        """Send the remaining data, within `LAST_SECONDS`."""
         trace_by(None)
-        # The SDK waits for as long as its receiver does.
-        ends = [threading.Thread(target=one.shutdown, daemon=True) for one in (self._tracers, self._meters)]
+        # The SDK waits as long as its receiver does.
+        ends = [threading.Thread(target=provider.shutdown, daemon=True) for provider in (self._tracers, self._meters)]
         until = time.monotonic() + LAST_SECONDS
         for end in ends:
             end.start()
@@ -98,19 +98,19 @@ class Telemetry:
 
 
 def _resource(service: str, version: str) -> Resource:
-    """Who sends; what the operator says by variables counts for more."""
-    said = Resource.create({"service.version": version, "service.instance.id": str(uuid4())})
+    """Return the description of the sender; the operator's variables have priority."""
+    resource = Resource.create({"service.version": version, "service.instance.id": str(uuid4())})
     names_it = "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
     if names_it or os.environ.get("OTEL_SERVICE_NAME"):
-        return said
-    return said.merge(Resource({"service.name": service}))
+        return resource
+    return resource.merge(Resource({"service.name": service}))
 
 
 def _observed(
     measure: Measure, figures: Callable[[], Sequence[Figures]], _options: CallbackOptions
 ) -> Iterable[Observation]:
-    for one in figures():
-        for labels, value in measure.samples(one):
+    for entry in figures():
+        for labels, value in measure.samples(entry):
             yield Observation(value, dict(zip(measure.labels, labels, strict=True)))
 
 
@@ -118,7 +118,7 @@ def _observed(
 
 
 class _Open:
-    """A span as long as a block."""
+    """A span for the duration of a block."""
 
     def __init__(self, tracer: trace.Tracer, name: str, attributes: Attributes, kind: Kind) -> None:
         self._tracer = tracer
@@ -134,7 +134,7 @@ class _Open:
         state = about.trace_state.to_header()
         ids = trace.format_trace_id(about.trace_id), trace.format_span_id(about.span_id)
         here = TraceContext(*ids, f"{about.trace_flags:02x}", state, is_ours=True)
-        # Instrumented libraries, which know the SDK alone, have their spans within this one.
+        # Instrumented libraries, which use the SDK only, have their spans within this one.
         self._tokens = current.set(here), ambient.attach(trace.set_span_in_context(self._span))
         return self
 
@@ -142,7 +142,7 @@ class _Open:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         ours, theirs = self._tokens
-        with suppress(ValueError):  # a coroutine that was left behind is closed in the context of nobody
+        with suppress(ValueError):  # an abandoned coroutine is closed in no context of its own
             current.reset(ours)
             ambient.detach(theirs)
         if error is not None and not self._has_failed and not isinstance(error, InputRequired):
@@ -155,12 +155,12 @@ class _Open:
     def fail(self, kind: str, message: str = "") -> None:
         self._has_failed = True
         self._span.set_attribute("error.type", kind)
-        # Whoever reads traces is not always who may read secrets.
+        # Readers of traces may not read secrets.
         self._span.set_status(trace.StatusCode.ERROR, redacted(message[:_LONGEST]) or None)
 
 
 def _parent(outer: TraceContext | None) -> ambient.Context:
-    """The context in which a span begins that is a part of `outer`."""
+    """Return the context in which a span begins that is a part of `outer`."""
     if outer is None:
         return ambient.Context()
     about = trace.SpanContext(
@@ -174,7 +174,7 @@ def _parent(outer: TraceContext | None) -> ambient.Context:
 
 
 def _kind_of(error: BaseException) -> str:
-    """One of few words for what went wrong."""
+    """Return one of few words for the error."""
     if isinstance(error, CancelledError):
         return "cancelled"
     code = getattr(error, "code", None)
@@ -183,11 +183,11 @@ def _kind_of(error: BaseException) -> str:
     return type(error).__qualname__
 
 
-# What can't be delivered
+# Failed deliveries
 
 
 class _Outage(logging.Handler):
-    """Hears of each attempt that failed, and has the log say once that nothing is delivered, and once that it is
+    """Receives the log records of failed attempts, and logs once that nothing is delivered, and once that it is
     again."""
 
     def __init__(self, url: str) -> None:
@@ -200,20 +200,20 @@ class _Outage(logging.Handler):
         logging.getLogger("opentelemetry.sdk._shared_internal").addFilter(self._is_over)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """An attempt failed."""
+        """Handle a failed attempt."""
         if not self._lasts:
             self._lasts = True
             reason = redacted(record.getMessage()[:_LONGEST])
             log.warning("%s takes no spans and counts; work goes on without: %s", self._url, reason)
 
     def delivered(self) -> None:
-        """An attempt did not fail."""
+        """Handle a successful attempt."""
         if self._lasts:
             self._lasts = False
             log.warning("%s takes spans and counts again", self._url)
 
     def _is_over(self, _record: logging.LogRecord) -> bool:
-        # That the queue is full by now is a consequence.
+        # A full queue is a consequence of the outage.
         return not self._lasts
 
 

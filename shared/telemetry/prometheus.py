@@ -1,4 +1,4 @@
-"""The counts of servers as Prometheus reads them, written by `prometheus-client`.
+"""The counts of servers in the format of Prometheus, written by `prometheus-client`.
 
 Names and units follow https://prometheus.io/docs/practices/naming/. This module is loaded with the first scrape:
 before that nothing needs the library.
@@ -20,15 +20,15 @@ from .siblings import Whole
 _BOUNDS = (*map(str, BUCKETS), "+Inf")
 
 
-def exposition(told: Sequence[Figures] | Whole, accept: str) -> tuple[bytes, str]:
-    """The text for whoever accepts `accept`, and its content type. What the process takes is in it as well, where
-    the system has `/proc`; where several processes serve, what each of them takes."""
+def exposition(source: Sequence[Figures] | Whole, accept: str) -> tuple[bytes, str]:
+    """Return the text in a format that `accept` allows, and its content type. It includes the resources of the
+    process, if the system has `/proc`; with several processes, those of each."""
     registry = CollectorRegistry()
-    if isinstance(told, Whole):
-        registry.register(_Servers(told.figures))
-        registry.register(_Workers(told))
+    if isinstance(source, Whole):
+        registry.register(_Servers(source.figures))
+        registry.register(_Workers(source))
     else:
-        registry.register(_Servers(told))
+        registry.register(_Servers(source))
         ProcessCollector(registry=registry)
     encode, content_type = choose_encoder(accept)
     return encode(registry), content_type
@@ -41,15 +41,15 @@ class _Servers(Collector):
         self._figures = figures
 
     def collect(self) -> Iterable[Metric]:
-        """One metric after the other, of all servers."""
+        """Return the metrics of all servers, one after the other."""
         yield from map(self._family, MEASURES)
         name, text = DURATION
         duration = HistogramMetricFamily(f"{_name(name)}_seconds", text, labels=BY)
-        for one in self._figures:
-            for labels, series in one.metrics:
-                # Prometheus counts in each bucket what all smaller ones have as well.
+        for entry in self._figures:
+            for labels, series in entry.metrics:
+                # In Prometheus each bucket includes the counts of all smaller ones.
                 buckets = list(zip(_BOUNDS, accumulate(series.buckets), strict=True))
-                duration.add_metric((one.server, *labels), buckets, series.seconds)
+                duration.add_metric((entry.server, *labels), buckets, series.seconds)
         yield duration
 
     def _family(self, measure: Measure) -> Metric:
@@ -57,8 +57,8 @@ class _Servers(Collector):
         family: CounterMetricFamily | GaugeMetricFamily = kind(
             _name(measure.name), measure.text, labels=measure.labels
         )
-        for one in self._figures:
-            for labels, value in measure.samples(one):
+        for entry in self._figures:
+            for labels, value in measure.samples(entry):
                 family.add_metric(labels, value)
         return family
 
@@ -68,13 +68,13 @@ def _name(name: str) -> str:
 
 
 class _Workers(Collector):
-    """The processes that serve one port, and what each of them takes."""
+    """The processes that serve one port, and the resources of each of them."""
 
     def __init__(self, whole: Whole) -> None:
         self._whole = whole
 
     def collect(self) -> Iterable[Metric]:
-        """One metric after the other, of all processes."""
+        """Return the metrics of all processes, one after the other."""
         yield GaugeMetricFamily("mcp_workers", "Processes that serve.", len(self._whole.processes) - 1)
         yield CounterMetricFamily(
             "mcp_worker_restarts", "Processes that ended unasked, and were started again.", self._whole.restarts

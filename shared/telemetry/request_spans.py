@@ -1,8 +1,8 @@
-"""A span for each request that a handler is asked, named as OpenTelemetry's semantic conventions for MCP have it.
+"""A span for each request to a handler, named according to OpenTelemetry's semantic conventions for MCP.
 
-    https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/
+https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/
 
-Where a call is made of another one, as by the door to many servers, the inner one is a span within the outer one.
+If a call is made of another one, as by the gateway to many servers, the inner one is a span within the outer one.
 """
 
 import asyncio
@@ -25,8 +25,8 @@ _LONGEST = 128
 
 
 def traced(server: str, *, over_http: bool) -> Extension[Any]:
-    """The extension that has a span of each request to the server of that name. It is around all others, so that what
-    they write down has the trace."""
+    """Return the extension that creates a span for each request to the server of that name. It is outside all
+    others, so that their records have the trace."""
     transport = {"network.transport": "tcp", "network.protocol.name": "http"}
     fixed = {"mcp.server.name": server, **(transport if over_http else {"network.transport": "pipe"})}
 
@@ -35,11 +35,11 @@ def traced(server: str, *, over_http: bool) -> Extension[Any]:
             call = context.call
             # One handler has all methods that only servers behind a gateway know.
             named = call.method.name[:_LONGEST] if method.name == OTHERWISE else method.name
-            name, said = _said_of(call, named, params)
+            name, attributes = _said_of(call, named, params)
             outer = current.get()
             kind: Kind = "internal" if outer is not None and outer.is_ours else "server"
-            with span(name, {**fixed, **said}, kind) as one:
-                # What `handler` gives, once the span has been told what became of it.
+            with span(name, {**fixed, **attributes}, kind) as request_span:
+                # The result of `handler`, returned after its outcome was recorded in the span.
                 result = None
                 try:
                     result = await handler(running, context, params)
@@ -47,9 +47,9 @@ def traced(server: str, *, over_http: bool) -> Extension[Any]:
                 finally:
                     error = sys.exc_info()[1] if result is None else None
                     if error is not None:
-                        _tell(one, error, running, context.call)
+                        _tell(request_span, error, running, context.call)
                     elif isinstance(result, dict) and result.get("isError"):
-                        one.fail("tool_error")
+                        request_span.fail("tool_error")
 
         return handled
 
@@ -58,41 +58,41 @@ def traced(server: str, *, over_http: bool) -> Extension[Any]:
     return extension
 
 
-def _tell(one: Span, error: BaseException, running: Run[Any], call: Call) -> None:
-    told = running.server.told(error)
-    match told:
+def _tell(request_span: Span, error: BaseException, running: Run[Any], call: Call) -> None:
+    answer = running.server.told(error)
+    match answer:
         case InputRequired():
-            one.note("mcp.result.type", "input_required")
+            request_span.note("mcp.result.type", "input_required")
         case RpcError():
-            one.note("rpc.response.status_code", str(told.code))
-            one.fail(str(told.code), told.message)
+            request_span.note("rpc.response.status_code", str(answer.code))
+            request_span.fail(str(answer.code), answer.message)
         case ToolError():
-            one.fail("tool_error")
+            request_span.fail("tool_error")
         case CallTimeout():
-            one.fail("timeout")
+            request_span.fail("timeout")
         case None if isinstance(error, asyncio.CancelledError):
-            # Nobody has cancelled it where it is still to be answered: its time was up.
+            # A call that is still to be answered was not cancelled: its time was up.
             is_over = call.is_over if call.link is not None else call.outlet is None
-            one.fail("cancelled" if is_over else "timeout")
+            request_span.fail("cancelled" if is_over else "timeout")
         case _:
-            one.fail(type(told or error).__qualname__)
+            request_span.fail(type(answer or error).__qualname__)
 
 
 def _said_of(call: Call, method: str, params: Any) -> tuple[str, dict[str, str]]:
-    """The name of the span of a call, and what is known of it at its beginning. URIs may hold what nobody else is to
-    know, and are left out."""
-    said = {"mcp.method.name": method, "jsonrpc.request.id": str(call.id)[:_LONGEST]}
-    said["mcp.protocol.version"] = call.peer.speaks
-    came = arrival.get()
-    if came is not None and came.session is not None:
-        said["mcp.session.id"] = came.session
+    """Return the name of the span of a call, and its first attributes. URIs may contain private data, and are left
+    out."""
+    attributes = {"mcp.method.name": method, "jsonrpc.request.id": str(call.id)[:_LONGEST]}
+    attributes["mcp.protocol.version"] = call.peer.speaks
+    http_request = arrival.get()
+    if http_request is not None and http_request.session is not None:
+        attributes["mcp.session.id"] = http_request.session
     elif call.peer.session is not None:
-        said["mcp.session.id"] = f"#{call.peer.session}"
+        attributes["mcp.session.id"] = f"#{call.peer.session}"
     target = getattr(params, "name", None)
     if method == "tools/call" and isinstance(target, str):
-        said |= {"gen_ai.tool.name": target[:_LONGEST], "gen_ai.operation.name": "execute_tool"}
+        attributes |= {"gen_ai.tool.name": target[:_LONGEST], "gen_ai.operation.name": "execute_tool"}
     elif method == "prompts/get" and isinstance(target, str):
-        said["gen_ai.prompt.name"] = target[:_LONGEST]
+        attributes["gen_ai.prompt.name"] = target[:_LONGEST]
     else:
-        return method, said
-    return f"{method} {target[:_LONGEST]}", said
+        return method, attributes
+    return f"{method} {target[:_LONGEST]}", attributes

@@ -1,8 +1,7 @@
 """One of several processes that serve the same port, and its line to the process that started them, their parent.
 
-The line is a socket, and on it are lines of JSON. A worker says once that it serves, tells what it has counted when
-asked and at its end, and asks for what all have counted. Where the line ends the parent is gone, and the worker has
-to end, too.
+The line is a socket with lines of JSON. A worker reports once that it serves, sends its counts when asked and at its
+end, and asks for the counts of all. When the line ends the parent is gone, and the worker has to end, too.
 """
 
 import asyncio
@@ -18,9 +17,9 @@ from .merged import from_json, to_json
 from .metrics import Figures
 
 ANSWER_SECONDS = 3.0
-"""How long the parent has to say what all have counted: longer than it waits for any of them."""
+"""Seconds for the parent to send the counts of all: longer than it waits for any of them."""
 LAST_SECONDS = 1.0
-"""How long the end of a worker waits for its last counts to leave."""
+"""Seconds that the end of a worker waits for its last counts to be sent."""
 _CHUNK = 65_536
 
 
@@ -28,24 +27,24 @@ class Whole(NamedTuple):
     """All processes that serve the port."""
 
     figures: Sequence[Figures]
-    """What they have counted together, with those that have ended."""
+    """Their counts together, including those of ended processes."""
     processes: Mapping[str, int]
     """Their process ids, by the number of the worker; that of the parent by "parent"."""
     restarts: int
-    """How many workers have ended unasked, and were started again."""
+    """The number of workers that ended unexpectedly, and were started again."""
 
 
 class Siblings:
-    """What a worker knows of the others."""
+    """A worker's view of the others."""
 
     def __init__(self, number: int, channel: socket.socket) -> None:
         """`channel` is its end of the line."""
         self.number = number
-        """Which of the workers this one is, from 1."""
+        """The number of this worker, from 1."""
         self.drain_seconds = 0.0
-        """How long what is under way may take to finish at the end."""
+        """Seconds for the work in progress to finish at the end."""
         self.figures: Callable[[], Sequence[Figures]] = tuple
-        """What this one has counted."""
+        """Returns the counts of this worker."""
         self._channel = channel
         self._channel.setblocking(False)
         self._sending = anyio.Lock()
@@ -53,24 +52,24 @@ class Siblings:
         self._numbers = count()
 
     def began(self, text: str) -> None:
-        """Requests are taken from now on; `text` is what the program says then."""
+        """Report that requests are accepted from now on; `text` is the message of the program for that."""
         # The first line, and short: there is room for it.
         self._channel.send(line(ready=text, drain=self.drain_seconds))
 
     async def attend(self, stop: Callable[[], None]) -> None:
-        """Answers the parent until it is gone; then calls `stop`."""
-        loop, held = asyncio.get_running_loop(), b""
+        """Answer the parent until it is gone; then call `stop`."""
+        loop, buffer = asyncio.get_running_loop(), b""
         try:
             while chunk := await loop.sock_recv(self._channel, _CHUNK):
-                *lines, held = (held + chunk).split(b"\n")
-                for one in lines:
-                    await self._heed(json.loads(one))
+                *lines, buffer = (buffer + chunk).split(b"\n")
+                for text in lines:
+                    await self._heed(json.loads(text))
         except ConnectionError:
             pass
         stop()
 
     async def all(self) -> Whole:
-        """What all processes have counted. Raises TimeoutError where the parent does not say it."""
+        """Return the counts of all processes. Raises TimeoutError if the parent does not send them."""
         number = next(self._numbers)
         answer = self._asked[number] = asyncio.get_running_loop().create_future()
         try:
@@ -84,7 +83,7 @@ class Siblings:
         return whole
 
     def end(self) -> None:
-        """Tells the parent the last counts."""
+        """Send the parent the last counts."""
         self._channel.settimeout(LAST_SECONDS)
         try:
             # Behind the end of a line: one may have been cut off.
@@ -92,17 +91,17 @@ class Siblings:
         except OSError:
             return  # it is gone, or does not listen
 
-    async def _heed(self, said: dict[str, Any]) -> None:
-        if "tell" in said:
+    async def _heed(self, message: dict[str, Any]) -> None:
+        if "tell" in message:
             await self._send(line(figures=to_json(self.figures())))
-        elif (answer := self._asked.get(said["all"])) is not None and not answer.done():
-            answer.set_result(Whole(from_json(said["figures"]), said["processes"], said["restarts"]))
+        elif (answer := self._asked.get(message["all"])) is not None and not answer.done():
+            answer.set_result(Whole(from_json(message["figures"]), message["processes"], message["restarts"]))
 
     async def _send(self, data: bytes) -> None:
         async with self._sending:
             await asyncio.get_running_loop().sock_sendall(self._channel, data)
 
 
-def line(**said: Any) -> bytes:
-    """What one end of the line says to the other."""
-    return json.dumps(said).encode() + b"\n"
+def line(**fields: Any) -> bytes:
+    """Return a message from one end of the line to the other."""
+    return json.dumps(fields).encode() + b"\n"

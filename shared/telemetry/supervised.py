@@ -24,12 +24,13 @@ from .logs import server_name
 log = logging.getLogger("shared.ops")
 
 FIRST_SECONDS = 1.0
-"""From a failure to the next opening, where the server has lived for a while; it doubles with each that has not."""
+"""Seconds from a failure to the next opening, if the server has lived for a while; they double with each short
+life."""
 LONGEST_SECONDS = 30.0
 STEADY_SECONDS = 60.0
-"""Who has lived so long is no longer one that can't."""
+"""Seconds after which a server counts as steady."""
 LAST_SECONDS = 1.0
-"""How long a server has that was cancelled, because it did not end by itself in time."""
+"""Seconds for a cancelled server to end, which did not end in time."""
 
 _STARTING = "it is starting"
 _FAILING = "it failed while it served"
@@ -42,14 +43,14 @@ class Supervised:
     def __init__(
         self, name: str, open: Callable[[], AbstractAsyncContextManager[Run[Any]]], *, alone: bool = False
     ) -> None:
-        """Log lines name it, but where it is `alone` in its process."""
+        """Log lines name it, unless it is `alone` in its process."""
         self.name = name
         self.running: Run[Any] | None = None
         """The server while it is open."""
         self.reason = _STARTING
-        """Why it is not open, in words without secrets that anybody may read; empty while it is."""
+        """The public reason why it is not open, without secrets; empty while it is."""
         self.pause = 0.0
-        """Seconds from its last failure to when it is opened again; 0 before the first."""
+        """Seconds from its last failure to the next opening; 0 before the first."""
         self._alone = alone
         self._life: asyncio.Task[None] | None = None
         self._open = open
@@ -57,41 +58,41 @@ class Supervised:
         self._leaving = anyio.Event()
         self._scope: anyio.CancelScope | None = None
         self._opened: float | None = None
-        """When it was opened; None in a life that has not come so far."""
+        """The time when it was opened; None in a life that has not come so far."""
         self._told: str | None = None
 
     @property
     def is_leaving(self) -> bool:
-        """Whether it is to end."""
+        """True if it is to end."""
         return self._leaving.is_set()
 
-    def watch(self, heard: Callable[[], None]) -> Callable[[], None]:
-        """Has `heard` called after it was opened, when it begins to close, and when more is known of why. `heard` may
-        not wait or raise. Gives what ends that, and may be called once."""
+    def watch(self, notify: Callable[[], None]) -> Callable[[], None]:
+        """Call `notify` after it was opened, when it begins to close, and when there is a more precise reason.
+        `notify` may not wait or raise. Return the function that ends this, which may be called once."""
         # A list: the same function may watch twice.
-        self._watching.append(heard)
-        return lambda: self._watching.remove(heard)
+        self._watching.append(notify)
+        return lambda: self._watching.remove(notify)
 
     def start(self) -> None:
-        """Opens it, and again whenever it fails, until `close`. Of what goes wrong the log hears; nothing is raised.
-        It is called once."""
+        """Open it, and again whenever it fails, until `close`. Errors are logged, and none is raised. It is called
+        once."""
         self._life = asyncio.get_running_loop().create_task(self._live())
 
     def leave(self) -> None:
-        """Has it begin to close; nobody waits for what has not opened yet."""
+        """Begin to close it; an opening in progress is cancelled."""
         self._leaving.set()
         if self._opened is None and self._scope is not None:
             self._scope.cancel()
 
     async def close(self, seconds: float) -> bool:
-        """Closes it; whether it did end. Where it does not within `seconds` it is cancelled, and where it ignores
-        that it is left behind."""
+        """Close it, and return False if it did not end. If it does not end within `seconds` it is cancelled, and if
+        it ignores that it is abandoned."""
         self.leave()
         if self._life is None:
             return True
         await asyncio.wait([self._life], timeout=seconds)
         if not self._life.done() and self._scope is not None:
-            # Not by the task, which would tear what is shielded from the thread it waits for.
+            # Not by the task, which would separate shielded work from the thread it waits for.
             self._scope.cancel()
             await asyncio.wait([self._life], timeout=LAST_SECONDS)
         if not self._life.done():
@@ -107,7 +108,7 @@ class Supervised:
         self._name_it()
         while not self.is_leaving:
             self._opened, self._scope = None, anyio.CancelScope()
-            # Whatever is raised in a task is there to be looked at, and harms nobody.
+            # An exception in a task of its own can be inspected, and affects nothing else.
             life = asyncio.get_running_loop().create_task(self._run(self._scope))
             life.add_done_callback(self._ended)
             await asyncio.wait([life])
@@ -125,7 +126,7 @@ class Supervised:
             raise RuntimeError("the server wanted to end the program") from error
 
     async def _serve(self, running: Run[Any]) -> None:
-        """Until it is to leave, or what the server has opened fails."""
+        """Wait until it is to leave, or the server fails."""
         log.info("started")
         self._opened = anyio.current_time()
         self._tell(running, "")
@@ -146,11 +147,11 @@ class Supervised:
         if self._opened is not None and anyio.current_time() - self._opened >= STEADY_SECONDS:
             self.pause, self._told = 0.0, None
         self.pause = min(LONGEST_SECONDS, 2 * self.pause) or FIRST_SECONDS
-        # Tells the log: all of it the first time, one line where the same goes wrong again.
-        said, self._told = self._told, repr(error)
-        if said == self._told:
+        # The whole error is logged the first time, and one line if it is repeated.
+        previous, self._told = self._told, repr(error)
+        if previous == self._told:
             log.warning("the server failed again as before; it is opened again in %g s", self.pause)
-        # What an operator can mend is told as it is where a server runs alone: in one line.
+        # An error that an operator can fix is logged as for a server that runs alone: in one line.
         elif not begun and isinstance(error, OSError | ValueError):
             log.error("can't start: %s", " ".join(str(error).split()))
         else:
@@ -160,5 +161,5 @@ class Supervised:
 
     def _tell(self, running: Run[Any] | None, reason: str) -> None:
         self.running, self.reason = running, reason
-        for heard in tuple(self._watching):
-            heard()
+        for notify in tuple(self._watching):
+            notify()

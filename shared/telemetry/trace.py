@@ -1,8 +1,9 @@
-"""Every message that passes, as a JSON line in a file: for whoever has to find out what was said.
+"""The trace: every message, as a JSON line in a file, for finding errors.
 
-What looks like a secret, by its name or as part of a text, is not written. The file is readable by its owner only.
-What we refused to understand stands under "refused", with the answer it got. A file that can't be written any more
-ends the trace and nothing else.
+Secrets, recognized by their name or their form in a text, are not written. The file is readable by its owner only.
+
+Messages that we refused to understand are under "refused", with their answer. If the file can't be written any more
+only the trace ends.
 """
 
 import logging
@@ -35,14 +36,14 @@ _IN_TEXT = (
 
 
 class Trace:
-    """An open trace file. Raises OSError where it can't be opened, ValueError where it is no file of its own."""
+    """An open trace file. Raises OSError if it can't be opened, ValueError if it is not a regular file."""
 
     def __init__(self, path: Path) -> None:
-        # Non-blocking, because a named pipe that nobody reads would make us wait here for ever.
+        # Non-blocking, because opening a named pipe without a reader would block here for ever.
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0), 0o600)
         self._file = os.fdopen(fd, "ab", buffering=0)
         self.about: dict[str, str] = {}
-        """What every line says besides."""
+        """Fields that are added to every line."""
         try:
             claim(fd, path)
         except (OSError, ValueError):
@@ -50,20 +51,20 @@ class Trace:
             raise
 
     def of(self, server: str) -> "Trace":
-        """This trace for one of several servers: its lines name it."""
+        """Return this trace for one of several servers: its lines name it."""
         other = copy(self)
         other.about = {"server": server}
         return other
 
     def received(self, message: Message) -> None:
-        """Writes down what came."""
+        """Write a received message."""
         self._write("received", message)
 
     def sent(self, outgoing: Sequence[Outgoing]) -> None:
-        """Writes down what leaves."""
-        for one in outgoing:
-            if one.message is not None:
-                self._write("sent", one.message)
+        """Write sent messages."""
+        for item in outgoing:
+            if item.message is not None:
+                self._write("sent", item.message)
 
     def _write(self, direction: str, message: Message) -> None:
         if self._file.closed:
@@ -80,26 +81,26 @@ class Trace:
             self.close()
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._file.close()
 
 
 def claim(fd: int, path: Path) -> None:
-    """Has nobody but the owner read the file that was opened at `path`. Raises ValueError where it is no ordinary
-    file, or where the protocol is spoken."""
+    """Make the file that was opened at `path` readable by the owner only. Raises ValueError if it is not a regular
+    file, or is used by the protocol."""
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode):
         raise ValueError(f"{path} is not a regular file")
-    # /dev/stdout, for one: each line would be a message to the client.
+    # For example /dev/stdout: each line would be a message to the client.
     if any(os.path.samestat(status, os.fstat(standard)) for standard in (0, 1)):
         raise ValueError(f"{path} is where the protocol is spoken")
     if hasattr(os, "fchmod"):
-        # The mode above counts for a new file only.
+        # The mode above applies to a new file only.
         os.fchmod(fd, 0o600)
 
 
 def redacted(value: Any) -> Any:
-    """`value` with "[redacted]" wherever a key sounds like a secret, or a text looks like one."""
+    """Return `value` with "[redacted]" wherever a key sounds like a secret, or a text looks like one."""
     match value:
         case dict():
             return {key: _HIDDEN if _is_secret(key) else redacted(item) for key, item in value.items()}

@@ -1,1 +1,1 @@
-"""Which trace the work at hand belongs to, and what of it took how long. Nothing here knows who collects that."""
+"""The trace that the current work belongs to, and the duration of its parts. Independent of any collector."""

@@ -1,10 +1,10 @@
-"""Spans: what took how long, for whoever collects that. Where nobody does, to ask for one costs a look at a variable.
+"""Spans: the duration of parts of the work, for a collector. Without one, a span costs a look at a variable.
 
-    with span("SELECT shop", {"db.operation.name": "SELECT"}, kind="client") as one:
+    with span("SELECT shop", {"db.operation.name": "SELECT"}, kind="client") as query:
         ...
-        one.note("db.response.returned_rows", 7)
+        query.note("db.response.returned_rows", 7)
 
-Names and attributes are those of OpenTelemetry's semantic conventions; nothing here knows its library. Never put
+Names and attributes are those of OpenTelemetry's semantic conventions; nothing here uses its library. Never put
 secrets, arguments or statements in them.
 """
 
@@ -13,29 +13,29 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Literal, Protocol
 
 Kind = Literal["internal", "client", "server"]
-"""Whether it is work of this process, a request to another one, or the answer to one that came."""
+"""The kind of span: work of this process, a request to another one, or the answer to a request received."""
 Attributes = Mapping[str, str | int | float | bool]
 
 
 class Span(Protocol):
-    """A span that is open. An exception that leaves its block is its error, unless `fail` was told another."""
+    """An open span. An exception that leaves its block is its error, unless `fail` was called with another."""
 
     def note(self, name: str, value: str | int | float | bool) -> None:
-        """Adds an attribute."""
+        """Add an attribute."""
 
     def fail(self, kind: str, message: str = "") -> None:
-        """Says that it failed: a short `kind`, of which there are few, and what the peer is told."""
+        """Mark the span as failed: a short `kind`, one of few, and the message that the peer receives."""
 
 
 class Tracer(Protocol):
-    """Who collects spans."""
+    """A collector of spans."""
 
     def __call__(self, name: str, attributes: Attributes, kind: Kind) -> AbstractContextManager[Span]:
-        """A span as long as the block, within the one that is current; it is the current one meanwhile."""
+        """Return a span for the duration of the block, within the current one; it is the current one meanwhile."""
 
 
 class _Nobody:
-    """A span that nobody collects."""
+    """A span without a collector."""
 
     def note(self, name: str, value: str | int | float | bool) -> None:
         pass
@@ -45,17 +45,17 @@ class _Nobody:
 
 
 NOBODY: AbstractContextManager[Span] = nullcontext(_Nobody())
-"""The span where nobody collects any."""
+"""The span if there is no collector."""
 tracer: Tracer | None = None
-"""Who collects the spans of this process, if anybody does: for who looks before a span is described."""
+"""The collector of the spans of this process, if any: checked by callers before they describe a span."""
 
 
 def span(name: str, attributes: Attributes, kind: Kind = "internal") -> AbstractContextManager[Span]:
-    """A span as long as the block. It is entered once."""
+    """Return a span for the duration of the block. It is entered once."""
     return NOBODY if tracer is None else tracer(name, attributes, kind)
 
 
 def trace_by(collector: Tracer | None) -> None:
-    """Has `collector` have all spans of this process from now on; None for nobody."""
-    global tracer  # noqa: PLW0603 - there is one process, and what asks for spans knows nobody who collects them
+    """Send all spans of this process to `collector` from now on; None for no collector."""
+    global tracer  # noqa: PLW0603 - there is one process, and code that opens spans does not know their collector
     tracer = collector

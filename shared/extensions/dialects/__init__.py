@@ -1,8 +1,8 @@
-"""DIALECTS: what the methods of dialects do that are no methods of the specification.
+"""DIALECTS: the methods of dialects that the specification does not have.
 
-`protocol/wire/dialects` has them called under the names below and writes their results in the form of its document.
-Nothing announces them to a peer that speaks the specification; one of 2026-07-28 that names them is answered, and has
-the rights that it has everywhere. Each result is `{"value": ...}`, whatever that is.
+`protocol/wire/dialects` calls them by the names below and writes their results in the form of its document. They are
+not announced to peers that speak the specification; a peer of 2026-07-28 that names them is answered, and has its
+usual rights. Each result is `{"value": ...}`, with any value.
 
 Most programs never meet a dialect: a document's handlers are loaded with its first request.
 """
@@ -57,36 +57,36 @@ DIALECTS = Extension[Any](
 
 
 _MOST_PAGES = 1_000
-"""Pages of a list that has no end, before it counts as one."""
+"""Pages of an endless list, after which it ends."""
 _ROWS = {row.name: row for row in REQUESTS}
 
 
 async def ask(running: Run[Any], context: Context[Any], method: str, params: Params) -> dict[str, Any]:
-    """The result of the protocol's `method` with `params`, for which the call of a dialect stands: whatever is around
-    it, rules and records among that, has the call as it is then. Raises what handles it raises."""
+    """Return the result of the protocol's `method` with `params` in place of the call of a dialect: everything
+    around it, rules and records included, sees the call in that form. Raises the exceptions of its handler."""
     with context.call.standing_for(_ROWS[method], params):
         return await running.handlers[method](running, context, params)
 
 
 async def list_all(running: Run[Any], context: Context[Any], method: str, key: str) -> list[dict[str, Any]]:
-    """What the protocol's `method` lists under `key`, as many entries as one call may list; none where the server has
-    no such list. What a server declares is not all: one with others behind it has what those list. Raises what
-    handles it raises."""
-    found: list[dict[str, Any]] = []
+    """Return the entries that the protocol's `method` lists under `key`, as many as one call may list; empty if the
+    server has no such list. A server with others behind it has their entries too. Raises the exceptions of its
+    handler."""
+    entries: list[dict[str, Any]] = []
     cursor: str | None = None
     if not running.identity.has(_ROWS[method].capability):
-        return found
+        return entries
     for _ in range(_MOST_PAGES):
         page = await ask(running, context, method, ListParams(cursor=cursor))
-        found += page[key]
+        entries += page[key]
         before, cursor = cursor, page.get("nextCursor")
-        if cursor is None or cursor == before or len(found) >= context.budget.entries:
+        if cursor is None or cursor == before or len(entries) >= context.budget.entries:
             break
-    return found[: context.budget.entries]
+    return entries[: context.budget.entries]
 
 
 def read_params(context: Context[Any], model: type[P]) -> P:
-    """The params of a dialect's call as `model` has them. Raises InvalidParams."""
+    """Return the params of a dialect's call as `model`. Raises InvalidParams."""
     try:
         return model.model_validate(context.call.raw)
     except ValidationError as error:

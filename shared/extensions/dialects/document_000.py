@@ -1,13 +1,12 @@
-"""What the methods of document 000 do (5.2). Where it leaves the form to a server:
+"""The methods of document 000 (5.2), with the decisions that it leaves to a server:
 
 * a `toolId` is the server's name, a slash and the tool's name, as in the example of 4.1.3; the former may be missing,
-  and underscores and capitals of the latter don't count: `filesystem/readFile` is `read_file`. Where several servers
-  are one, it may name the one of them that has the tool;
-* what a tool gives is its structured content, or else its text, or else the array of its content; where data stands
-  beside more than text it is both, under the names of the specification. What it could not do is an error;
-* a `resourceId` is a URI or a template of them. `query` has the template's variables; what it has besides becomes the
-  query of the URI. What is no text becomes text as in JSON, and null is left out;
-* what a resource gives is its text, or else the array of its contents.
+and underscores and capitals of the latter don't count: `filesystem/readFile` is `read_file`. Where several servers
+are one, it may name the one of them that has the tool; * what a tool gives is its structured content, or else its
+text, or else the array of its content; where data stands beside more than text it is both, under the names of the
+specification. What it could not do is an error; * a `resourceId` is a URI or a template of them. `query` has the
+template's variables; what it has besides becomes the query of the URI. What is no text becomes text as in JSON, and
+null is left out; * what a resource gives is its text, or else the array of its contents.
 """
 
 from collections.abc import Mapping
@@ -44,29 +43,33 @@ class _ReadParams(Params):
 async def list_tools(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
     """`mcp/listTools`: all tools on offer, as one array."""
     server, listed = _name_of(running), await list_all(running, context, "tools/list", "tools")
-    return {"value": [{"toolId": f"{server}/{one['name']}", **one} for one in listed]}
+    return {"value": [{"toolId": f"{server}/{tool['name']}", **tool} for tool in listed]}
 
 
 async def list_resources(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
     """`mcp/listResources`: all resources, as many as one call may list, and all templates, as one array."""
     fixed = await list_all(running, context, "resources/list", "resources")
     templates = await list_all(running, context, "resources/templates/list", "resourceTemplates")
-    schemas = {one.uri: one.function.schema for one in running.features.resources.all() if one.is_template}
-    told = [{"resourceId": one["uri"], **one, "querySchema": _NO_QUERY} for one in fixed]
-    for one in templates:
-        uri = one["uriTemplate"]
-        told.append({"resourceId": uri, **one, "querySchema": schemas.get(uri) or _schema_of(uri)})
-    return {"value": told}
+    schemas = {
+        resource.uri: resource.function.schema
+        for resource in running.features.resources.all()
+        if resource.is_template
+    }
+    entries = [{"resourceId": resource["uri"], **resource, "querySchema": _NO_QUERY} for resource in fixed]
+    for resource in templates:
+        uri = resource["uriTemplate"]
+        entries.append({"resourceId": uri, **resource, "querySchema": schemas.get(uri) or _schema_of(uri)})
+    return {"value": entries}
 
 
 async def execute_tool(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
-    """`mcp/tool/execute`. Raises InvalidParams, ToolError, and what the tool raises."""
-    given = read_params(context, _ExecuteParams)
-    name = await _tool_name(running, context, given.tool_id)
+    """`mcp/tool/execute`. Raises InvalidParams, ToolError, and the exceptions of the tool."""
+    arguments = read_params(context, _ExecuteParams)
+    name = await _tool_name(running, context, arguments.tool_id)
     try:
-        result = await ask(running, context, "tools/call", CallToolParams(name=name, arguments=given.inputs))
+        result = await ask(running, context, "tools/call", CallToolParams(name=name, arguments=arguments.inputs))
     except UnknownTool:
-        if _is_own(running, given.tool_id):
+        if _is_own(running, arguments.tool_id):
             raise
         own = _name_of(running)
         raise InvalidParams(f"this server is {own!r}: its tools are {own}/NAME") from None
@@ -81,14 +84,14 @@ async def execute_tool(running: Run[Any], context: Context[Any], params: Params)
 
 
 async def read_resource(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
-    """`mcp/resource/read`. Raises InvalidParams, ResourceNotFound, and what reads the resource raises."""
-    given = read_params(context, _ReadParams)
-    uri, values = given.resource_id, texts_of(given.query)
+    """`mcp/resource/read`. Raises InvalidParams, ResourceNotFound, and the exceptions of the resource's function."""
+    arguments = read_params(context, _ReadParams)
+    uri, values = arguments.resource_id, texts_of(arguments.query)
     if "{" in uri and (template := await _template(running, context, uri)) is not None:
         uri = template.expand(values)
         values = {name: value for name, value in values.items() if name not in template.names}
-    wanted = ReadResourceParams(uri=with_query(uri, values))
-    result = await ask(running, context, "resources/read", wanted)
+    request = ReadResourceParams(uri=with_query(uri, values))
+    result = await ask(running, context, "resources/read", request)
     contents = result["contents"]
     return {"value": contents[0]["text"] if len(contents) == 1 and "text" in contents[0] else contents}
 
@@ -102,50 +105,54 @@ HANDLERS: Mapping[str, Handler] = {
 
 
 async def _tool_name(running: Run[Any], context: Context[Any], tool_id: str) -> str:
-    """The name of the tool that is meant, or of none."""
+    """Return the name of the tool of that id, or the name in the id if there is none."""
     server, _, name = tool_id.rpartition("/")
     if name in running.features.tools and _is_own(running, tool_id):
         return name
-    names = [one["name"] for one in await list_all(running, context, "tools/list", "tools")]
+    names = [listed_name["name"] for listed_name in await list_all(running, context, "tools/list", "tools")]
     if not _is_own(running, tool_id):
-        # Where several servers are one, each tool is understood by this name as well, however it is listed.
+        # A server that combines others also accepts this name for each tool, however it is listed.
         before = f"{server}__"
-        names = [one if one.startswith(before) else f"{before}{one}" for one in names]
+        names = [listed_name if listed_name.startswith(before) else f"{before}{listed_name}" for listed_name in names]
         name = f"{before}{name}"
-    return name if name in names else next((one for one in names if _plain(one) == _plain(name)), name)
+    return (
+        name
+        if name in names
+        else next((listed_name for listed_name in names if _plain(listed_name) == _plain(name)), name)
+    )
 
 
 def _is_own(running: Run[Any], tool_id: str) -> bool:
-    """Whether it names no other server than this one."""
+    """Return True if it names no other server than this one."""
     server = tool_id.rpartition("/")[0]
     return not server or _plain(server) == _plain(_name_of(running))
 
 
 async def _template(running: Run[Any], context: Context[Any], uri: str) -> UriTemplate | None:
-    """The template that is written so; None where the server has none of them."""
+    """Return the template with that exact text; None if the server has none."""
     declared = running.features.resources.template(uri)
     if declared is not None:
         return declared
     listed = await list_all(running, context, "resources/templates/list", "resourceTemplates")
-    return _compiled(uri) if any(one["uriTemplate"] == uri for one in listed) else None
+    return _compiled(uri) if any(entry["uriTemplate"] == uri for entry in listed) else None
 
 
 def _compiled(uri: str) -> UriTemplate | None:
     try:
         return UriTemplate(uri)
-    except DeclarationError:  # a server of others may list anything
+    except DeclarationError:  # a combined server may list anything
         return None
 
 
 def _schema_of(uri: str) -> dict[str, Any]:
-    """The schema of the variables of a template that is declared elsewhere: all are text."""
+    """Return the schema of the variables of a template that is declared elsewhere: all are text."""
     template = _compiled(uri)
     names = () if template is None else template.names
     return {"type": "object", "properties": {name: {"type": "string"} for name in names}}
 
 
 def _name_of(running: Run[Any]) -> str:
-    """What clients know the server as."""
+    """Return the name by which clients know the server."""
     name: str = running.identity.server_info["name"]
     return name
 

@@ -1,11 +1,9 @@
-"""What the methods of document 002 do that are no methods of the specification. Where it leaves the form to a server:
+"""The methods of document 002 that the specification does not have, with the decisions that it leaves to a server:
 
 * beside `version`, the answer to `initialize` has the names of the specification: `protocolVersion`, `serverInfo`,
-  `capabilities`, `instructions`;
-* tools and prompts are defined there, under `tools` and `prompts`: there is no method that lists them. Of a source of
-  prompts it has as many as one call may list;
-* `lastModified` of a resource is what its contents say under that name in `_meta`, as those of files do, or else what
-  its declaration says.
+`capabilities`, `instructions`; * tools and prompts are defined there, under `tools` and `prompts`: there is no method
+that lists them. Of a source of prompts it has as many as one call may list; * `lastModified` of a resource is what
+its contents say under that name in `_meta`, as those of files do, or else what its declaration says.
 """
 
 from collections.abc import Mapping
@@ -30,10 +28,10 @@ class _InitializeParams(Params):
 
 
 async def initialize(running: Run[Any], context: Context[Any], params: Params) -> _Object:
-    """`initialize`: what the server is, and all that a client may call."""
+    """`initialize`: the server's description, and all that a client may call."""
     version = read_params(context, _InitializeParams).version
     identity = running.identity
-    told = {
+    description = {
         "version": version,
         "protocolVersion": version,
         "serverInfo": identity.server_info,
@@ -45,24 +43,24 @@ async def initialize(running: Run[Any], context: Context[Any], params: Params) -
         "prompts": await _prompts(running, context),
     }
     instructions = {} if identity.instructions is None else {"instructions": identity.instructions}
-    return {"value": {**told, **instructions}}
+    return {"value": {**description, **instructions}}
 
 
 async def read_resource(running: Run[Any], context: Context[Any], params: Params) -> _Object:
-    """`read_resource`. Raises InvalidParams, ResourceNotFound, and what reads the resource raises."""
-    wanted = read_params(context, ReadResourceParams)
-    result = await ask(running, context, "resources/read", wanted)
-    told = [one.get("_meta", {}).get("lastModified") for one in result["contents"]]
-    modified = max((one for one in told if isinstance(one, str)), default=None)
+    """`read_resource`. Raises InvalidParams, ResourceNotFound, and the exceptions of the resource's function."""
+    request = read_params(context, ReadResourceParams)
+    result = await ask(running, context, "resources/read", request)
+    times = [content.get("_meta", {}).get("lastModified") for content in result["contents"]]
+    modified = max((content for content in times if isinstance(content, str)), default=None)
     if modified is None:
-        modified = _declared_time(running, wanted.uri)
+        modified = _declared_time(running, request.uri)
     meta = {} if modified is None else {"lastModified": modified}
     return {"value": {"contents": result["contents"], "meta": meta}}
 
 
 def _declared_time(running: Run[Any], uri: str) -> str | None:
-    """When the resource was changed last, as its declaration has it; None where that is another server's, or has no
-    word of it."""
+    """Return the time of the last change of the resource according to its declaration; None if that has none, or is
+    another server's."""
     try:
         resource, _ = running.features.resources.match(uri)
     except ResourceNotFound:
@@ -76,15 +74,15 @@ HANDLERS: Mapping[str, Handler] = {"initialize": initialize, "read_resource": re
 
 async def _prompts(running: Run[Any], context: Context[Any]) -> list[_Object]:
     prompts = running.features.prompts
-    # What the server declares itself says more of its arguments than any list does.
-    schemas = {one.name: one.function.schema for one in prompts.all()}
+    # The server's own declarations describe the arguments better than a list.
+    schemas = {prompt_.name: prompt_.function.schema for prompt_ in prompts.all()}
     if prompts.source is not None:
-        found = await prompts.source.page(context, "", context.budget.entries)
-        schemas = {prompt.name: _schema_of(prompt) for prompt in found} | schemas
+        prompts_of_source = await prompts.source.page(context, "", context.budget.entries)
+        schemas = {prompt.name: _schema_of(prompt) for prompt in prompts_of_source} | schemas
     listed = await list_all(running, context, "prompts/list", "prompts")
     return [
-        {**_named(one), "arguments": schemas.get(one["name"]) or _schema_of(Prompt.model_validate(one))}
-        for one in listed
+        {**_named(prompt_), "arguments": schemas.get(prompt_["name"]) or _schema_of(Prompt.model_validate(prompt_))}
+        for prompt_ in listed
     ]
 
 
@@ -93,7 +91,7 @@ def _named(prompt: _Object) -> _Object:
 
 
 def _schema_of(prompt: Prompt) -> _Object:
-    """The schema of the arguments of a prompt, which have no types: all are text."""
+    """Return the schema of the arguments of a prompt, which have no types: all are text."""
     arguments = prompt.arguments or []
     return {
         "type": "object",

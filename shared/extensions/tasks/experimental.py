@@ -1,7 +1,7 @@
-"""Tasks as they are a part of 2025-11-25, and of no other version (2025-11-25, Utilities, Tasks).
+"""Tasks in the form of 2025-11-25, and of no other version (2025-11-25, Utilities, Tasks).
 
-The client says with the call that it wants a task, and asks for its result by `tasks/result`, which waits for that
-and meanwhile puts to the client what the task asks.
+The client requests a task with the call, and reads its result by `tasks/result`, which waits for it and meanwhile
+sends the client the questions of the task.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,39 +34,40 @@ SPANS: Mapping[tuple[str, ...], Span] = {
     ("tasks",): Span(V2025_11_25, V2025_11_25),
     ("tasks", "list"): Span(V2025_11_25, V2025_11_25, principals_only=True),
 }
-"""Whom the capabilities are declared to; tasks are listed for those only who can be told from others."""
+"""The versions and peers in which the capabilities are declared; tasks are listed only for principals, which can be
+distinguished."""
 _ROW = partial(Method, first=V2025_11_25, last=V2025_11_25, capability=("tasks",))
 
 
 class _Form:
-    """How 2025-11-25 tells of a task."""
+    """The messages about tasks in 2025-11-25."""
 
     name = _NAME
 
     def created(self, task: TaskRecord) -> dict[str, Any]:
-        """A `CreateTaskResult`."""
+        """Return a `CreateTaskResult`."""
         return {"task": _fields(task)}
 
     def status_of(self, result: Mapping[str, Any]) -> TaskStatus:
-        """A tool that fails is a task that fails."""
+        """Return the status: a tool that fails is a task that fails."""
         return "failed" if result.get("isError") else "completed"
 
     def reported(self, context: Context[Any], id: str, report: Report) -> None:
-        """Its progress goes on as long as it does, where the client gave a token."""
+        """Send the progress notification, also after the answer, if the client gave a token."""
         call = context.call
         if call.token is None or not call.advance(report.progress):
             return
-        said = {"progress": report.progress, "total": report.total, "message": report.message}
-        params = {name: value for name, value in said.items() if value is not None}
+        fields = {"progress": report.progress, "total": report.total, "message": report.message}
+        params = {name: value for name, value in fields.items() if value is not None}
         _tell(context, "notifications/progress", {"progressToken": call.token, **params, "_meta": related(id)})
 
     def moved(self, context: Context[Any], task: TaskRecord) -> None:
-        """`notifications/tasks/status`, to the client that has begun it."""
+        """Send `notifications/tasks/status` to the client that began the task."""
         _tell(context, "notifications/tasks/status", _fields(task))
 
 
 def _tell(context: Context[Any], method: str, params: dict[str, Any]) -> None:
-    """Tells the client that has begun a task, while it is there and takes what it is told."""
+    """Send a notification to the client that began a task, while it is connected and reads its messages."""
     link = context.link
     if not link.is_left and not link.is_behind:
         link.session.tell(method, params)
@@ -77,11 +78,11 @@ FORM = _Form()
 
 
 def _fields(task: TaskRecord) -> dict[str, Any]:
-    said = {} if task.message is None else {"statusMessage": task.message}
+    message = {} if task.message is None else {"statusMessage": task.message}
     return {
         "taskId": task.id,
         "status": task.status,
-        **said,
+        **message,
         "createdAt": iso(task.created),
         "lastUpdatedAt": iso(task.updated),
         "ttl": int(task.seconds * 1_000),
@@ -89,20 +90,20 @@ def _fields(task: TaskRecord) -> dict[str, Any]:
     }
 
 
-# Making tasks
+# Creating tasks
 
 
 def _is_asked_for(context: Context[Any]) -> bool:
-    """Whether the call is to be run as a task. Where no tasks are declared that is ignored (2025-11-25, Tasks,
-    Capability Negotiation)."""
-    asked = context.peer.may_request_tasks and (context.call.raw or {}).get("task") is not None
-    return asked and context.running.identity.has(("tasks", "requests", "tools", "call"))
+    """Return True if the call is to be run as a task. The request is ignored if no tasks are declared (2025-11-25,
+    Tasks, Capability Negotiation)."""
+    is_requested = context.peer.may_request_tasks and (context.call.raw or {}).get("task") is not None
+    return is_requested and context.running.identity.has(("tasks", "requests", "tools", "call"))
 
 
 def request_of(context: Context[Any], name: str, support: str | None) -> TaskRequest | None:
-    """How the call of the tool `name` is to be run as a task; None where it is not asked for.
+    """Return the request to run the call of the tool `name` as a task; None if there is none.
 
-    Raises InvalidParams for a request that is none, and MethodNotFound where the tool has no tasks, or nothing else.
+    Raises InvalidParams for an invalid request, and MethodNotFound if the tool has no tasks, or nothing else.
     """
     if not _is_asked_for(context):
         if support == "required" and context.peer.may_request_tasks:
@@ -110,17 +111,17 @@ def request_of(context: Context[Any], name: str, support: str | None) -> TaskReq
         return None
     if support in (None, "forbidden"):
         raise MethodNotFound(f"the tool {name[:100]} does not run as a task: leave params.task out")
-    asked = context.call.raw["task"]
-    if not isinstance(asked, dict):
+    request = context.call.raw["task"]
+    if not isinstance(request, dict):
         raise InvalidParams("task: it has to be an object")
     try:
-        return TaskRequest.model_validate(asked)
+        return TaskRequest.model_validate(request)
     except ValidationError as error:
         raise InvalidParams(f"task: {first_fault(error)}") from None
 
 
 def declares(has_tasks: Callable[[Run[Any]], bool]) -> Sequence[Capability]:
-    """The capabilities; tasks are listed for those only who can be told from others."""
+    """Return the capabilities; tasks are listed only for principals, which can be distinguished."""
     can: dict[str, Any] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
     return (
         Capability(("tasks",), lambda running: can if has_tasks(running) else None, SPANS["tasks",]),
@@ -137,7 +138,7 @@ async def _get(running: Run[Any], context: Context[Any], params: TaskParams) -> 
 
 
 async def _result(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
-    """`tasks/result`: waits for the end of the task, and puts its questions to the client."""
+    """`tasks/result`: waits for the end of the task, and sends its questions to the client."""
     tasks = tasks_of(running)
     task = await tasks.find(params.task_id, _NAME, context.peer)
     async with background() as group, aclosing(tasks.follow(task.id)) as changes:
@@ -170,8 +171,8 @@ async def _list(running: Run[Any], context: Context[Any], params: ListTasksParam
     principal = context.peer.principal
     if principal is None:
         raise MethodNotFound("method not found: tasks/list")
-    found = await tasks_of(running).store.listed(principal.key)
-    listed = [task for task in found if task.form == _NAME and may_see(task, context.peer)]
+    tasks = await tasks_of(running).store.listed(principal.key)
+    listed = [task for task in tasks if task.form == _NAME and may_see(task, context.peer)]
     name = context.peer.own_list("tasks")
     shown, following = page(listed, params.cursor, name=name, size=running.server.page_size, signer=running.signer)
     more = {} if following is None else {"nextCursor": following}
@@ -179,7 +180,7 @@ async def _list(running: Run[Any], context: Context[Any], params: ListTasksParam
 
 
 async def _cancel(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
-    """`tasks/cancel`. Raises InvalidParams where the task is over."""
+    """`tasks/cancel`. Raises InvalidParams if the task is over."""
 
     def cancelled(task: TaskRecord, now: float) -> TaskRecord:
         if states.is_over(task):
@@ -187,9 +188,9 @@ async def _cancel(running: Run[Any], context: Context[Any], params: TaskParams) 
         return states.cancelled(task, now)
 
     tasks = tasks_of(running)
-    found = await tasks.find(params.task_id, _NAME, context.peer)
-    task = await tasks.change(found.id, cancelled)
-    return _fields(found if task is None else task)
+    current = await tasks.find(params.task_id, _NAME, context.peer)
+    task = await tasks.change(current.id, cancelled)
+    return _fields(current if task is None else task)
 
 
 METHODS = (

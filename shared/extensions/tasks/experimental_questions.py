@@ -1,8 +1,8 @@
-"""What a task of 2025-11-25 asks: it is put to whoever waits for the result of the task, by `tasks/result`, and its
-answer goes to the store (2025-11-25, Utilities, Tasks, Input Required Status).
+"""The questions of a task of 2025-11-25: they go to the clients that wait for the result of the task, by
+`tasks/result`, and the answers go to the store (2025-11-25, Utilities, Tasks, Input Required Status).
 
-Two who wait are asked both; the first answer counts, and the question is taken back from the other. Who goes away
-unanswered leaves the question to the next. A client that runs what it is asked as a task may do so.
+If two clients wait, both are asked; the first answer counts, and the question to the other is withdrawn. The question
+of a client that leaves without an answer goes to the next one. A client may run the request as a task of its own.
 """
 
 from collections.abc import Mapping
@@ -24,17 +24,17 @@ _AUGMENTED = {
     "elicitation/create": ("tasks", "requests", "elicitation", "create"),
     "sampling/createMessage": ("tasks", "requests", "sampling", "createMessage"),
 }
-"""What a client may declare that it runs as tasks."""
+"""Capabilities of a client that runs such requests as tasks."""
 FAREWELL_SECONDS = 2.0
 
 
 def related(id: str, meta: Any = None) -> dict[str, Any]:
-    """The `_meta` of a message that belongs to the task `id`, with what else is in it."""
+    """Return the `_meta` of a message that belongs to the task `id`, including `meta`."""
     return {**(meta if isinstance(meta, dict) else {}), RELATED_TASK: {"taskId": id}}
 
 
 class Asking:
-    """Puts what a task asks to the client of one `tasks/result`, in `group`, as long as that waits."""
+    """Sends the questions of a task to the client of one `tasks/result`, in `group`, while that waits."""
 
     def __init__(self, tasks: Tasks, context: Context[Any], group: TaskGroup) -> None:
         self._tasks = tasks
@@ -43,7 +43,7 @@ class Asking:
         self._asked: dict[str, CancelScope] = {}
 
     def look(self, task: TaskRecord) -> None:
-        """The task is so now: what is new of its questions is asked, and what is no longer open is taken back."""
+        """Ask the new questions of the task in its present state, and withdraw those that are no longer open."""
         for key in [key for key in self._asked if key not in task.questions]:
             self._asked.pop(key).cancel()
         for key, request in task.questions.items():
@@ -59,7 +59,7 @@ class Asking:
                 return  # another client of the owner may have it
             except PeerError as error:
                 if self._context.link.answers.is_finished:
-                    return  # nobody has answered: the client is gone
+                    return  # no answer: the client is gone
                 data = {} if error.data is None else {"data": error.data}
                 answer = {"error": {"code": error.code, "message": error.message, **data}}
             except RpcError:
@@ -79,7 +79,7 @@ class Asking:
         try:
             result = await self._request("tasks/result", its_id)
         finally:
-            if result is None:  # it is not wanted any more
+            if result is None:  # it is not needed any more
                 with CancelScope(shield=True), move_on_after(FAREWELL_SECONDS), suppress(RpcError):
                     await self._request("tasks/cancel", its_id)
         return result

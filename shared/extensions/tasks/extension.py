@@ -1,5 +1,5 @@
-"""`tasks`: the extension that makes tasks of calls, and its form of 2026-07-28: io.modelcontextprotocol/tasks
-(SEP-2663). That of 2025-11-25 is in `experimental`; both have the same store."""
+"""`tasks`: the extension that turns calls into tasks, and its form of 2026-07-28: io.modelcontextprotocol/tasks
+(SEP-2663). The form of 2025-11-25 is in `experimental`; both have the same store."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
@@ -28,44 +28,44 @@ from .hosted import Form, HostedCall, Report
 from .runner import POLL_MS, STOPPED, Support, Tasks, iso, living, tasks_of
 
 SYNCHRONOUS_SECONDS = 0.5
-"""How long a call is waited for before it becomes a task, where its tool does not have to run as one."""
+"""Seconds until a call becomes a task, if its tool does not always run as one."""
 
 _NAME = "extension"
 _PATH = ("extensions", TASKS)
 _NEEDED: dict[str, Any] = {"extensions": {TASKS: {}}}
 TASK_SPANS: Mapping[tuple[str, ...], Span] = {_PATH: Span(V2026_07_28), **experimental.SPANS}
-"""Whom the capabilities are declared to."""
+"""The versions in which the capabilities are declared."""
 
 
 class _Form:
-    """How the extension tells of a task."""
+    """The messages about tasks in the extension."""
 
     name = _NAME
 
     def created(self, task: TaskRecord) -> dict[str, Any]:
-        """A `CreateTaskResult`."""
+        """Return a `CreateTaskResult`."""
         return {"resultType": "task", **_fields(task)}
 
     def status_of(self, result: Mapping[str, Any]) -> TaskStatus:
-        """What fails in a tool is a result; only a JSON-RPC error is a failure of the task."""
+        """Return the status: a tool that fails has a result; only a JSON-RPC error is a failure of the task."""
         return "completed"
 
     def reported(self, context: Context[Any], id: str, report: Report) -> None:
-        """There is no progress of tasks: their status is all that is told."""
+        """Do nothing: tasks have no progress here, only a status."""
 
     def moved(self, context: Context[Any], task: TaskRecord) -> None:
-        """Who wants to hear of it listens."""
+        """Do nothing: interested clients listen."""
 
 
 FORM = _Form()
 
 
 def _fields(task: TaskRecord) -> dict[str, Any]:
-    said = {} if task.message is None else {"statusMessage": task.message}
+    message = {} if task.message is None else {"statusMessage": task.message}
     return {
         "taskId": task.id,
         "status": task.status,
-        **said,
+        **message,
         "createdAt": iso(task.created),
         "lastUpdatedAt": iso(task.updated),
         "ttlMs": max(int(task.seconds * 1_000), 1),
@@ -74,22 +74,22 @@ def _fields(task: TaskRecord) -> dict[str, Any]:
 
 
 def detailed(task: TaskRecord) -> dict[str, Any]:
-    """A `DetailedTask`: how it is, and with that what it asks, or what it has come to."""
+    """Return a `DetailedTask`: its status, and with that its questions or its outcome."""
     fields = _fields(task)
     outcome = task.outcome or {}
     if task.status == "input_required":
         fields["inputRequests"] = dict(task.questions)
-    if "result" in outcome:  # it is what the request would have returned, so it is as complete as that
+    if "result" in outcome:  # the result of the request, so it is as complete as that
         return {**fields, "result": {"resultType": "complete", **outcome["result"]}}
     return {**fields, **outcome}
 
 
-# Making tasks
+# Creating tasks
 
 
 def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None = None) -> Extension[Any]:
-    """The extension. A call becomes a task when it has lasted for so many seconds. `support` says which tools may run
-    as tasks, where these are not those of the server itself."""
+    """Return the extension. A call becomes a task after so many seconds. `support` returns the task support of each
+    tool, if the tools are not those of the server itself."""
 
     def around(method: Method, handler: Handler) -> Handler:
         if method.name != "tools/call":
@@ -118,7 +118,8 @@ def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None
 
 
 def tasks_declared() -> dict[str, Any]:
-    """The capabilities of both forms, for a server whose tools are not its own; to be told as `TASK_SPANS` say."""
+    """Return the capabilities of both forms, for a server whose tools are not its own; to be declared according to
+    `TASK_SPANS`."""
     can: dict[str, Any] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
     return {"tasks": can, "extensions": {TASKS: {}}}
 
@@ -136,9 +137,9 @@ async def _host(
     handler: Handler,
     after_seconds: float,
 ) -> dict[str, Any]:
-    """Handles a call that may become a task. Raises MissingCapability where it would have to, for a client that has
-    no tasks."""
-    # What a server hands on to another one in its process is a task of the first, if any.
+    """Handle a call that may become a task. Raises MissingCapability if it would have to, for a client without
+    tasks."""
+    # A call that is passed on to another server in the same process is a task of the first, if any.
     if context.call.task is not None or context.link.calls is not running.calls:
         return await handler(running, context, params)
     how = await tasks_of(running).support_of(context, params.name)
@@ -151,17 +152,17 @@ async def _host(
             raise MissingCapability(_NEEDED)
         return await handler(running, context, params)
     seconds = tasks_of(running).limits.seconds
-    kept = seconds if request is None or request.ttl is None else min(max(request.ttl / 1_000, 1.0), seconds)
-    hosted = HostedCall(tasks_of(running), context, form, kept)
+    lifetime = seconds if request is None or request.ttl is None else min(max(request.ttl / 1_000, 1.0), seconds)
+    hosted = HostedCall(tasks_of(running), context, form, lifetime)
     context.call.task = hosted
     if request is None and how == "optional":
         hosted.detach_after(after_seconds)
     elif how != "handler decides":
         await _detach(hosted, tasks_of(running))
     try:
-        budget = context.budget.lasting(kept)
+        budget = context.budget.lasting(lifetime)
         result: dict[str, Any] = await handler(running, replace(context, budget=budget), params)
-        if request is not None:  # who asks for a task gets one, however little is left of it
+        if request is not None:  # a requested task is created, even if the call is almost over
             await _detach(hosted, tasks_of(running))
         return result
     finally:
@@ -193,7 +194,7 @@ async def _get(running: Run[Any], context: Context[Any], params: TaskParams) -> 
 
 
 async def _update(running: Run[Any], context: Context[Any], params: UpdateTaskParams) -> dict[str, Any]:
-    """`tasks/update`: answers to questions, of which some may be meant for none that is open."""
+    """`tasks/update`: answers to questions; those to questions that are not open are ignored."""
     await _find(running, context, params.task_id)
     answers = {key: {"result": answer} for key, answer in params.input_responses.items()}
     await tasks_of(running).change(params.task_id, lambda task, now: states.answered(task, answers, now))
@@ -201,7 +202,7 @@ async def _update(running: Run[Any], context: Context[Any], params: UpdateTaskPa
 
 
 async def _cancel(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
-    """`tasks/cancel`: of a task that is over it changes nothing."""
+    """`tasks/cancel`: changes nothing if the task is over."""
     await _find(running, context, params.task_id)
     await tasks_of(running).change(params.task_id, states.cancelled)
     return {}
@@ -218,33 +219,33 @@ def _require_extension(peer: Peer) -> None:
 
 
 async def _listens(
-    running: Run[Any], context: Context[Any], wanted: SubscriptionFilter
+    running: Run[Any], context: Context[Any], requested: SubscriptionFilter
 ) -> tuple[Mapping[str, object], Follow] | None:
-    """Tells a listen stream of the tasks that it names, from how they are now."""
-    if not wanted.task_ids or not running.identity.has(_PATH):
+    """Send a listen stream the tasks that it names, beginning with their present state."""
+    if not requested.task_ids or not running.identity.has(_PATH):
         return None
     _require_extension(context.peer)
-    if len(wanted.task_ids) > running.calls.limits.subscriptions:
+    if len(requested.task_ids) > running.calls.limits.subscriptions:
         raise InvalidParams(f"a stream may follow {running.calls.limits.subscriptions} tasks at most")
-    found: list[str] = []
-    for id_ in dict.fromkeys(wanted.task_ids):
+    ids: list[str] = []
+    for id_ in dict.fromkeys(requested.task_ids):
         with suppress(InvalidParams):
-            found.append((await _find(running, context, id_)).id)
+            ids.append((await _find(running, context, id_)).id)
 
-    return {"taskIds": found}, _Telling(tasks_of(running), context, found).follow
+    return {"taskIds": ids}, _Telling(tasks_of(running), context, ids).follow
 
 
 class _Telling:
-    """Tells a listen stream how its tasks are, until it ends."""
+    """Sends a listen stream the states of its tasks, until it ends."""
 
     def __init__(self, tasks: Tasks, context: Context[Any], ids: Sequence[str]) -> None:
         self._tasks = tasks
         self._context = context
         self._told = dict.fromkeys(ids, -1)
-        """By id the revision that was told last."""
+        """The revision that was sent last, by id."""
 
     async def follow(self) -> None:
-        """As long as it is not cancelled. When the server stops, why its tasks end is still told."""
+        """Send until cancelled. When the server stops, the reason why the tasks end is still sent."""
         try:
             async with create_task_group() as following:
                 for id_ in self._told:

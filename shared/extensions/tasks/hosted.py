@@ -26,20 +26,20 @@ from .runner import Tasks, log_failure, principal_of
 
 REASON_CHARACTERS = 200
 MESSAGE_CHARACTERS = 1_000
-"""Of a status: whoever asks is told it again each time."""
+"""The length of a status message, which is sent with each answer about it."""
 REPORT_SECONDS = 0.2
-"""How often what a call reports reaches the store at most."""
+"""Seconds between two reports of a call to the store, at least."""
 
 
 class Report(NamedTuple):
-    """How far a call is."""
+    """The progress of a call."""
 
     progress: float
     total: float | None
     message: str | None
 
     def __str__(self) -> str:
-        """In words: `importing, 40%`; where no total is known, the message alone."""
+        """Return it in words: `importing, 40%`; without a known total, only the message."""
         if not self.total:
             return self.message or f"{self.progress:g}"
         share = f"{min(self.progress / self.total, 1):.0%}"
@@ -47,21 +47,21 @@ class Report(NamedTuple):
 
 
 class Form(Protocol):
-    """How a task is told of: as the extension does, or as 2025-11-25 does."""
+    """The messages about a task: those of the extension, or those of 2025-11-25."""
 
     name: str
 
     def created(self, task: TaskRecord) -> dict[str, Any]:
-        """The result of the request that has become `task`."""
+        """Return the result of the request that has become `task`."""
 
     def status_of(self, result: Mapping[str, Any]) -> TaskStatus:
-        """How a task has ended that came to `result`."""
+        """Return the final status of a task with that `result`."""
 
     def reported(self, context: Context[Any], id: str, report: Report) -> None:
-        """Tells the peer of `context` besides how far its task is, where it wants that. Never waits."""
+        """Send progress of a task to the peer of `context`, if it is interested. Never waits."""
 
     def moved(self, context: Context[Any], task: TaskRecord) -> None:
-        """Tells the peer of `context` besides that the status of its task is another one. Never waits."""
+        """Send a new status of a task to the peer of `context`. Never waits."""
 
 
 class HostedCall:
@@ -89,8 +89,8 @@ class HostedCall:
     )
 
     def __init__(self, tasks: Tasks, context: Context[Any], form: Form, seconds: float) -> None:
-        """The task is kept for so many `seconds`."""
-        # Where nobody is authenticated, whoever knows the id may have the task: 192 random bits (SEP-2663,
+        """The task is stored for so many `seconds`."""
+        # For unauthenticated clients the id is all that is needed to access the task: 192 random bits (SEP-2663,
         # Security).
         self.id = secrets.token_hex(24)
         now = time.time()
@@ -100,17 +100,17 @@ class HostedCall:
         self._known = TaskRecord(
             *(self.id, form.name, principal_of(context.call.peer), context.owner, now, now, seconds)
         )
-        """The task as it was when this was last told of it."""
+        """The task as last read here."""
         self._moved = Signal()
         self._timer: asyncio.TimerHandle | None = None
         self._becoming: asyncio.Task[None] | None = None
         self.is_detached = False
         self.tool = ""
-        """What is called, once it is a task: the call itself has no params any more."""
+        """The name of the tool, once the call is a task: the call itself has no params any more."""
         self._is_looking = False
         self._is_done = False
         self._unhear: Callable[[], None] | None = None
-        self._keys: tuple[str, ...] = ()  # few are asked much
+        self._keys: tuple[str, ...] = ()  # few tasks have many questions
         self._text: str | None = None
         self._reported = 0.0
         self._reporting: asyncio.TimerHandle | None = None
@@ -118,19 +118,19 @@ class HostedCall:
     # Becoming a task
 
     def detach_after(self, seconds: float) -> None:
-        """Makes a task of the call where it still runs then."""
+        """Turn the call into a task if it still runs after so many seconds."""
         self._timer = asyncio.get_running_loop().call_later(seconds, self._detach_soon)
 
     def stay(self) -> None:
-        """The call is over, or to be answered as it is: it becomes no task any more by itself."""
+        """Keep the call from becoming a task: it is over, or to be answered directly."""
         if self._timer is not None:
             self._timer.cancel()
 
     async def detach(self) -> bool:
-        """Makes a task of the call, which is answered by that; False where there are too many, or it is over, or the
-        server stops. Raises what the store raises."""
+        """Turn the call into a task, which answers the call. Return False if there are too many, or the call is
+        over, or the server stops. Raises the exceptions of the store."""
         if not self.is_detached:
-            # A call that is cancelled here must not leave a task that nobody works on.
+            # A call that is cancelled here must not leave a task without work.
             await asyncio.shield(self._detach_soon())
         return self.is_detached
 
@@ -143,7 +143,7 @@ class HostedCall:
         context, tasks, now = self._context, self._tasks, time.time()
         call, link = context.call, context.link
         task = replace(self._known, created=now, updated=now, message=self._text, scopes=call.scopes)
-        # It is kept before its peer hears of it (SEP-2663, Durable Creation).
+        # It is stored before its peer is notified (SEP-2663, Durable Creation).
         if self.is_detached or self._is_late() or not await tasks.store.create(task):
             return
         if self._is_late():
@@ -151,7 +151,7 @@ class HostedCall:
             return
         self._known, self.is_detached, self._becoming, self._timer = task, True, None, None
         self.tool = str(getattr(call.params, "name", ""))
-        # Before its peer hears of it: it may cancel it with the next message.
+        # Before its peer is notified: it may cancel it with the next message.
         self._unhear = tasks.store.hear(self.id, self._heard)
         tasks.at_work[self.id] = self
         # Its answer gives its memory back, which the work on it still takes.
@@ -159,26 +159,26 @@ class HostedCall:
         link.session.finish(call, self._form.created(task))
         call.release = release
         link.calls.detach(call, self)
-        await self._look()  # who may list it may have cancelled it already
+        await self._look()  # it may have been listed and cancelled already
 
     def _is_late(self) -> bool:
         return self._context.call.is_over or self._tasks.is_stopping
 
-    # What the call says
+    # Reports and questions of the call
 
     async def report(self, progress: float, total: float | None, message: str | None) -> None:
-        """Takes note of how far the call is. Of reports that come close together the last reaches the store."""
+        """Record the progress of the call. Of reports that come close together the last reaches the store."""
         self.note(progress, total, message)
 
     def note(self, progress: float, total: float | None, message: str | None) -> None:
-        """The same, for who can't wait."""
+        """Record the progress like `report`, without waiting."""
         report = Report(progress, total, message)
         if self.id in self._tasks.at_work:
             self._form.reported(self._context, self.id, report)
         self.say(str(report))
 
     def say(self, text: str) -> None:
-        """Has the status say `text`, soon; what is too long is cut."""
+        """Set the status message to `text`, soon; a longer text is cut."""
         self._text = text = text[:MESSAGE_CHARACTERS]
         if self.id in self._tasks.at_work and self._reporting is None:
             loop = asyncio.get_running_loop()
@@ -194,21 +194,21 @@ class HostedCall:
         self._tasks.crew.start(self._change(partial(_report, self._text or "")))
 
     async def ask(self, questions: Mapping[str, Question]) -> dict[str, Any]:
-        """What is answered to `questions`, by key, as it came."""
+        """Return the raw answers to `questions`, by key."""
         keys = {self._fresh(key): key for key in questions}
         requests = requests_of({fresh: questions[key] for fresh, key in keys.items()}, self._context.peer)
         try:
             await self._change(lambda task, now: states.asked(task, requests, now))
-            # Answers may come in part, in several requests (SEP-2663, tasks/update).
+            # Answers may come in parts, in several requests (SEP-2663, tasks/update).
             while not requests.keys() <= self._known.answers.keys():
-                await self._moved.wait()  # where it is cancelled or gone the call is given up
+                await self._moved.wait()  # if the task is cancelled or gone the call is cancelled
             answers = self._known.answers
         finally:
             self._tasks.crew.start(self._change(lambda task, now: states.withdrawn(task, requests, now)))
         return {key: _result_in(answers[fresh]) for fresh, key in keys.items()}
 
     def _fresh(self, key: str) -> str:
-        """A key that this task has not used before."""
+        """Return a key that this task has not used before."""
         number, fresh = 1, key
         while fresh in self._keys:
             number += 1
@@ -216,22 +216,24 @@ class HostedCall:
         self._keys = (*self._keys, fresh)
         return fresh
 
-    # What comes of it
+    # Its outcome
 
     def finish(self, call: Call, outcome: Outcome) -> None:
-        """Takes what came of the call."""
+        """Store the outcome of the call."""
         self._is_done = True
         if isinstance(outcome, InputRequired):
             outcome = InternalError("the call asked for input when it had become a task; call again")
-        told = settle(outcome, call.method, call.peer)
-        if isinstance(told, RpcError):
-            self._tasks.crew.start(self._end("failed", _error_of(told), told.message[:REASON_CHARACTERS]))
+        answer = settle(outcome, call.method, call.peer)
+        if isinstance(answer, RpcError):
+            self._tasks.crew.start(self._end("failed", _error_of(answer), answer.message[:REASON_CHARACTERS]))
         else:
-            status = self._form.status_of(told)
-            self._tasks.crew.start(self._end(status, {"result": told}, _reason(told) if status == "failed" else None))
+            status = self._form.status_of(answer)
+            self._tasks.crew.start(
+                self._end(status, {"result": answer}, _reason(answer) if status == "failed" else None)
+            )
 
     async def fail(self, reason: str) -> None:
-        """Gives the call up, and says why; one that has come to its end keeps that."""
+        """Cancel the call with a reason; one that has ended keeps its outcome."""
         if not self._is_done:
             await self._end("failed", _error_of(InternalError(reason)), reason)
 
@@ -239,7 +241,7 @@ class HostedCall:
         try:
             await self._change(lambda task, now: states.ended(task, status, outcome, now, message))
         except (OverflowError, OSError, ValueError) as error:
-            # A result that can't be kept, be it too much or no JSON, must not leave the task at work for ever.
+            # A result that can't be stored, too large or not JSON, must not leave the task at work for ever.
             if not isinstance(error, OverflowError):
                 log_failure("the result of a task can't be kept", error)
             text = str(error) if isinstance(error, OverflowError) else "internal error"
@@ -251,10 +253,10 @@ class HostedCall:
     async def _change(self, change: Callable[[TaskRecord, float], TaskRecord]) -> None:
         self._note(await self._tasks.change(self.id, change))
 
-    # What others say of it
+    # Changes made by others
 
     def _heard(self) -> None:
-        # Whoever looks in a moment sees this as well.
+        # A pending look sees this change as well.
         if not self._is_looking:
             self._is_looking = True
             self._tasks.crew.start(self._look())
@@ -264,10 +266,10 @@ class HostedCall:
         self._note(await self._tasks.store.get(self.id))
 
     def _note(self, task: TaskRecord | None) -> None:
-        """The task is so now, or gone. What was read before something newer is no news."""
+        """Take over the present state of the task, or its absence. A state older than the last one is ignored."""
         if task is None:
             self.give_up()
-        # Reads overtake each other: an older one must not undo what is known.
+        # Reads overtake each other: an older one must not undo a newer state.
         elif task.revision > self._known.revision:
             before, self._known = self._known, task
             if task.status != before.status:
@@ -278,7 +280,7 @@ class HostedCall:
                 self._moved.wake()
 
     def give_up(self) -> None:
-        """Nothing more becomes of the task: what still works on it ends."""
+        """Stop the work on the task, which is over."""
         self._tasks.at_work.pop(self.id, None)
         if self._unhear is not None:
             self._unhear()
@@ -289,7 +291,7 @@ class HostedCall:
 
 
 def _reason(result: Mapping[str, Any]) -> str | None:
-    """Why a tool has failed, as its result says."""
+    """Return the reason why a tool has failed, from its result."""
     content = result.get("content")
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     texts = [block.get("text") for block in blocks if block.get("type") == "text"]

@@ -1,10 +1,10 @@
-"""The tasks of one running server: which are kept, which of them are at work here, and what is heard of each.
+"""The tasks of one running server: those that are stored, those that run here, and the notices of their changes.
 
-    a call ──▶ HostedCall.detach ──▶ the store ──▶ its peer is answered ──▶ the call works on ──▶ the store
-    requests about a task ──▶ the store ──▶ whoever hears of it: the call, a listen stream, who waits for its result
+a call ──▶ HostedCall.detach ──▶ the store ──▶ its peer is answered ──▶ the call works on ──▶ the store requests about
+a task ──▶ the store ──▶ its listeners: the call, a listen stream, a request that waits for its result
 
-What is asked of a task, and what it says, goes through the store alone. So it makes no difference on which
-connection, or in which process that shares the store, a request about it comes.
+Requests about a task, and its answers, go through the store only. So a request about it may come on any connection,
+and to any process that shares the store.
 """
 
 import asyncio
@@ -31,47 +31,46 @@ log = logging.getLogger("shared.tasks")
 
 STOPPED = "the server was stopped"
 POLL_MS = 500
-"""Milliseconds that whoever asks how a task is should let pass before asking again."""
+"""Milliseconds that a client should wait before it polls a task again."""
 LAST_WORDS_SECONDS = 5.0
-"""Time for what the store is to be told when the server stops."""
+"""Time for the last writes to the store when the server stops."""
 
 ToolTasks = TaskSupport | Literal["handler decides"] | None
-"""Whether calls of a tool may run as tasks. Where its handler decides, that one says so in time, by
-`CallTask.detach`."""
+"""The task support of a tool. If its handler decides, it calls `CallTask.detach` in time."""
 Support = Callable[[Run[Any], Context[Any], str], Awaitable[ToolTasks]]
-"""Tells this of the tool of that name, for the client of a call."""
+"""Returns the task support of the tool of that name, for the client of a call."""
 
 
 def principal_of(peer: Peer) -> str | None:
-    """To whom a task of `peer` belongs. Without a principal it is who knows its id."""
+    """Return the owner of a task of `peer`. Without a principal the id is all that is needed to access it."""
     return None if peer.principal is None else peer.principal.key
 
 
 def iso(seconds: float) -> str:
-    """A time since 1970 as ISO 8601 in UTC, with milliseconds."""
+    """Return a time since 1970 as ISO 8601 in UTC, with milliseconds."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def may_see(task: TaskRecord, peer: Peer) -> bool:
-    """Whether the token of `peer`, whose task it is, allows the call that it was."""
+    """Return True if the token of `peer`, the owner of the task, allows its call."""
     scopes = None if peer.principal is None else peer.principal.scopes
     return scopes is None or grants(scopes, task.scopes)
 
 
 def tasks_of(running: Run[Any]) -> "Tasks":
-    """The tasks of a server that has the extension."""
+    """Return the tasks of a server that has the extension."""
     tasks: Tasks = running.opened[TASKS]
     return tasks
 
 
 class AtWork(Protocol):
-    """What works on a task in this process: a `HostedCall`, which knows `Tasks` and so is not named here."""
+    """The work on a task in this process: a `HostedCall`, whose module imports this one, so it is not named here."""
 
     def give_up(self) -> None:
-        """Nothing more becomes of the task: what still works on it ends."""
+        """Stop the work on the task, which is over."""
 
     async def fail(self, reason: str) -> None:
-        """Gives the call up, and says why; one that has come to its end keeps that."""
+        """Cancel the call with a reason; one that has ended keeps its outcome."""
 
 
 class Tasks:
@@ -81,25 +80,25 @@ class Tasks:
         self.running = running
         self.store = store
         self.support = support
-        """Tells which tools may run as tasks; None where these are those of the server that were declared so."""
+        """Returns the task support of tools; None if the tools of the server declare it."""
         self.limits = running.server.task_limits
         self.crew = Crew(_failed)
-        """What has to wait for the store, on behalf of what must not wait."""
+        """Tasks that wait for the store, started by code that must not wait."""
         self.at_work: dict[str, AtWork] = {}
-        """By id the calls of this process that are tasks, and not over."""
+        """The calls of this process that are tasks, and not over, by id."""
         self.is_stopping = False
 
     async def support_of(self, context: Context[Any], name: str) -> ToolTasks:
-        """Whether the tool of that name may run as a task for the call of `context`."""
+        """Return the task support of the tool of that name for the call of `context`."""
         if self.support is None:
             return self.running.features.tools.task_support(name)
         return await self.support(self.running, context, name)
 
     async def find(self, id: str, form: str, peer: Peer) -> TaskRecord:
-        """The task of that id and form, for `peer`. Raises InvalidParams where there is none of its own, and
-        InsufficientScope where its token would not allow the call."""
+        """Return the task of that id and form, for `peer`. Raises InvalidParams if it does not own such a task, and
+        InsufficientScope if its token would not allow the call."""
         task = await self.store.get(id)
-        # One answer for all three: nobody learns that somebody else has such a task.
+        # One answer for all three: it does not reveal that another principal has such a task.
         if task is None or task.form != form or task.principal != principal_of(peer):
             raise InvalidParams("there is no such task; it may have expired")
         if not may_see(task, peer):
@@ -107,23 +106,23 @@ class Tasks:
         return task
 
     async def change(self, id: str, change: Callable[[TaskRecord, float], TaskRecord]) -> TaskRecord | None:
-        """Has the task become what `change` makes of it and of the time; what it is then. None where it is gone.
-        Raises OverflowError where there is no room for its result."""
+        """Replace the task by the result of `change`, called with it and the time. Return the new task; None if it
+        is gone. Raises OverflowError if there is no room for its result."""
         while (before := await self.store.get(id)) is not None:
-            # Compare and set: another request may have changed it since it was read; then it is changed anew.
+            # Compare and set: if another request has changed it since it was read, it is changed again.
             after = change(before, time.time())
             if after is before or await self.store.replace(before, after):
                 return after
         return None
 
     async def follow(self, id: str) -> AsyncGenerator[TaskRecord, None]:
-        """The task as it is, and whenever it has changed, until it is over or gone. Changes that come close together
-        are one."""
+        """Iterate over the states of the task, from the present one on, until it is over or gone. Changes that come
+        close together are one."""
         moved, seen = asyncio.Event(), -1
         unhear = self.store.hear(id, moved.set)
         try:
             while True:
-                moved.clear()  # before the look: a store may take its time, and things change meanwhile
+                moved.clear()  # before the read: a store may take its time, and the task may change meanwhile
                 task = await self.store.get(id)
                 if task is None:
                     break
@@ -138,37 +137,37 @@ class Tasks:
             unhear()
 
     def lost(self) -> None:
-        """The others have given this replica up, and say of what is at work here that it has failed: it ends."""
+        """Stop the tasks that run here: the others have given this replica up, and marked them as failed."""
         for hosted in tuple(self.at_work.values()):
             hosted.give_up()
 
     def returned(self) -> None:
-        """This replica is one of the others again."""
+        """Do nothing: this replica is one of the others again."""
 
     def left(self) -> None:
-        """Another replica is gone: who hears of its tasks looks by itself."""
+        """Do nothing: another replica is gone, and the listeners to its tasks find out themselves."""
 
     def stop(self) -> None:
-        """The server is about to stop: what is at work here fails, and says why, and no call becomes a task."""
+        """Prepare to stop: the tasks that run here fail with a reason, and no call becomes a task."""
         self.is_stopping = True
         for hosted in tuple(self.at_work.values()):
             self.crew.start(hosted.fail(STOPPED))
 
     async def rest(self) -> None:
-        """Waits until the store knows what it was to be told, as long as that may take when the server stops."""
+        """Wait until all writes to the store are done, within the time limit when the server stops."""
         await self.crew.finish(LAST_WORDS_SECONDS)
 
 
 @asynccontextmanager
 async def living(running: Run[Any], *, support: Support | None = None) -> AsyncIterator[Tasks]:
-    """The tasks of `running`, in the stores that it shares with others, or in memory of its own. `support` says which
-    tools may run as tasks, where these are not those of the server itself."""
+    """Open the tasks of `running`, in the stores that it shares with others, or in memory of its own. `support`
+    returns the task support of tools, if they are not those of the server itself."""
     replica = running.replication.replica
     own = MemoryTasks(running.server.task_limits) if replica is None else None
     store = own if replica is None else replica.tasks(running.server.task_limits)
     assert store is not None
     tasks = Tasks(running, store, support)
-    # Before the connections close: why its tasks end is still told.
+    # Before the connections close: the reason why the tasks end is still sent.
     running.hooks.stoppers.append(tasks.stop)
     if replica is not None:
         replica.watch(tasks)
@@ -183,8 +182,7 @@ async def living(running: Run[Any], *, support: Support | None = None) -> AsyncI
 
 
 def log_failure(what: str, error: BaseException) -> None:
-    """Says what has failed. Where the store is away, it does so for every task, and where that was tells nobody
-    anything."""
+    """Log a failure. An unavailable store causes one for every task, so it is logged without a traceback."""
     if isinstance(error, Unavailable):
         log.warning("%s: %s", what, error)
     else:

@@ -1,9 +1,9 @@
-"""What may become of a task: functions from what it is to what it is next, without a clock or a store.
+"""State transitions of a task: functions from a record to the next one, without a clock or a store.
 
     working ◀──▶ input_required
-       └──────────────┴──▶ completed, failed, cancelled
+        └──────────────┴──▶ completed, failed, cancelled
 
-What is over stays as it is: each function gives back the very record that it was given where nothing changes.
+A task that is over stays unchanged: each function returns the same record if nothing changes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,56 +17,56 @@ _FINAL = frozenset({"completed", "failed", "cancelled"})
 
 
 def is_over(task: TaskRecord) -> bool:
-    """Whether nothing more becomes of it."""
+    """Return True if its state is final."""
     return task.status in _FINAL
 
 
 def reported(task: TaskRecord, message: str, now: float) -> TaskRecord:
-    """It has come so far."""
+    """Record its progress."""
     return task if is_over(task) or task.message == message else _next(task, now, message=message)
 
 
 def asked(task: TaskRecord, questions: Mapping[str, Any], now: float) -> TaskRecord:
-    """It waits for answers to `questions` as well, whose keys are new."""
+    """Add `questions`, whose keys are new, to those that it waits for."""
     if is_over(task) or not questions:
         return task
     return _next(task, now, status="input_required", questions={**task.questions, **questions})
 
 
 def answered(task: TaskRecord, answers: Mapping[str, Any], now: float) -> TaskRecord:
-    """Answers have come. Those to what it does not ask, or not any more, change nothing."""
-    wanted = {key: answer for key, answer in answers.items() if key in task.questions}
-    if is_over(task) or not wanted:
+    """Add answers. Those to unknown questions, or to questions no longer open, change nothing."""
+    matching = {key: answer for key, answer in answers.items() if key in task.questions}
+    if is_over(task) or not matching:
         return task
-    return _asking(task, wanted, now, {**task.answers, **wanted})
+    return _asking(task, matching, now, {**task.answers, **matching})
 
 
 def withdrawn(task: TaskRecord, keys: Iterable[str], now: float) -> TaskRecord:
-    """It needs no answers of these keys any more: they were taken, or nobody waits for them."""
+    """Remove the questions and answers of these keys: they were taken, or are not needed any more."""
     gone = set(keys)
     if is_over(task) or gone.isdisjoint({*task.questions, *task.answers}):
         return task
-    return _asking(task, gone, now, {key: one for key, one in task.answers.items() if key not in gone})
+    return _asking(task, gone, now, {key: answer for key, answer in task.answers.items() if key not in gone})
 
 
 def ended(
     task: TaskRecord, status: TaskStatus, outcome: Mapping[str, Any], now: float, message: str | None = None
 ) -> TaskRecord:
-    """It has come to `outcome`, its result or error; `message` says why, where that is not plain from this."""
+    """End it with `outcome`, its result or error; `message` is the reason, if that is not obvious."""
     if is_over(task):
         return task
     return _next(task, now, status=status, outcome=outcome, message=message, questions={}, answers={})
 
 
 def cancelled(task: TaskRecord, now: float, message: str | None = None) -> TaskRecord:
-    """Nobody wants it any more."""
+    """Cancel it."""
     return task if is_over(task) else _next(task, now, status="cancelled", message=message, questions={}, answers={})
 
 
 def _asking(task: TaskRecord, done: Iterable[str], now: float, answers: Mapping[str, Any]) -> TaskRecord:
-    left = {key: question for key, question in task.questions.items() if key not in set(done)}
-    status: TaskStatus = "input_required" if left else "working"
-    return _next(task, now, status=status, questions=left, answers=answers)
+    remaining = {key: question for key, question in task.questions.items() if key not in set(done)}
+    status: TaskStatus = "input_required" if remaining else "working"
+    return _next(task, now, status=status, questions=remaining, answers=answers)
 
 
 def _next(task: TaskRecord, now: float, **changes: Any) -> TaskRecord:

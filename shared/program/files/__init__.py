@@ -1,1 +1,1 @@
-"""Files that are written whole or not at all, by what each system is asked to do with a name in a directory."""
+"""Files that are written whole or not at all, by system calls on a name in a directory."""

@@ -1,10 +1,10 @@
-"""Putting new bytes under a name, all or nothing.
+"""Atomic writes of files, all or nothing.
 
-The bytes go to a fresh file beside the target (random name, `O_EXCL`, never through a link), which only its owner
-may read until it has the owner, the mode and the attributes of what it replaces (see `metadata`). They reach the
-disk, and the file is renamed over the target, or linked to a name that must be free; the directory is synced last.
-Whatever fails before that takes the fresh file away; only a process that is killed leaves one. A rename needs no
-permission on the target, so whoever calls this asks for that before.
+The bytes go to a fresh file beside the target (random name, `O_EXCL`, never through a link), which only its owner may
+read until it has the owner, the mode and the attributes of the replaced file (see `metadata`). They reach the disk,
+and the file is renamed over the target, or linked to a name that must be free; the directory is synced last. After an
+error before that, the fresh file is removed; only a process that is killed leaves one. A rename needs no permission
+on the target, so callers check that before.
 """
 
 import errno
@@ -30,43 +30,43 @@ Put = Callable[[Entry, Entry], None]
 
 
 def beside(entry: Entry, stem: str = ".mcp-") -> Entry:
-    """A fresh name in the directory of the entry, for what is not complete yet."""
+    """Return a fresh name in the directory of the entry, for a file that is not complete yet."""
     return entry._replace(name=entry.sibling(fresh_name(stem)), stat=None)
 
 
 def fresh_name(stem: str = ".mcp-") -> str:
-    """A name that nothing has: `stem`, 16 random digits, `.tmp`."""
+    """Return a name that does not exist: `stem`, 16 random digits, `.tmp`."""
     return f"{stem}{os.urandom(8).hex()}.tmp"
 
 
 def replace(
     entry: Entry,
     data: bytes,
-    found: os.stat_result | None,
+    existing: os.stat_result | None,
     check: Callable[[], None] = lambda: None,
     put: Put | None = None,
 ) -> os.stat_result:
-    """Put `data` under the entry's name, and tell what it is then; `check` runs last before that and may raise.
+    """Put `data` under the entry's name, and return its stat; `check` runs last before that and may raise.
 
-    `found` is what is there already, which is replaced, by a rename or by `put`. Where it is None the name must be
-    free: `FileExistsError`. Raises OSError.
+    `existing` is the stat of the file to replace, by a rename or by `put`. If it is None the name must be free:
+    `FileExistsError`. Raises OSError.
     """
-    return put_in_place(prepared(entry, data, found), entry, found, check, put)
+    return put_in_place(prepared(entry, data, existing), entry, existing, check, put)
 
 
 def put_in_place(
     fresh: Entry,
     entry: Entry,
-    found: os.stat_result | None,
+    existing: os.stat_result | None,
     check: Callable[[], None] = lambda: None,
     put: Put | None = None,
 ) -> os.stat_result:
-    """The second half of `replace`, for a file that was `prepared`; it is gone where this fails."""
+    """Do the second half of `replace`, for a file that was `prepared`, which is removed after an error."""
     with ExitStack() as leftovers:
-        # Where names were exchanged, this is what was replaced.
+        # After an exchange of names, this is the old file.
         leftovers.callback(discard, fresh)
         check()
-        if found is None:
+        if existing is None:
             give_name(fresh, entry)
         else:
             (put or rename)(fresh, entry)
@@ -76,35 +76,36 @@ def put_in_place(
 
 
 def prepared(
-    entry: Entry, data: bytes, found: os.stat_result | None, fresh: Entry | None = None, mode: int = 0o666
+    entry: Entry, data: bytes, existing: os.stat_result | None, fresh: Entry | None = None, mode: int = 0o666
 ) -> Entry:
-    """A file beside the entry that holds `data` on the disk and is ready to replace `found`; `mode` is that of a file
-    which replaces nothing, and the umask counts. `fresh` is its name, as `beside` gives one. Raises OSError."""
+    """Create a file beside the entry that holds `data` on the disk and is ready to replace `existing`; `mode` is that
+    of a file which replaces nothing, and the umask counts. `fresh` is its name, from `beside`. Raises OSError."""
     fresh = fresh or beside(entry)
-    # Private until it has the mode of what it replaces.
-    descriptor = create(fresh, mode if found is None else 0o600)
+    # Private until it has the mode of the file it replaces.
+    descriptor = create(fresh, mode if existing is None else 0o600)
     with ExitStack() as on_failure:
         on_failure.callback(discard, fresh)
         try:
             write_all(descriptor, data)
-            if found is not None:
-                _take_over(descriptor, entry, found)
+            if existing is not None:
+                _take_over(descriptor, entry, existing)
             # The clock of the file system may stand still for milliseconds: then two versions could have one etag.
             SYSTEM.set_times(descriptor, fresh.directory, fresh.name)
             sync(descriptor)
-            made = os.fstat(descriptor)
+            stat_ = os.fstat(descriptor)
         finally:
             os.close(descriptor)
         on_failure.pop_all()
-    return fresh._replace(stat=made)
+    return fresh._replace(stat=stat_)
 
 
 def landed(fresh: Entry, entry: Entry) -> os.stat_result:
-    """What the file that was `fresh` is under the entry's name. A rename changes the time of its inode."""
-    now, made = current(entry), fresh.stat
-    if made is None:
+    """Return the stat of the file that was `fresh`, under the entry's name. A rename changes the time of its
+    inode."""
+    now, prepared_stat = current(entry), fresh.stat
+    if prepared_stat is None:
         raise ValueError("the file was not prepared")
-    return now if now is not None and os.path.samestat(now, made) else made
+    return now if now is not None and os.path.samestat(now, prepared_stat) else prepared_stat
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
@@ -115,10 +116,10 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
 
 
 def sync(descriptor: int, full: int | None = _FULL_SYNC) -> None:
-    """Have what was written to the file reach the disk. Raises OSError.
+    """Write the file to the disk. Raises OSError.
 
-    On macOS `fsync` leaves it in the cache of the drive. What empties that, `full`, not every file system has: there
-    `fsync` is what can be done, as SQLite does it.
+    On macOS `fsync` leaves it in the cache of the drive. Some file systems lack `full`, which empties that cache:
+    there `fsync` has to do, as in SQLite.
     """
     if sys.platform != "win32" and full is not None:
         with suppress(OSError):
@@ -128,8 +129,8 @@ def sync(descriptor: int, full: int | None = _FULL_SYNC) -> None:
 
 
 def add(descriptor: int, data: bytes) -> None:
-    """Write all of `data` at the end of the file, which is open to append. What was written is taken away again where
-    not all of it could be, unless somebody has added more. Raises OSError."""
+    """Append all of `data` to the file, which is open to append. If not all of it could be written, the written part
+    is removed again, unless another process has added more. Raises OSError."""
     begin, written = os.fstat(descriptor).st_size, 0
     try:
         while written < len(data):
@@ -141,7 +142,7 @@ def add(descriptor: int, data: bytes) -> None:
 
 
 def discard(fresh: Entry) -> None:
-    """Take away what is not needed, if it is there."""
+    """Delete a file that is not needed, if it exists."""
     with suppress(OSError):
         unlink(fresh)
 
@@ -152,20 +153,20 @@ def rename(old: Entry, new: Entry) -> None:
 
 
 def link(old: Entry, new: Entry) -> None:
-    """Give `old`, no directory, a second name. Raises FileExistsError, OSError, and NotImplementedError where there
-    is no such thing."""
+    """Give `old`, which is not a directory, a second name. Raises FileExistsError, OSError, and NotImplementedError
+    if the system has no links."""
     SYSTEM.link((old.directory, old.name), (new.directory, new.name))
 
 
 def give_name(old: Entry, new: Entry) -> None:
-    """Give `old`, no directory, the free name `new`. Raises FileExistsError where something has it, and OSError.
+    """Give `old`, which is not a directory, the free name `new`. Raises FileExistsError if it exists, and OSError.
 
-    This is a hard link, and then the old name goes. Where there are no hard links it is a rename after a look: what
+    This is a hard link, and then the old name goes. Without hard links it is a check and a rename: a file that
     appears in between would be replaced.
     """
     try:
         link(old, new)
-    # A hard link never replaces, which a rename would: two who make one name at once can't both succeed.
+    # A hard link never replaces a file, which a rename would: of two that create one name at once, one fails.
     except FileExistsError:
         raise
     except (OSError, NotImplementedError):
@@ -174,20 +175,20 @@ def give_name(old: Entry, new: Entry) -> None:
     try:
         unlink(old)
     except OSError:
-        # One file under two names would be changed by whoever edits the other.
+        # One file under two names would be changed by edits of the other.
         unlink(new)
         raise
 
 
 def rename_to_free(old: Entry, new: Entry) -> None:
-    """Rename `old` to `new` after a look whether that is free: FileExistsError where it is not. Raises OSError."""
+    """Rename `old` to `new` after a check that it is free: FileExistsError if it is not. Raises OSError."""
     if current(new) is not None:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
     SYSTEM.rename((old.directory, old.name), (new.directory, new.name))
 
 
 def sync_directory(entry: Entry) -> None:
-    """Make the names in the directory of the entry durable, where the system can."""
+    """Make the names in the directory of the entry durable, if the system can."""
     if not SYSTEM.syncs_directories:
         return
     here = "." if entry.directory is not None else os.path.dirname(entry.name) or "."  # noqa: PTH120
@@ -199,9 +200,9 @@ def sync_directory(entry: Entry) -> None:
             os.close(descriptor)
 
 
-def _take_over(descriptor: int, entry: Entry, found: os.stat_result) -> None:
-    """Gives a file what the one at the entry has besides its bytes, but for its owner and its group where the system
-    does not let it. Raises MetadataError, OSError."""
-    lost = {*give_metadata(descriptor, found, attributes_at(entry))} - {"owner", "group"}
+def _take_over(descriptor: int, entry: Entry, existing: os.stat_result) -> None:
+    """Copy the metadata of the file at the entry to another file, except for its owner and its group if the system
+    does not allow it. Raises MetadataError, OSError."""
+    lost = {*give_metadata(descriptor, existing, attributes_at(entry))} - {"owner", "group"}
     if lost:
         raise MetadataError(f"its attribute {min(lost)}")

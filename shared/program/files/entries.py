@@ -1,8 +1,8 @@
-"""A name in a directory, and what the system is asked to do with it.
+"""A name in a directory, and the system calls on it.
 
-Where the system has descriptors of directories, each act names the directory by its descriptor, so nothing above the
-name is looked up again and no link on the way can be put in between. Where it has none the name is a whole path. No
-act follows a link at its end.
+On systems with descriptors of directories, each call names the directory by its descriptor, so no part above the name
+is looked up again and no link on the way can be put in between. On others the name is a whole path. No call follows a
+link at its end.
 """
 
 import errno
@@ -20,32 +20,32 @@ RACE_FREE = (
     and hasattr(os, "O_NOFOLLOW")
     and hasattr(os, "O_DIRECTORY")
 )
-"""Whether check and use are one act here. False: the path is checked before and after each open."""
+"""True if check and use are one step here. False: the path is checked before and after each open."""
 CHECKED_TWICE = (
     "this system has no descriptors of directories: paths are checked before and after they are opened, and who "
     "changes directories at the right moment gets out of those that are allowed"
 )
-"""What a server says at its start where that is so."""
+"""The warning of a server at its start if that is so."""
 
 
 class Place(NamedTuple):
-    """A path beneath a root: which root, which components, and how the caller wrote it."""
+    """A path beneath a root: the index of the root, the components, and the path as the caller wrote it."""
 
     root_index: int
     parts: tuple[str, ...]
     written: str
 
     def child(self, name: str) -> "Place":
-        """The place of the entry `name` of this directory."""
+        """Return the place of the entry `name` of this directory."""
         return Place(self.root_index, (*self.parts, name), self.written)
 
 
 class Entry(NamedTuple):
-    """A name in a directory: what system calls act on, and what was there when it was found.
+    """A name in a directory: the target of system calls, and its stat when it was found.
 
-    `directory` is a descriptor; it is None where the system has none, and `name` is a whole path then. `linked` tells
-    that the written path ended in a link that was followed. `place` is where it stands, which links may have made
-    another one than was asked for.
+    `directory` is a descriptor; it is None if the system has none, and `name` is a whole path then. `linked` is true
+    if the written path ended in a link that was followed. `place` is the real place, which may differ from the
+    requested one because of links.
     """
 
     directory: int | None
@@ -55,67 +55,67 @@ class Entry(NamedTuple):
     place: Place
 
     def sibling(self, name: str) -> str:
-        """What to hand to system calls for `name` in the same directory."""
+        """Return the name for system calls of `name` in the same directory."""
         return name if self.directory is not None else os.path.join(os.path.dirname(self.name), name)  # noqa: PTH118, PTH120
 
 
 class Handle(NamedTuple):
-    """An open regular file and what it was right after the open."""
+    """An open regular file and its stat right after the open."""
 
     descriptor: int
     stat: os.stat_result
 
 
 class Held(NamedTuple):
-    """All of a small file."""
+    """The whole contents of a small file."""
 
     data: bytes
     stat: os.stat_result
 
     @property
     def size(self) -> int:
-        """How many bytes it has."""
+        """The number of bytes."""
         return len(self.data)
 
     def read(self, position: int, count: int) -> bytes:
-        """`count` bytes from `position` on, fewer only at the end of the file."""
+        """Return `count` bytes from `position` on, fewer only at the end of the file."""
         return self.data[position : position + count]
 
 
 def entry_at(path: Path) -> Entry:
-    """The entry of a path that is trusted up to its last name, not looked at."""
+    """Return the entry of a path that is trusted up to its last name, without a stat."""
     return Entry(None, str(path), None, False, Place(0, path.parts, str(path)))
 
 
 def current(entry: Entry) -> os.stat_result | None:
-    """What is at the entry now, links not followed; None when nothing is. Raises OSError."""
+    """Return the stat of the entry now, without following links; None if it does not exist. Raises OSError."""
     try:
         return SYSTEM.stat(entry.directory, entry.name)
     except FileNotFoundError:
         return None
 
 
-def is_same(path: str, found: os.stat_result) -> bool:
-    """Whether the path, resolved again, is still itself, and leads to what was found. Raises OSError."""
+def is_same(path: str, stat_: os.stat_result) -> bool:
+    """Return True if the path, resolved again, is still itself, and leads to the same file. Raises OSError."""
     again = os.path.realpath(path)
-    return os.path.normcase(again) == os.path.normcase(path) and os.path.samestat(os.lstat(again), found)
+    return os.path.normcase(again) == os.path.normcase(path) and os.path.samestat(os.lstat(again), stat_)
 
 
 def create(entry: Entry, mode: int) -> int:
-    """Make the file, which must not exist yet, and open it for writing; the umask counts. Raises OSError."""
+    """Create the file, which must not exist yet, and open it for writing; the umask counts. Raises OSError."""
     return SYSTEM.create(entry.directory, entry.name, mode)
 
 
 def unlink(entry: Entry) -> None:
-    """Take away the name of what is no directory. Raises OSError."""
+    """Delete a name that is not a directory. Raises OSError."""
     SYSTEM.unlink(entry.directory, entry.name)
 
 
 @contextmanager
 def opened(entry: Entry) -> Iterator[int | None]:
-    """The directory `entry`, open; None where the system has no descriptors of directories. Raises OSError."""
+    """Open the directory `entry`; None if the system has no descriptors of directories. Raises OSError."""
     if entry.directory is None:
-        # What leads elsewhere need not be a link: a junction of Windows is a directory by its mode.
+        # A redirection need not be a link: a junction of Windows is a directory by its mode.
         if not is_same(entry.name, os.lstat(entry.name)):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         yield None
@@ -128,19 +128,20 @@ def opened(entry: Entry) -> Iterator[int | None]:
 
 
 def child(entry: Entry, directory: int | None, name: str) -> Entry:
-    """The entry `name`, not looked at, of the directory that `opened` gave for `entry`."""
+    """Return the entry `name`, without a stat, of the directory that `opened` returned for `entry`."""
     path = os.path.join(entry.name, name) if directory is None else name  # noqa: PTH118 (keeps surrogates)
     return Entry(directory, path, None, False, entry.place.child(name))
 
 
 def scanned(directory: int | str) -> list["os.DirEntry[str]"]:
-    """The entries of an open directory, sorted by name; look at them while it is open. Raises OSError."""
+    """Return the entries of an open directory, sorted by name; use them while it is open. Raises OSError."""
     with SYSTEM.scan(directory) as entries:
         return sorted(entries, key=lambda entry: entry.name)
 
 
 def kind_of(entry: "os.DirEntry[str]") -> str:
-    """What an entry is, as its directory says: file, directory, symlink or other; also where it can't be asked."""
+    """Return the kind of an entry according to its directory: file, directory, symlink or other; "other" after an
+    error."""
     try:
         if entry.is_file(follow_symlinks=False):
             return "file"
@@ -152,60 +153,59 @@ def kind_of(entry: "os.DirEntry[str]") -> str:
 
 
 def make_directory(entry: Entry, mode: int = 0o777) -> None:
-    """Make a directory; the umask counts. Raises OSError."""
+    """Create a directory; the umask counts. Raises OSError."""
     SYSTEM.make_directory(entry.directory, entry.name, mode)
 
 
 def remove_directory(entry: Entry) -> None:
-    """Take away the directory, which is empty. Raises OSError."""
+    """Delete the directory, which is empty. Raises OSError."""
     SYSTEM.remove_directory(entry.directory, entry.name)
 
 
 def remove_tree(entry: Entry) -> None:
-    """Take away the directory with all that it holds, as far as that can be done. The caller limits its depth."""
+    """Delete the directory with all its contents, as far as possible. The caller limits its depth."""
     with suppress(OSError):
         with opened(entry) as directory:
-            for one in scanned(entry.name if directory is None else directory):
-                is_directory = one.is_dir(follow_symlinks=False)
-                (remove_tree if is_directory else unlink)(child(entry, directory, one.name))
+            for dir_entry in scanned(entry.name if directory is None else directory):
+                is_directory = dir_entry.is_dir(follow_symlinks=False)
+                (remove_tree if is_directory else unlink)(child(entry, directory, dir_entry.name))
         remove_directory(entry)
 
 
 def copy_link(old: Entry, new: Entry) -> str:
-    """Make a link that says what the link `old` says, and give that. Raises OSError."""
+    """Create a link with the same target as the link `old`, and return the target. Raises OSError."""
     target = SYSTEM.read_link(old.directory, old.name)
     SYSTEM.make_link(new.directory, new.name, target)
     return target
 
 
 def is_writable(entry: Entry) -> bool:
-    """Whether the system lets this process write to what is there; where that can't be asked, it is so."""
+    """Return True if the system lets this process write to the file, or can't tell."""
     return SYSTEM.is_writable(entry.directory, entry.name)
 
 
 def open_unblocked(path: str, flags: int) -> int:
-    """An `opener` that does not wait for the other end of a named pipe. Raises OSError."""
+    """Open without waiting for the other end of a named pipe, as an `opener`. Raises OSError."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def open_to_append(entry: Entry) -> int:
-    """The file, open for writing at its end; a named pipe is not waited for. Raises OSError."""
+    """Open the file for writing at its end, without waiting for a named pipe. Raises OSError."""
     return SYSTEM.append(entry.directory, entry.name)
 
 
 def open_to_read(entry: Entry) -> int:
-    """The file, open for reading; a named pipe is not waited for. Raises OSError."""
+    """Open the file for reading, without waiting for a named pipe. Raises OSError."""
     return SYSTEM.open_file(entry.directory, entry.name)
 
 
-def etag_of(found: os.stat_result) -> str:
-    """A short mark of what a file held when it was found so, 16 hexadecimal digits: a later look tells by it whether
-    the file is the same.
+def etag_of(stat_: os.stat_result) -> str:
+    """Return a short mark of a version of a file, 16 hexadecimal digits, to tell later if the file is the same.
 
-    It is made of what the file system itself notes down with every change: inode, size, and the times of the last
-    change of the content and of the inode (RFC 9110, section 8.8.1, calls that a strong validator). So it costs no
-    reading, also of a file of many gigabytes. A file that was touched, or got other permissions, has another one,
-    too: then whoever asks is told "changed" for nothing, but never "unchanged" wrongly.
+    It is made from data that the file system itself records with every change: inode, size, and the times of the last
+    change of the content and of the inode (RFC 9110, section 8.8.1, calls that a strong validator). So nothing has to
+    be read, also of a file of many gigabytes. A file that was touched, or got other permissions, has another mark,
+    too: then a caller is told "changed" for nothing, but never "unchanged" wrongly.
     """
-    mark = f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}"
+    mark = f"{stat_.st_dev} {stat_.st_ino} {stat_.st_size} {stat_.st_mtime_ns} {stat_.st_ctime_ns}"
     return hashlib.blake2b(mark.encode(), digest_size=8).hexdigest()

@@ -1,8 +1,8 @@
-"""What a file has besides its bytes: owner, group, permissions, and on Linux its extended attributes, in which the
-access control lists and the labels of security modules are (xattr(7), acl(5)).
+"""Metadata of a file besides its bytes: owner, group, permissions, and on Linux its extended attributes, which hold
+the access control lists and the labels of security modules (xattr(7), acl(5)).
 
-Trusted attributes are shown to privileged processes alone (`CAP_SYS_ADMIN`): nobody else can keep them, or know of
-them.
+Trusted attributes are visible to privileged processes only (`CAP_SYS_ADMIN`): other processes can neither copy nor
+see them.
 """
 
 import errno
@@ -16,18 +16,18 @@ from .entries import Entry, open_to_read
 from .system import SYSTEM
 
 _INHERITED = ("system.posix_acl_access", "system.posix_acl_default")
-"""The access control lists, which a new file may have of its directory though it shall have none."""
+"""The access control lists, which a new file may inherit from its directory although it shall have none."""
 _OF_THE_FILE_ITSELF = {"security.capability", "security.ima", "security.evm"}
-"""Any write takes the first away, as it does set-user-id; the others are sums over content and inode."""
+"""Any write removes the first, as it does set-user-id; the others are sums over content and inode."""
 _HAS_OWNERS = hasattr(os, "fchown")
-"""Windows has no owners and modes to be given to an open file."""
+"""False on Windows, where an open file can't be given an owner or a mode."""
 
 Attributes = Mapping[str, bytes]
 """Extended attributes by their names."""
 
 
 def attributes_of(file: int | str) -> Attributes:
-    """The extended attributes of an open file, or of what is at a path, links not followed. Raises OSError."""
+    """Return the extended attributes of an open file, or of a path without following links. Raises OSError."""
     if sys.platform != "linux":
         return {}
     follow = isinstance(file, int)
@@ -37,18 +37,18 @@ def attributes_of(file: int | str) -> Attributes:
         if error.errno in (errno.ENOTSUP, errno.ENOSYS):
             return {}
         raise
-    wanted = (name for name in names if name not in _OF_THE_FILE_ITSELF)
-    return {name: os.getxattr(file, name, follow_symlinks=follow) for name in wanted}
+    selected = (name for name in names if name not in _OF_THE_FILE_ITSELF)
+    return {name: os.getxattr(file, name, follow_symlinks=follow) for name in selected}
 
 
 def attributes_at(entry: Entry) -> Attributes:
-    """The extended attributes of the file at the entry. Raises OSError."""
+    """Return the extended attributes of the file at the entry. Raises OSError."""
     if sys.platform != "linux":
         return {}
     try:
         descriptor = open_to_read(entry)
     except PermissionError:
-        # One that may not be read: only paths lead to its attributes (there is xattrat(2) since Linux 6.13 only).
+        # A file that may not be read: only paths lead to its attributes (xattrat(2) exists since Linux 6.13 only).
         return attributes_of(
             entry.name if entry.directory is None else f"/proc/self/fd/{entry.directory}/{entry.name}"
         )
@@ -58,29 +58,29 @@ def attributes_at(entry: Entry) -> Attributes:
         os.close(descriptor)
 
 
-def first_mode(found: os.stat_result) -> int:
-    """The mode with which a file is made that `give_metadata` is to make like `found`: its owner's alone."""
-    return stat.S_IRUSR | stat.S_IWUSR if _HAS_OWNERS else stat.S_IMODE(found.st_mode)
+def first_mode(original: os.stat_result) -> int:
+    """Return the mode for creating a file before `give_metadata` makes it like `original`: for its owner only."""
+    return stat.S_IRUSR | stat.S_IWUSR if _HAS_OWNERS else stat.S_IMODE(original.st_mode)
 
 
-def give_metadata(descriptor: int, found: os.stat_result, attributes: Attributes) -> list[str]:
-    """Make an open file or directory like the one that was `found` and has these attributes, and tell what it can't
-    have: "owner", "group", and names of attributes.
+def give_metadata(descriptor: int, original: os.stat_result, attributes: Attributes) -> list[str]:
+    """Give an open file or directory the metadata `original` and these attributes, and return what it can't have:
+    "owner", "group", and names of attributes.
 
-    Set-user-id and set-group-id of files are left out, as by any write. Raises MetadataError where the access control
-    list, or whom it is about, can't be kept, since it may be what keeps others out; and OSError.
+    Set-user-id and set-group-id of files are left out, as by any write. Raises MetadataError if the access control
+    list, or the user or group in it, can't be copied, since it may protect the file; and OSError.
     """
     if sys.platform == "win32" or not _HAS_OWNERS:
         return []
-    made = os.fstat(descriptor)
-    lost, mode = [], stat.S_IMODE(found.st_mode)
-    if not stat.S_ISDIR(found.st_mode):
+    current_stat = os.fstat(descriptor)
+    lost, mode = [], stat.S_IMODE(original.st_mode)
+    if not stat.S_ISDIR(original.st_mode):
         mode &= ~(stat.S_ISUID | stat.S_ISGID)
-    if made.st_uid != found.st_uid and not _is_given(descriptor, found.st_uid, -1):
+    if current_stat.st_uid != original.st_uid and not _is_given(descriptor, original.st_uid, -1):
         lost.append("owner")
-    if made.st_gid != found.st_gid and not _is_given(descriptor, -1, found.st_gid):
+    if current_stat.st_gid != original.st_gid and not _is_given(descriptor, -1, original.st_gid):
         lost.append("group")
-        # Another group must not read what only that one could.
+        # Another group must not read what only the former could.
         mode &= ~stat.S_IRWXG
     lost += _give_attributes(descriptor, attributes)
     if any(name in attributes and (name in lost or "group" in lost) for name in _INHERITED):
@@ -89,28 +89,29 @@ def give_metadata(descriptor: int, found: os.stat_result, attributes: Attributes
     return lost
 
 
-def lost_owner(found: os.stat_result, now: os.stat_result) -> list[str]:
-    """What of owner and group is another one now than it was on the file that was `found`."""
-    same = {"owner": now.st_uid == found.st_uid, "group": now.st_gid == found.st_gid}
+def lost_owner(original: os.stat_result, now: os.stat_result) -> list[str]:
+    """Return which of owner and group differ from those of the file `original`."""
+    same = {"owner": now.st_uid == original.st_uid, "group": now.st_gid == original.st_gid}
     return [name for name, is_same in same.items() if not is_same]
 
 
-def give_owner_to_link(new: Entry, found: os.stat_result) -> list[str]:
-    """Give a link the owner and group of the one that was `found`, and tell what it can't have. Raises OSError."""
+def give_owner_to_link(new: Entry, original: os.stat_result) -> list[str]:
+    """Give a link the owner and group of the link `original`, and return what it can't have. Raises OSError."""
     if sys.platform == "win32" or not _HAS_OWNERS:
         return []
-    made = SYSTEM.stat(new.directory, new.name)
-    if (made.st_uid, made.st_gid) == (found.st_uid, found.st_gid):
+    current_stat = SYSTEM.stat(new.directory, new.name)
+    if (current_stat.st_uid, current_stat.st_gid) == (original.st_uid, original.st_gid):
         return []
     try:
-        os.chown(new.name, found.st_uid, found.st_gid, dir_fd=new.directory, follow_symlinks=False)
+        os.chown(new.name, original.st_uid, original.st_gid, dir_fd=new.directory, follow_symlinks=False)
     except PermissionError:
         return ["owner"]
     return []
 
 
 def _is_given(descriptor: int, owner: int, group: int) -> bool:
-    """Gives the file away, which only root may do, but for groups of one's own; whether that was allowed."""
+    """Change owner and group, which only root may do, except for groups of one's own. Return False if it was not
+    allowed."""
     if sys.platform == "win32":
         return False
     try:
@@ -121,15 +122,16 @@ def _is_given(descriptor: int, owner: int, group: int) -> bool:
 
 
 def _give_attributes(descriptor: int, attributes: Attributes) -> list[str]:
-    """Gives the file the attributes, and takes away what it has of its directory; those that it can't have."""
+    """Set the attributes of the file, and remove those inherited from its directory. Return those that can't be
+    set."""
     if sys.platform != "linux":
         return []
-    made, lost = attributes_of(descriptor), []
+    current_values, lost = attributes_of(descriptor), []
     for name in _INHERITED:
-        if name in made and name not in attributes:
+        if name in current_values and name not in attributes:
             os.removexattr(descriptor, name)
     for name, value in attributes.items():
-        if made.get(name) != value:
+        if current_values.get(name) != value:
             try:
                 os.setxattr(descriptor, name, value)
             except OSError:

@@ -1,1 +1,1 @@
-"""What an operator may set of a program: on its command line, in its environment, and in files."""
+"""Settings of a program by its operator: on its command line, in its environment, and in files."""

@@ -1,11 +1,11 @@
-"""The one reader of command lines: what the words set, and what is wrong with them, each with its place.
+"""The one reader of command lines: the options that the words set, and the errors in them, each with its place.
 
 A server reads its own arguments with it. So do the commands that write a command line for a server to be started
-later, or judge one: they have to see in it what the server will see, and to change a part of a word where it stands.
+later, or check one: they have to read it like the server, and to change a part of a word in place.
 
 The rules are argparse's, with names in full only: `--name VALUE` or `--name=VALUE`, switches as `--name` and
-`--no-name`, in any order with the words that have no name; after `--` there are no options. What looks like a
-negative number, or has a space in it, is no option unless it is known as one. argparse itself knows no places, and
+`--no-name`, in any order with the words that have no name; after `--` there are no options. A word that looks like a
+negative number, or has a space in it, is an option only if it is known as one. argparse itself reports no places, and
 would be 0.4 MiB of every server; it writes the help.
 """
 
@@ -17,48 +17,48 @@ _NUMBER = re.compile(r"-\d+|-\d*\.\d+")
 
 
 class Spelling(NamedTuple):
-    """What one spelling of an option means."""
+    """The meaning of one spelling of an option."""
 
     name: str
-    """What it sets."""
+    """The field that it sets."""
     value: str | None = None
-    """What it is set to by a switch; None for an option that takes a value."""
+    """The value that a switch sets; None for an option that takes a value."""
     choices: tuple[str, ...] = ()
-    """The values it takes; any where there are none."""
+    """The values it takes; any if empty."""
 
 
 class Given(NamedTuple):
-    """Something that is set."""
+    """A value that is set."""
 
     name: str | None
-    """What is set; None for a word that has no name."""
+    """The field; None for a word without a name."""
     value: str
     first: int
     """The number of the word that it begins with, from 0."""
     word: int
-    """The number of the word that the value stands in: the same, or the next."""
+    """The number of the word with the value: the same, or the next."""
     start: int
-    """Where in that word the value begins."""
+    """The position of the value in that word."""
 
 
 class Fault(NamedTuple):
-    """Something that is wrong, and the number of the word, from 0."""
+    """An error, and the number of the word, from 0."""
 
     word: int
     reason: str
-    """What is wrong; empty where there is no such option."""
+    """The error; empty if there is no such option."""
 
 
 class CommandLine(NamedTuple):
-    """What was read, in the order of the words."""
+    """The values and errors, in the order of the words."""
 
     given: list[Given]
     faults: list[Fault]
 
 
 def spellings(name: str, option: str, *, is_switch: bool, choices: Iterable[str] = ()) -> dict[str, Spelling]:
-    """How an option, such as `--dry-run`, can be written. A switch can be taken back by `--no-dry-run`; one that
-    begins with `--no-` is left out instead, since `--no-no-x` would help nobody."""
+    """Return the spellings of an option, such as `--dry-run`. A switch can be taken back by `--no-dry-run`, but not
+    one that begins with `--no-`, since nobody would look for `--no-no-x`."""
     if not is_switch:
         return {option: Spelling(name, None, tuple(choices))}
     back = {} if option.startswith("--no-") else {f"--no-{option.removeprefix('--')}": Spelling(name, "0")}
@@ -66,7 +66,7 @@ def spellings(name: str, option: str, *, is_switch: bool, choices: Iterable[str]
 
 
 def read_command_line(words: Sequence[str], options: Mapping[str, Spelling]) -> CommandLine:
-    """Reads `words`, in which there may be `options`, by their spelling. Nothing is changed or looked up."""
+    """Read `words`, in which there may be `options`, by their spelling. Nothing is changed or looked up."""
     line = CommandLine([], [])
     end = words.index("--") if "--" in words else len(words)
     number = 0
@@ -86,7 +86,7 @@ def read_command_line(words: Sequence[str], options: Mapping[str, Spelling]) -> 
 def _read_option(
     line: CommandLine, words: Sequence[str], first: int, option: Spelling, options: Mapping[str, Spelling]
 ) -> int:
-    """Reads the option that begins with the word `first`; the number of its last word."""
+    """Read the option that begins with the word `first`, and return the number of its last word."""
     spelling, equals, value = words[first].partition("=")
     last, start = first, len(spelling) + len(equals)
     if option.value is not None:
@@ -101,8 +101,8 @@ def _read_option(
             return first
         value = words[last]
     if option.choices and value not in option.choices:
-        known = ", ".join(map(repr, option.choices))
-        line.faults.append(Fault(first, f"argument {spelling}: invalid choice: {value!r} (choose from {known})"))
+        choices = ", ".join(map(repr, option.choices))
+        line.faults.append(Fault(first, f"argument {spelling}: invalid choice: {value!r} (choose from {choices})"))
     line.given.append(Given(option.name, value, first, last, start))
     return last
 

@@ -1,4 +1,4 @@
-"""The help of a program, written by argparse. Loaded only where somebody asks for it."""
+"""The help of a program, written by argparse. Loaded only on demand."""
 
 import argparse
 import os
@@ -18,8 +18,8 @@ def help_text(
     usage: str | None,
     version: str | None,
 ) -> str:
-    """All options of `program`, as wide as the terminal; `usage` in place of the line made from the fields."""
-    # Not made up from all options, which would be long.
+    """Return all options of `program`, as wide as the terminal; `usage` replaces the line made from the fields."""
+    # Not built from all options, which would be long.
     parser = argparse.ArgumentParser(program, "%(prog)s [OPTION ...]", description, epilog)
     if version is not None:
         parser.add_argument("--version", action="version", version=version)
@@ -52,7 +52,7 @@ def _with_variable(text: str, variable: str | None) -> str:
 
 
 def _shape(name: str, field: FieldInfo) -> dict[str, Any]:
-    # Help of a default that argparse would add by itself is left out.
+    # The default that argparse would add to the help is suppressed.
     if field.annotation is bool:
         action: Any = "store_true" if name.startswith("no_") else argparse.BooleanOptionalAction
         return {"action": action, "default": argparse.SUPPRESS}

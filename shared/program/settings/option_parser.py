@@ -13,8 +13,7 @@ _HELP, _VERSION = "-h", "--version"
 
 
 class OptionParser:
-    """Reads the options of a program. Raises SystemExit with code 2, after one line on stderr, for what is none of
-    them."""
+    """Reads the options of a program. Raises SystemExit with code 2, after one line on stderr, for anything else."""
 
     def __init__(
         self,
@@ -24,48 +23,49 @@ class OptionParser:
         epilog: str = "",
         usage: str | None = None,
     ) -> None:
-        """`usage` is what the help says that the program is called with, where this is not plain from its fields."""
+        """`usage` is the usage for the help, if it does not follow from the fields."""
         self.program = program
         self.groups = groups
         self.description = description
         self.epilog = epilog
         self.usage = usage
         self.version: str | None = None
-        """What `--version` prints; without it there is no such option."""
+        """The text for `--version`; without it there is no such option."""
         self._fields = {name: field for group in groups for name, field in group.fields.items()}
         self._unnamed = positional_field(self._fields)
 
     def read(self, arguments: Sequence[str] | None) -> Words:
-        """What is given, by field. Ends the program where an option is unknown, has no value, or asks for help."""
+        """Return the given values by field. Ends the program if an option is unknown, has no value, or asks for
+        help."""
         words = list(sys.argv[1:] if arguments is None else arguments)
         options = option_spellings(self._fields)
-        known = {**options, _HELP: Spelling(_HELP, "1"), "--help": Spelling(_HELP, "1")}
+        spellings = {**options, _HELP: Spelling(_HELP, "1"), "--help": Spelling(_HELP, "1")}
         if self.version is not None:
-            known[_VERSION] = Spelling(_VERSION, "1")
-        line = read_command_line(words, known)
+            spellings[_VERSION] = Spelling(_VERSION, "1")
+        line = read_command_line(words, spellings)
         self._end_early(words, line, options)
-        found: dict[str, str | list[str]] = {}
+        values: dict[str, str | list[str]] = {}
         for name, value, *_ in line.given:
             field = name or self._unnamed
             if field is None:
                 continue
             if get_origin(self._fields[field].annotation) is list:
-                found[field] = [*found.get(field, []), value]
+                values[field] = [*values.get(field, []), value]
             else:
-                found[field] = value
-        return found
+                values[field] = value
+        return values
 
     def format_help(self) -> str:
-        """The help, as wide as the terminal."""
+        """Return the help, as wide as the terminal."""
         from .help import help_text
 
         return help_text(self.groups, self.program, self.description, self.epilog, self.usage, self.version)
 
     def _end_early(self, words: Sequence[str], line: CommandLine, options: Mapping[str, Spelling]) -> None:
-        """Ends the program with what the line asks for, or with the first thing that is wrong."""
-        asked = [(one.first, one.name) for one in line.given if one.name in (_HELP, _VERSION)]
+        """End the program with the help or version if requested, or with the first error."""
+        requested = [(item.first, item.name) for item in line.given if item.name in (_HELP, _VERSION)]
         wrong = [(fault.word, fault.reason) for fault in line.faults if fault.reason]
-        for _, what in sorted([*asked, *wrong])[:1]:
+        for _, what in sorted([*requested, *wrong])[:1]:
             if what == _HELP:
                 sys.stdout.write(self.format_help())
                 sys.exit(0)
@@ -75,7 +75,7 @@ class OptionParser:
             exit_with_error(self.program, f"{what}; see --help")
         unknown = [fault.word for fault in line.faults]
         if self._unnamed is None:
-            unknown += [one.word for one in line.given if one.name is None]
+            unknown += [item.word for item in line.given if item.name is None]
         if unknown:
             first = words[min(unknown)].removeprefix("--").partition("=")[0]
             close = nearest(first, [option.removeprefix("--") for option in options], 0.75)

@@ -19,13 +19,13 @@ from .command_line import Spelling, spellings
 
 Model = TypeVar("Model", bound=BaseModel)
 Words = Mapping[str, str | list[str]]
-"""What a command line says of each field: the last value, or all of a field that takes several."""
+"""The values of each field on a command line: the last value, or all of a field that takes several."""
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class FieldError(ValueError):
-    """What a validator of a whole model says of one field, so that a message can name where its value comes from."""
+    """An error of a validator of a whole model in one field, so that a message can name the source of its value."""
 
     def __init__(self, field: str, reason: str) -> None:
         self.field = field
@@ -33,14 +33,14 @@ class FieldError(ValueError):
 
 
 class Written(NamedTuple):
-    """A value that stands in a file, and where it does: `FILE: key`."""
+    """A value in a file, and its place there: `FILE: key`."""
 
     value: Any
     source: str
 
 
 class Group(NamedTuple):
-    """Fields that stand together in the help, under a title; their variables begin with the prefix. Without a title
+    """Fields that are grouped in the help, under a title; their variables begin with the prefix. Without a title
     they are the program's own, and without a prefix no variable sets them."""
 
     fields: Mapping[str, FieldInfo]
@@ -49,83 +49,83 @@ class Group(NamedTuple):
 
 
 def positional(description: str, metavar: str, *, required: bool = False) -> Any:
-    """A field that takes the arguments without a name; there may be one such field. Where it is `required`, a form
-    asks for it; the settings themselves have to refuse what lacks it."""
+    """Declare a field for the arguments without a name; there may be one such field. If it is `required`, a form
+    asks for it; the settings themselves have to check that it is set."""
     extra: dict[str, Any] = {"positional": metavar, "required": required}
     return Field(default=[], description=description, json_schema_extra=extra)
 
 
 def option(default: Any, description: str, metavar: str, *, paths_after: str | None = None) -> Any:
-    """A field whose value the help calls `metavar`. Where a text has a path in it, `paths_after` is what ends the
-    name before it, nothing where it comes first."""
+    """Declare a field whose value the help calls `metavar`. For a text with a path in it, `paths_after` is the end
+    of the name before the path, or empty if the path is first."""
     extra: dict[str, Any] = {"metavar": metavar, "paths_after": paths_after}
     return Field(default=default, description=description, json_schema_extra=extra)
 
 
 def secret(default: Any, description: str) -> Any:
-    """A field for a secret, which no command line sets, because that would show it to every process."""
+    """Declare a field for a secret, which no command line sets, because that would show it to every process."""
     return Field(default=default, description=description, json_schema_extra={"secret": True})
 
 
 def is_secret(field: FieldInfo) -> bool:
-    """Whether the field is a secret."""
+    """Return True if the field is a secret."""
     return bool(extra_of(field).get("secret"))
 
 
 def paths_after(field: FieldInfo) -> str | None:
-    """What a path in a value of the field follows: nothing where the value is a path, by its type or by `paths_after`
-    in `json_schema_extra`, which may be as well what ends a name before it. None where there is no path."""
+    """Return the text that a path in a value of the field follows: empty if the value is a path, by its type or by
+    `paths_after` in `json_schema_extra`, which may also be the end of a name before it. None if there is no path."""
     return "" if Path in (field.annotation, *get_args(field.annotation)) else extra_of(field).get("paths_after")
 
 
 def expand_home(path: str | Path) -> Path:
-    """The path with the directory that its `~` stands for; as it is written where nobody has such a home."""
+    """Return the path with its `~` expanded to the home directory; unchanged if there is no such home."""
     return Path(os.path.expanduser(path))  # noqa: PTH111 (pathlib raises there)
 
 
 def positional_field(fields: Mapping[str, FieldInfo]) -> str | None:
-    """The field that takes the arguments without a name."""
+    """Return the field for the arguments without a name."""
     return next((name for name, field in fields.items() if "positional" in extra_of(field)), None)
 
 
 def option_spellings(fields: Mapping[str, FieldInfo]) -> dict[str, Spelling]:
-    """How the options of these fields can be written on a command line."""
-    found: dict[str, Spelling] = {}
+    """Return the spellings of the options of these fields on a command line."""
+    result: dict[str, Spelling] = {}
     for name, field in fields.items():
         if not is_secret(field) and "positional" not in extra_of(field):
             choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
-            found |= spellings(name, flag_of(name), is_switch=field.annotation is bool, choices=choices)
-    return found
+            result |= spellings(name, flag_of(name), is_switch=field.annotation is bool, choices=choices)
+    return result
 
 
 def flag_of(name: str) -> str:
-    """The option of a field."""
+    """Return the option of a field."""
     return "--" + name.replace("_", "-")
 
 
 def variable_of(name: str, prefix: str) -> str:
-    """The environment variable of a field."""
+    """Return the environment variable of a field."""
     return f"{prefix}_{name}".upper()
 
 
 def read_options(
     model: type[Model],
-    given: Words,
+    words: Words,
     environment: Mapping[str, str] = _NOTHING,
     prefix: str = "",
     file: Mapping[str, Written] = _NOTHING,
 ) -> Model:
-    """The model filled from the command line, else the environment, else the file, else its defaults.
+    """Return the model with values from the command line, else the environment, else the file, else its defaults.
 
-    Raises ValueError with one line that names the option, the variable or the key, and what is wrong with it.
+    Raises ValueError with one line that names the option, the variable or the key, and the error.
     """
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for name, field in model.model_fields.items():
         variable = variable_of(name, prefix)
         sources[name] = extra_of(field).get("positional") or flag_of(name)
-        if name in given:
-            values[name] = given[name]
+        if name in words:
+            values[name] = words[name]
         elif environment.get(variable):
             values[name], sources[name] = environment[variable], variable
             if get_origin(field.annotation) is list:
@@ -145,10 +145,10 @@ def read_options(
 
 
 def split_list(value: str, separator: str) -> list[str]:
-    """The values of a list in an environment variable."""
+    """Return the values of a list in an environment variable."""
     return [part.strip() for part in value.split(separator) if part.strip()]
 
 
 def extra_of(field: FieldInfo) -> dict[str, Any]:
-    """What the field says besides its type: `json_schema_extra`."""
+    """Return the `json_schema_extra` of the field."""
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}

@@ -22,17 +22,17 @@ from .options import Written, is_secret, paths_after
 
 
 class SettingsFile(NamedTuple):
-    """What stands in a file of settings, by field; `exposed` names a secret that others on this machine can read."""
+    """The values in a file of settings, by field; `exposed` names a secret that others on this machine can read."""
 
     options: dict[str, Written]
     exposed: str | None
 
 
 def read_settings_file(path: Path, fields: Mapping[str, FieldInfo]) -> SettingsFile:
-    """Reads values of `fields` from `path`.
+    """Read values of `fields` from `path`.
 
-    Raises ValueError, in one line, for a file that can't be read, is no TOML, or has a key that is no option. Whether
-    the values are fit is for the model to say, whose fields these are.
+    Raises ValueError, in one line, for a file that can't be read, is not TOML, or has an unknown key. The values
+    themselves are checked by the model with these fields.
     """
     text, exposed = read_text(path)
     try:
@@ -40,15 +40,15 @@ def read_settings_file(path: Path, fields: Mapping[str, FieldInfo]) -> SettingsF
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path}: is not valid TOML: {error}") from None
     options = settings_in(content, fields, path)
-    secret = next((found.source for name, found in options.items() if is_secret(fields[name])), None)
+    secret = next((written.source for name, written in options.items() if is_secret(fields[name])), None)
     return SettingsFile(options, secret if exposed else None)
 
 
 def settings_in(
     content: Mapping[str, Any], fields: Mapping[str, FieldInfo], path: Path, within: str = ""
 ) -> dict[str, Written]:
-    """The values of `fields` in what was read from the file at `path`, by field; `within` is what the keys follow,
-    such as "servers.fetch.". Raises ValueError, in one line, for a key that is no option."""
+    """Return the values of `fields` from the content of the file at `path`, by field; `within` is the prefix of the
+    keys, such as "servers.fetch.". Raises ValueError, in one line, for an unknown key."""
     options: dict[str, Written] = {}
     for key, value in content.items():
         name = key.replace("-", "_")
@@ -64,7 +64,7 @@ def settings_in(
 
 
 def read_text(path: Path) -> tuple[str, bool]:
-    """What stands in a file, and whether others than its owner may read it. Raises ValueError, in one line."""
+    """Return the text of a file, and True if others than its owner may read it. Raises ValueError, in one line."""
     try:
         with path.open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode
@@ -77,25 +77,25 @@ def read_text(path: Path) -> tuple[str, bool]:
 
 
 def placed(value: Any, field: FieldInfo, directory: Path, source: str) -> Any:
-    """The value of a field, its paths made absolute from `directory` where it has some.
+    """Return the value of a field, with its paths made absolute from `directory`.
 
-    Raises ValueError, which names `source`, for the home directory of nobody.
+    Raises ValueError, which names `source`, for an unknown home directory.
     """
     before = paths_after(field)
     if before is None:
         return value
     if isinstance(value, list):
-        # No list in it: it would be refused anyway, and in YAML it may contain itself.
-        return [one if isinstance(one, list) else placed(one, field, directory, source) for one in value]
+        # Not a list in it: it would be refused anyway, and in YAML it may contain itself.
+        return [item if isinstance(item, list) else placed(item, field, directory, source) for item in value]
     if not isinstance(value, str):
         return value
     start = value.find(before) + len(before)
     path = value[start:]
-    # What names no file, such as "", ":rw" or ":memory:", must not come to name one.
+    # A value without a file name, such as "", ":rw" or ":memory:", must not become one.
     if not path.partition(":")[0]:
         return value
     try:
-        # What begins with "./" is no home, whatever its name.
+        # A path that begins with "./" is not a home, whatever its name.
         expanded = Path(path) if path.startswith("./~") else Path(path).expanduser()
         return value[:start] + str(directory / expanded)
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""The tables in a file of settings that say who may do what. No option of a command line could hold them.
+"""The tables of rules about principals in a file of settings, which no option of a command line could hold.
 
     [scopes]
     write_file = "files:write"
@@ -8,9 +8,9 @@
     scopes = ["filesystem:read"]
     roots = ["alice"]
 
-A principal's entry has `scopes`, the most that it can have, and in place of options of the server what lies within
-what these say. `[principal."*"]` is for all that have none of their own. In a configuration of several servers the
-same stands with each of them, and `principal` with nothing but `scopes` beside all of them.
+A principal's entry has `scopes`, the most that it can have, and narrower values of options of the server.
+`[principal."*"]` is for all principals without an entry of their own. In a configuration of several servers each of
+them has the same tables, and a `principal` table with only `scopes` applies to all of them.
 """
 
 import re
@@ -39,13 +39,14 @@ TABLES: Mapping[str, FieldInfo] = _Tables.model_fields
 
 @runtime_checkable
 class Narrowable(Protocol):
-    """Settings that can be others for a principal, within their own."""
+    """Settings that can be narrowed for a principal."""
 
     narrowing: ClassVar[type[BaseModel]]
-    """What can be said of a principal."""
+    """The model of an entry of a principal."""
 
     def narrowed(self, narrowing: Any) -> BaseModel:
-        """The settings for who has this `narrowing`. Raises ValueError for what these do not allow themselves."""
+        """Return the settings for a principal with this `narrowing`. Raises ValueError for values that these
+        settings do not allow."""
 
 
 def read_rules(
@@ -55,10 +56,10 @@ def read_rules(
     common: Written | None = None,
     within: str = "",
 ) -> Rules:
-    """The rules that the tables among `written` are, which stand in the file at `path`, for a server with these
-    `settings`, if any. `common` is the table of principals for several servers; `within` is what the keys follow.
+    """Return the rules in the tables among `written`, from the file at `path`, for a server with these `settings`,
+    if any. `common` is the table of principals for several servers; `within` is the prefix of the keys.
 
-    Raises ValueError, in one line, for what is wrong.
+    Raises ValueError, in one line, for an error.
     """
     scopes = _table(written.get("scopes"))
     principals = _table(written.get("principal"))
@@ -67,13 +68,16 @@ def read_rules(
         for name, (entry, place) in principals.items()
     }
     limits = {
-        name: _entitlement(_mapping(*one), path, None, f'principal."{name}".') for name, one in _table(common).items()
+        name: _entitlement(_mapping(*value_and_place), path, None, f'principal."{name}".')
+        for name, value_and_place in _table(common).items()
     }
-    return Rules({key: _needed(key, *one) for key, one in scopes.items()}, _united(own, limits))
+    return Rules(
+        {key: _needed(key, *value_and_place) for key, value_and_place in scopes.items()}, _united(own, limits)
+    )
 
 
 def _table(written: Written | None) -> dict[str, tuple[Any, str]]:
-    """What stands in a table, by its keys, and where."""
+    """Return the values of a table, by its keys, with their places."""
     if written is None:
         return {}
     content = _mapping(written.value, written.source)
@@ -102,12 +106,12 @@ def _scopes(value: Any, place: str) -> frozenset[str]:
 def _entitlement(content: dict[str, Any], path: Path, settings: object, within: str) -> Entitlement:
     whole = settings if isinstance(settings, Narrowable) else None
     fields = {} if whole is None else whole.narrowing.model_fields
-    found = settings_in(content, {"scopes": TABLES["scopes"], **fields}, path, within)
-    scopes = found.pop("scopes", None)
+    narrower_values = settings_in(content, {"scopes": TABLES["scopes"], **fields}, path, within)
+    scopes = narrower_values.pop("scopes", None)
     ceilings = () if scopes is None else (_scopes(*scopes),)
-    if not found or whole is None:
+    if not narrower_values or whole is None:
         return Entitlement(ceilings)
-    narrowing = read_options(whole.narrowing, {}, file=found)
+    narrowing = read_options(whole.narrowing, {}, file=narrower_values)
     try:
         return Entitlement(ceilings, whole.narrowed(narrowing))
     except ValueError as error:
@@ -115,7 +119,7 @@ def _entitlement(content: dict[str, Any], path: Path, settings: object, within: 
 
 
 def _united(own: Mapping[str, Entitlement], common: Mapping[str, Entitlement]) -> dict[str, Entitlement]:
-    """What holds where a server says one thing, and all of them together another: both."""
+    """Combine the entries of a server with those of all servers: both apply."""
     united: dict[str, Entitlement] = {}
     for name in {**common, **own}:
         mine, ours = (entries.get(name) or entries.get("*") or Entitlement() for entries in (own, common))

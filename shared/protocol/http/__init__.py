@@ -1,1 +1,1 @@
-"""What HTTP adds to the protocol, without a socket."""
+"""The protocol's use of HTTP, without a socket."""

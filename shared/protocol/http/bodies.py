@@ -1,7 +1,8 @@
-"""The body of a request, gathered piece by piece within a limit: as it is, or inflated from gzip (RFC 1952).
+"""The body of a request, gathered piece by piece within a limit: plain, or inflated from gzip (RFC 1952).
 
-A few bytes of gzip can stand for gigabytes. So it is inflated in steps, which end at the limit: no more is ever held
-than that and one step. The limit is for what comes, too, since gzip may also go on for ever and stand for nothing.
+A few bytes of gzip can expand to gigabytes. So it is inflated in steps, which end at the limit: no more than that and
+one step is ever held. The limit applies to the received bytes, too, since gzip may also continue for ever without
+content.
 """
 
 import zlib
@@ -14,7 +15,7 @@ _STEP = 65_536
 
 
 def check_length(headers: Headers, limit: int) -> Refusal | None:
-    """413 where these `headers` announce more than `limit` bytes."""
+    """Return a 413 if these `headers` announce more than `limit` bytes."""
     length = headers.get("content-length")
     if length is not None and (not length.isdecimal() or int(length[:20]) > limit):
         return _too_large(limit)
@@ -22,12 +23,12 @@ def check_length(headers: Headers, limit: int) -> Refusal | None:
 
 
 def body_of(headers: Headers, limit: int) -> "Body":
-    """An empty body for a request with these `headers`, of which `check_content` thought well."""
+    """Return an empty body for a request with these `headers`, which `check_content` has accepted."""
     return GzipBody(limit) if is_gzip(headers) else Body(limit)
 
 
 class Body:
-    """A body that comes as it is. `data` has what has come."""
+    """A plain body. `data` has the bytes received so far."""
 
     __slots__ = ("data", "limit")
 
@@ -36,17 +37,17 @@ class Body:
         self.limit = limit
 
     def feed(self, piece: bytes) -> Refusal | None:
-        """Takes the next piece; 413 beyond the limit."""
+        """Take the next piece; return a 413 beyond the limit."""
         self.data += piece
         return _too_large(self.limit) if len(self.data) > self.limit else None
 
     def end(self) -> Refusal | None:
-        """Nothing more comes."""
+        """End the body."""
         return None
 
 
 class GzipBody(Body):
-    """A body that comes gzipped, as one member with nothing after it. `data` has what it stands for."""
+    """A gzipped body of one member with nothing after it. `data` has the inflated bytes."""
 
     __slots__ = ("_come", "_inflater")
 
@@ -56,7 +57,7 @@ class GzipBody(Body):
         self._come = 0
 
     def feed(self, piece: bytes) -> Refusal | None:
-        """Takes the next piece; 413 beyond the limit, 400 for what is no gzip."""
+        """Take the next piece; return a 413 beyond the limit, a 400 for invalid gzip."""
         self._come += len(piece)
         try:
             while True:
@@ -71,7 +72,7 @@ class GzipBody(Body):
         return refuse(400, "the gzipped body goes on after its end") if self._inflater.unused_data else None
 
     def end(self) -> Refusal | None:
-        """Nothing more comes; 400 where something is missing."""
+        """End the body; return a 400 if something is missing."""
         return None if self._inflater.eof else refuse(400, "the gzipped body ends too early")
 
 

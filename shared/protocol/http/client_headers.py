@@ -1,7 +1,7 @@
-"""The headers of a client's HTTP requests, as far as the protocol decides them.
+"""The headers of a client's HTTP requests that the protocol determines.
 
-Stateless requests repeat their body in headers (`routing_headers.py` checks them on the other side). In the
-handshake era every request after `initialize` names the session and the version (2025-11-25, Streamable HTTP).
+Stateless requests repeat their body in headers (`routing_headers.py` checks them on the other side). In the handshake
+era every request after `initialize` names the session and the version (2025-11-25, Streamable HTTP).
 """
 
 from base64 import b64encode
@@ -21,8 +21,8 @@ MAX_TOOLS = 5_000
 
 
 def encode_value(text: str) -> str:
-    """`text` as a header value: as it is, or marked and in base64 where a header would not carry it unchanged or
-    where it looks as if it were marked already."""
+    """Return `text` as a header value: unchanged, or marked and in base64 if a header would not carry it unchanged
+    or if it looks as if it were marked already."""
     marked = text.startswith("=?base64?") and text.endswith("?=")
     if text.isascii() and text.isprintable() and text == text.strip() and not marked:
         return text
@@ -30,17 +30,17 @@ def encode_value(text: str) -> str:
 
 
 class ClientHeaders:
-    """What the answers of one server have taught us that later requests must say."""
+    """The state from the answers of one server that later requests must repeat."""
 
     def __init__(self, *, has_dialect: bool = False) -> None:
-        """A server with a dialect is told nothing of the specification."""
+        """A server with a dialect receives no headers of the specification."""
         self._has_dialect = has_dialect
         self.session_id: str | None = None
         self._version: str | None = None
         self._parameters: dict[str, tuple[Parameter, ...]] = {}
 
     def of_post(self, message: Request | Notification | Response | Failure) -> dict[str, str]:
-        """The headers of a POST with `message`."""
+        """Return the headers of a POST with `message`."""
         types = {"content-type": JSON, "accept": f"{JSON}, {EVENT_STREAM}"}
         if self._has_dialect:
             return types
@@ -49,12 +49,12 @@ class ClientHeaders:
         return {**types, **self.of_session()}
 
     def of_session(self) -> dict[str, str]:
-        """What every request of the handshake era says."""
+        """Return the headers of every request of the handshake era."""
         session = {} if self.session_id is None else {SESSION_ID: self.session_id}
         return session if self._version is None else {**session, VERSION_HEADER: self._version}
 
     def learn(self, request: Request, answer: Message, session_id: str | None) -> None:
-        """Takes the answer to `request`, and the session that its HTTP response named."""
+        """Learn from the answer to `request`, and the session that its HTTP response named."""
         if not isinstance(answer, Response):
             return
         if request.method == "initialize":
@@ -68,7 +68,7 @@ class ClientHeaders:
         for tool in tools if isinstance(tools, list) else ():
             schema = tool.get("inputSchema") if isinstance(tool, dict) else None
             if isinstance(schema, dict) and isinstance(tool.get("name"), str):
-                # Taken out first: the tools that were listed last are the last to be forgotten.
+                # Removed first: the tools that were listed last are the last to be forgotten.
                 self._parameters.pop(tool["name"], None)
                 if marked := tuple(parameter_headers(schema)):
                     self._parameters[tool["name"]] = marked
@@ -93,8 +93,8 @@ class ClientHeaders:
 
 
 def usable_tools(answer: Response) -> tuple[Response, list[str]]:
-    """The answer to `tools/list` without the tools that can't be called over HTTP, and why each of them can't
-    (2026-07-28, Streamable HTTP, Custom Headers)."""
+    """Return the answer to `tools/list` without the tools that can't be called over HTTP, and the reason for each of
+    them (2026-07-28, Streamable HTTP, Custom Headers)."""
     tools, faults, usable = answer.result.get("tools"), list[str](), list[Any]()
     for tool in tools if isinstance(tools, list) else ():
         schema = tool.get("inputSchema") if isinstance(tool, dict) else None

@@ -1,8 +1,8 @@
-"""The arguments that a tool's schema marks with `x-mcp-header`, as a client judges them: a tool with a mark that may
-not stand as it does is not offered to anybody who calls over HTTP, as a call of it could not be sent rightly
-(2026-07-28, Streamable HTTP, Custom Headers).
+"""Checks of the arguments that a tool's schema marks with `x-mcp-header`, on the client's side: a tool with an
+invalid mark is not offered over HTTP, as a call of it could not be sent correctly (2026-07-28, Streamable HTTP,
+Custom Headers).
 
-`routing_headers.py` reads the marks of schemas that are sound.
+`routing_headers.py` reads the marks of valid schemas.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,17 +16,17 @@ _ONE = (
 )
 _MANY = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
 _NAMED = ("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties")
-"""Where JSON Schema has schemas within a schema: one, a list of them, or some by name."""
+"""The keywords of JSON Schema with schemas inside: one, a list of them, or some by name."""
 
 _Place = tuple[Any, ...] | None
-"""The place of the schema around it, and the words that lead on from there; None at the root. It is written out where
-it is told: a server may have a name of a megabyte, and thousands of schemas beneath it."""
+"""The place of the outer schema, and the words that lead on from there; None at the root. It is written out only for
+messages: a server may have a name of a megabyte, and thousands of schemas beneath it."""
 
 
 def marking_fault(schema: Mapping[str, Any]) -> str | None:
-    """What is wrong with the first mark in the `schema` of a tool's arguments that is not as it must be; None where
-    all are, or there is none. A mark is a token; no two of a tool are the same but for their case; it stands on a
-    string, an integer or a boolean that is found by names of properties alone."""
+    """Return the error in the first invalid mark in the `schema` of a tool's arguments; None if all are valid, or
+    there is none. A mark is a token; no two of a tool are the same except for their case; it is on a string, an
+    integer or a boolean that is reached by names of properties only."""
     seen: set[str] = set()
     for place, node, is_argument in _nodes(schema):
         if MARK not in node:
@@ -56,7 +56,8 @@ def _written(place: _Place) -> str:
 
 
 def _nodes(schema: Mapping[str, Any]) -> Iterator[tuple[_Place, Mapping[str, Any], bool]]:
-    """Every schema in `schema` with its place, and whether that is reached by names of properties alone."""
+    """Iterate over every schema in `schema` with its place, and True if that is reached by names of properties
+    only."""
     waiting: list[tuple[_Place, Any, bool]] = [(None, schema, True)]
     while waiting:
         place, node, is_argument = waiting.pop()
@@ -66,8 +67,8 @@ def _nodes(schema: Mapping[str, Any]) -> Iterator[tuple[_Place, Mapping[str, Any
         for key, value in node.items():
             if isinstance(value, Mapping) and key in _NAMED:
                 deeper = is_argument and key == "properties"
-                waiting += [((place, key, name), one, deeper) for name, one in value.items()]
+                waiting += [((place, key, name), inner, deeper) for name, inner in value.items()]
             elif isinstance(value, list) and key in _MANY:
-                waiting += [((place, key, number), one, False) for number, one in enumerate(value)]
+                waiting += [((place, key, number), inner, False) for number, inner in enumerate(value)]
             elif key in _ONE:
                 waiting.append(((place, key), value, False))

@@ -1,4 +1,4 @@
-"""Which hosts a request may name and which origins may send it: the defence against DNS rebinding.
+"""Allowed hosts and origins of a request: the defence against DNS rebinding.
 
 Both are compared as parsed values, never as strings (2025-11-25, Transports, Security Warning; RFC 6454).
 """
@@ -19,11 +19,11 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
 def is_loopback(host: str) -> bool:
-    """Whether `host` is this machine as seen by itself only."""
+    """Return True if `host` is this machine as seen by itself only."""
     if host.lower() == "localhost":
         return True
     try:
-        # All of 127.0.0.0/8, not 127.0.0.1 alone.
+        # All of 127.0.0.0/8, not only 127.0.0.1.
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
@@ -45,29 +45,29 @@ def _origin(text: str) -> tuple[str, str, str | None] | None:
 
 
 class HostPolicy:
-    """Which hosts a request may name and which origins may send one: the defence against DNS rebinding.
+    """Allowed hosts and origins of a request: the defence against DNS rebinding.
 
-    Bound to a loopback address, the machine's own names are allowed with any port, and nothing else unless
-    listed. Bound to another address, hosts are checked where some are listed. A request from a browser page
-    (one with `Origin`) needs a listed origin, or, on loopback, a page of this machine.
+    On a loopback address, the machine's own names are allowed with any port, and others only if listed. On another
+    address, hosts are checked if some are listed. A request from a browser page (one with `Origin`) needs a listed
+    origin, or, on loopback, a page of this machine.
     """
 
     def __init__(self, bound_to: str, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
-        """A host without a port stands for any port; "*" stands for all, but never for `null`.
+        """A host without a port matches any port; "*" matches all, but never `null`.
 
-        Raises ValueError for an entry that is no host or no origin.
+        Raises ValueError for an entry that is not a host or not an origin.
         """
         hosts, origins = tuple(hosts), tuple(origins)
         self._local = is_loopback(bound_to)
-        # Whoever listens for other machines is reached under names that we can't know; rebinding is a danger to
-        # what listens for this machine alone.
+        # A server for other machines is reached under names that we can't know; rebinding is a danger to servers for
+        # this machine only.
         self._any_host = "*" in hosts or not (self._local or hosts)
         self._any_origin = "*" in origins
-        self._hosts = {_known(_host(one), one) for one in hosts if one != "*"}
-        self._origins = {_known(_origin(one), one) for one in origins if one != "*"}
+        self._hosts = {_known(_host(entry), entry) for entry in hosts if entry != "*"}
+        self._origins = {_known(_origin(entry), entry) for entry in origins if entry != "*"}
 
     def check_host(self, headers: Headers) -> Refusal | None:
-        """403 for a `Host` that is not allowed."""
+        """Return a 403 for a `Host` that is not allowed."""
         host = _host(headers.get("host") or "")
         if self._any_host:
             return None
@@ -76,9 +76,9 @@ class HostPolicy:
         return refuse(403, "this host is not one of those that the server allows")
 
     def check_origin(self, headers: Headers) -> Refusal | None:
-        """403 for an `Origin` that is not allowed; a request without one comes from no browser."""
+        """Return a 403 for an `Origin` that is not allowed; a request without one does not come from a browser."""
         sent = headers.get("origin")
-        # Browsers send it with every request that a page makes of another origin, and programs do not.
+        # Browsers send it with every request that a page makes to another origin, and programs do not.
         if sent is None:
             return None
         origin = _origin(sent)

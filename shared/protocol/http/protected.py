@@ -1,4 +1,4 @@
-"""A server as a protected resource of OAuth 2.1, as far as its requests are concerned: plain data and words.
+"""A server as a protected resource of OAuth 2.1, in its answers to requests: plain data and texts.
 
 (RFC 9728; RFC 6750, section 3; RFC 9449, section 7.1; 2026-07-28, Authorization.)
 """
@@ -8,29 +8,29 @@ from collections.abc import Callable, Collection, Sequence
 from ..records import record
 
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
-"""Before the path of a resource: where its metadata is (RFC 9728, section 3.1)."""
+"""The prefix of the path of a resource for its metadata (RFC 9728, section 3.1)."""
 
 
-def challenge(scheme: str = "Bearer", **said: str | None) -> str:
-    """A challenge of these parameters, but for those that are None. They have neither quotes nor backslashes (RFC
-    9110, section 11.6.1)."""
-    parameters = ", ".join(f'{name}="{value}"' for name, value in said.items() if value is not None)
+def challenge(scheme: str = "Bearer", **fields: str | None) -> str:
+    """Return a challenge with these parameters, except those that are None. They have neither quotes nor backslashes
+    (RFC 9110, section 11.6.1)."""
+    parameters = ", ".join(f'{name}="{value}"' for name, value in fields.items() if value is not None)
     return f"{scheme} {parameters}".rstrip()
 
 
 @record
 class ProtectedResource:
-    """What tokens are for, and who is told where to get one."""
+    """The resource that tokens are for, with the hints to obtain one."""
 
     uri: str
     """Its canonical URI, which `aud` has to name (RFC 8707, section 2)."""
     metadata_url: str
-    """Where it says who issues tokens."""
+    """The URL of its metadata, which names the issuers of tokens."""
     audiences: frozenset[str]
-    """The URIs of which a token has to name one: all at which the same server answers, or where there is none, those
-    of all servers beside it."""
+    """The URIs of which a token has to name one: all URIs of the same server, or for those of no server, the URIs of
+    all servers beside it."""
     scopes: Callable[[], Sequence[str]]
-    """The scopes that are worth asking for at first."""
+    """The scopes to request at first."""
 
     def challenge(
         self,
@@ -41,8 +41,8 @@ class ProtectedResource:
         scope: Collection[str] | None = None,
         algorithms: Sequence[str] = (),
     ) -> str:
-        """What the WWW-Authenticate header says to whoever may not use it: because of `error`, and with which `scope`
-        he might, in place of those of first need."""
+        """Return the value of the WWW-Authenticate header for a refused request: because of `error`, and with the
+        needed `scope`, in place of the first scopes."""
         needed = self.scopes() if scope is None else scope
         return challenge(
             scheme,

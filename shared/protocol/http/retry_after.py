@@ -1,23 +1,23 @@
-"""How long a client is to wait, as a `Retry-After` header says it: seconds, or the time of day (RFC 9110, 10.2.3)."""
+"""The wait from a `Retry-After` header, which has seconds, or a date (RFC 9110, 10.2.3)."""
 
 import re
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 BUSY = (429, 502, 503, 504)
-"""Statuses of a server, or of what stands before it, that may serve the next attempt."""
+"""Statuses of a server, or of a proxy before it, that may serve the next attempt."""
 
 
 def wait_of(status: int, value: str | None, now: float) -> dict[str, float] | None:
-    """What the `data` of an error with this HTTP status says of the wait: `{"retryAfter": seconds}`, where the status
-    is one of `BUSY` and the header has it."""
+    """Return the wait for the `data` of an error with this HTTP status: `{"retryAfter": seconds}`, if the status is
+    one of `BUSY` and the header has it."""
     seconds = retry_after(value, now) if status in BUSY else None
     return None if seconds is None else {"retryAfter": seconds}
 
 
 def retry_after(value: str | None, now: float) -> float | None:
-    """The seconds to wait, none of them below 0, for somebody whose clock says `now`, in seconds since 1970. None
-    where the header is missing or says neither."""
+    """Return the seconds to wait, 0 or more, at the time `now`, in seconds since 1970. None if the header is missing
+    or invalid."""
     text = (value or "").strip(" \t")
     if re.fullmatch(r"[0-9]{1,15}", text):
         return float(text)

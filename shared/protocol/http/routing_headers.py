@@ -1,4 +1,4 @@
-"""The headers with which a stateless HTTP request repeats its body, so that a proxy can route it unread.
+"""The headers with which a stateless HTTP request repeats its body, so that a proxy can route it without reading it.
 
 `MCP-Protocol-Version` repeats the version in `_meta`, `Mcp-Method` the method, `Mcp-Name` what is called or
 read, and `Mcp-Param-*` the arguments that a tool's schema marks with `x-mcp-header`. A difference is refused
@@ -23,7 +23,7 @@ from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Request, Response
 from .rules import REPEATED, VERSION_HEADER, Headers, Refusal, stateless_status
 
 ParametersOf = Callable[[str], Iterable["Parameter"]]
-"""The arguments that headers repeat, of the tool of that name; none where there is no such tool."""
+"""Returns the arguments of the tool of that name that headers repeat; none if there is no such tool."""
 
 METHOD_HEADER = "mcp-method"
 NAME_HEADER = "mcp-name"
@@ -38,8 +38,8 @@ NAMED_BY = {
 """The param that `Mcp-Name` repeats; other methods have none, and a stray header is ignored."""
 
 OPTIONAL_NAMES = ("tasks/get", "tasks/update", "tasks/cancel")
-"""Methods of an extension, whose text asks clients for `Mcp-Name`; the core does not know them. Some clients leave it
-out, and where nothing is said nothing can mislead a proxy: only a difference is refused."""
+"""Methods of an extension, whose text asks clients for `Mcp-Name`; the core does not know them. Some clients leave
+it out, and a missing header can't mislead a proxy: only a difference is refused."""
 
 MARK = "x-mcp-header"
 """The keyword of a schema that names the header which repeats an argument."""
@@ -50,13 +50,13 @@ _NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
 
 
 class HeaderMismatch(RpcError):
-    """A header does not say what the body says (2026-07-28, -32020)."""
+    """A header differs from the body (2026-07-28, -32020)."""
 
     code = -32020
 
 
 def check_stateless_body(message: Message) -> Refusal | None:
-    """400 for a body that is not one request or one notification."""
+    """Return a 400 for a body that is not one request or one notification."""
     match message:
         case Malformed(answer):
             return Refusal(400, answer)
@@ -66,21 +66,21 @@ def check_stateless_body(message: Message) -> Refusal | None:
 
 
 def check_stateless(headers: Headers, request: Request, parameters_of: ParametersOf) -> Refusal | None:
-    """The first fault of a stateless request, in the order above, with its HTTP status."""
+    """Return the first fault of a stateless request, in the order above, with its HTTP status."""
     try:
         if headers.repeated:
             raise HeaderMismatch(REPEATED)
         # Before the headers are compared: without an envelope there is nothing to compare them with.
         meta = check_envelope(request.params)
-        # Before it is looked at whether the version is served: a proxy has routed by the header, so a difference
-        # matters more than either value.
+        # Before the version is looked up: a proxy has routed by the header, so a difference matters more than either
+        # value.
         if headers.get(VERSION_HEADER) != meta[PROTOCOL_VERSION]:
             raise HeaderMismatch("the MCP-Protocol-Version header must equal the version in params._meta")
         if _decoded(headers, METHOD_HEADER) != request.method:
             raise HeaderMismatch("the Mcp-Method header must equal the method")
         named_by = NAMED_BY.get(request.method)
         name = request.params.get(named_by) if named_by is not None else None
-        # A name that is no string can't be repeated; the params' own check refuses it.
+        # A name that is not a string can't be repeated; the params' own check refuses it.
         may_lack = request.method in OPTIONAL_NAMES and headers.get(NAME_HEADER) is None
         if isinstance(name, str) and not may_lack and _decoded(headers, NAME_HEADER) != name:
             raise HeaderMismatch(f"the Mcp-Name header must equal params.{named_by}")
@@ -99,8 +99,8 @@ def _decoded(headers: Headers, name: str) -> str | None:
 
 
 def decode_value(value: str) -> str | None:
-    """What a header value says. `=?base64?…?=` holds UTF-8 in base64, for text that a header can't carry;
-    anything else stands for itself. None where what is between the markers is not canonical base64 of UTF-8."""
+    """Return the text of a header value. `=?base64?…?=` holds UTF-8 in base64, for text that a header can't carry;
+    anything else is the text itself. None if the part between the markers is not canonical base64 of UTF-8."""
     match = _SENTINEL.fullmatch(value)
     if match is None:
         return value
@@ -124,16 +124,16 @@ class Parameter:
     path: tuple[str, ...]
 
     def value_in(self, arguments: Any) -> Any:
-        """Its value among the `arguments` of a call; None where they have none."""
+        """Return its value among the `arguments` of a call; None if they have none."""
         for name in self.path:
-            # Whatever clients send may stand on the way there: a wrong type is the tool's to report.
+            # There may be any value on the way there: a wrong type is the tool's to report.
             arguments = arguments.get(name) if isinstance(arguments, Mapping) else None
         return arguments
 
 
 def parameter_headers(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[Parameter]:
-    """The arguments that `schema` marks with a usable `x-mcp-header`: strings, integers and booleans that can
-    be reached through `properties` alone. `path` leads to the schema."""
+    """Iterate over the arguments that `schema` marks with a usable `x-mcp-header`: strings, integers and booleans
+    that can be reached through `properties` only. `path` leads to the schema."""
     properties = schema.get("properties")
     for name, field in properties.items() if isinstance(properties, Mapping) else ():
         if not isinstance(field, Mapping):
@@ -151,10 +151,10 @@ def _check_parameters(headers: Headers, params: Mapping[str, Any], parameters_of
         sent = headers.get(parameter.header)
         if value is None and sent is None:
             continue
-        said = None if sent is None else decode_value(sent)
+        decoded = None if sent is None else decode_value(sent)
         compare = _COMPARE.get(type(value))
-        # A value of any other type breaks the tool's schema, which is for the tool to report.
-        is_same = said is not None and (compare is None or compare(said, value))
+        # A value of any other type breaks the tool's schema, which the tool reports.
+        is_same = decoded is not None and (compare is None or compare(decoded, value))
         if value is None or not is_same:
             raise HeaderMismatch(f"the header {parameter.header} must equal the argument {'.'.join(parameter.path)}")
 

@@ -1,10 +1,9 @@
-"""What HTTP adds to the protocol, as plain functions: headers, media types, statuses, eras.
+"""The protocol's rules for HTTP, as plain functions: headers, media types, statuses, eras.
 
-Nothing here reads a socket. A check gives None where all is well, else the `Refusal` to answer with. Refusals
-never repeat what the caller sent. Which status belongs to which fault stands in the tables of this file.
+Nothing here reads a socket. A check returns None if all is well, else the `Refusal` to answer with. Refusals never
+repeat data of the caller. The tables in this file map faults to statuses. Hosts and origins are in `hosts`; the
+headers with which a stateless request repeats its body, in `routing_headers`.
 
-Hosts and origins are the matter of `hosts`; the headers with which a stateless request repeats its body, of
-`routing_headers`.
 (2025-11-25 and 2026-07-28, Transports, Streamable HTTP; RFC 9110.)
 """
 
@@ -48,7 +47,7 @@ _STATUSES = {
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An answer that the transport gives by itself."""
+    """An answer of the transport itself."""
 
     status: int
     failure: Failure
@@ -56,44 +55,44 @@ class Refusal:
 
 
 def refuse(status: int, reason: str, **headers: str) -> Refusal:
-    """A refusal for `reason`; `Allow="POST"` and the like become headers, `_` standing for `-`."""
+    """Return a refusal for `reason`; `Allow="POST"` and the like become headers, with `-` in place of `_`."""
     sent = tuple((name.replace("_", "-").lower(), value) for name, value in headers.items())
     return Refusal(status, failure(None, InvalidRequest(reason)), sent)
 
 
 @record
 class Denial:
-    """Why somebody is not authenticated."""
+    """The reason why a sender is not authenticated."""
 
     reason: str
     challenge: str
-    """What the WWW-Authenticate header says (RFC 9110, section 11.6.1); empty where there is nothing to say."""
+    """The value of the WWW-Authenticate header (RFC 9110, section 11.6.1); empty for none."""
     status: int = 401
     headers: tuple[tuple[str, str], ...] = ()
-    """What else the answer has among its headers."""
+    """Further headers of the answer."""
 
     def refusal(self) -> Refusal:
-        """The answer that says so."""
+        """Return the answer for it."""
         challenge = (("www-authenticate", self.challenge),) if self.challenge else ()
         return Refusal(self.status, failure(None, InvalidRequest(self.reason)), (*challenge, *self.headers))
 
 
 def insufficient_scope(answer: Failure, resource: ProtectedResource | None) -> tuple[tuple[str, str], ...] | None:
-    """The headers of the 403 that `answer` is where a token does not allow what was asked of `resource` (2026-07-28,
-    Authorization, Scope Challenge Handling); None where it is something else. Where nobody but the operator issues
-    tokens, there is no resource in the sense of OAuth."""
+    """Return the headers of the 403 for `answer` if a token lacks scopes at `resource` (2026-07-28, Authorization,
+    Scope Challenge Handling); None if it is another error. If only the operator issues tokens, there is no resource
+    in the sense of OAuth."""
     if answer.kind != InsufficientScope.kind:
         return None
     scopes: list[str] = answer.data["scopes"]
     if resource is None:
-        said = challenge(error=answer.kind, error_description=answer.message, scope=" ".join(scopes))
+        challenge_ = challenge(error=answer.kind, error_description=answer.message, scope=" ".join(scopes))
     else:
-        said = resource.challenge(answer.kind, answer.message, scope=scopes)
-    return (("www-authenticate", said),)
+        challenge_ = resource.challenge(answer.kind, answer.message, scope=scopes)
+    return (("www-authenticate", challenge_),)
 
 
 _LATER = {LimitExceeded.kind: 429, Unavailable.kind: 503}
-"""The statuses of what may be tried again, by the kind of the error."""
+"""The statuses of errors after which a request may be repeated, by the kind of the error."""
 REFUSING = frozenset({InsufficientScope.kind, *_LATER})
 """The kinds of errors that have a status of their own, in every version."""
 
@@ -101,8 +100,8 @@ REFUSING = frozenset({InsufficientScope.kind, *_LATER})
 def refused_with(
     answer: Failure, resource: ProtectedResource | None
 ) -> tuple[int, tuple[tuple[str, str], ...]] | None:
-    """The status and the headers that say over HTTP what `answer` says, where it has some of its own."""
-    # By the kind and not by the code: each version has codes of its own for these, and proxies retry by the status.
+    """Return the status and the headers of `answer` over HTTP, if it has some of its own."""
+    # By the kind and not by the code: each version has its own codes for these, and proxies retry by the status.
     if answer.kind in _LATER:
         return _LATER[answer.kind], _retry_after(answer)
     challenge = insufficient_scope(answer, resource)
@@ -110,7 +109,7 @@ def refused_with(
 
 
 def limit_exceeded(error: LimitExceeded) -> Refusal:
-    """The refusal of who does too much (RFC 6585, section 4)."""
+    """Return the refusal of a client beyond its limits (RFC 6585, section 4)."""
     answer = failure(None, error)
     return Refusal(429, answer, _retry_after(answer))
 
@@ -127,44 +126,44 @@ _NONE: frozenset[str] = frozenset()
 
 @record
 class Headers:
-    """A request's headers by lower-case name. `repeated` names those that may come once and came more often."""
+    """A request's headers by lower-case name. `repeated` has those that are allowed once and came more often."""
 
     values: Mapping[str, str]
     repeated: frozenset[str] = _NONE
 
     def get(self, name: str) -> str | None:
-        """The value of a header, several joined by commas; None where it is absent."""
+        """Return the value of a header, several joined by commas; None if it is absent."""
         return self.values.get(name)
 
 
 Claim = Callable[[str, float], Awaitable[bool]]
-"""Whether nobody has claimed a name before at any replica, which is claimed for so many seconds from then on. Raises
-OSError where that can't be known."""
+"""Claims a name at all replicas for so many seconds. Returns False if it was claimed before. Raises OSError if that
+can't be known."""
 
 
 @record
 class HttpRequest:
-    """What is known of a request before its body is read."""
+    """A request before its body is read."""
 
     method: str
     path: str
     headers: Headers
     query: bytes = b""
     address: str = ""
-    """Where it comes from: the peer of its connection."""
+    """The address of the peer of its connection."""
     resource: ProtectedResource | None = None
-    """What a token has to be for; None where nobody but the operator issues tokens."""
+    """The resource that a token has to be for; None if only the operator issues tokens."""
     claim: Claim | None = None
-    """Of the server that it is for, which may have replicas; None where it is for none."""
+    """The claims of the server that it is for, which may have replicas; None if it is for none."""
 
 
 def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """The headers as they came. Blanks around a value are not part of it (RFC 9110, section 5.5): some web
-    servers leave them on."""
+    """Return the headers as sent. Blanks around a value are not part of it (RFC 9110, section 5.5): some web servers
+    leave them on."""
     values: dict[str, str] = {}
     repeated = _NONE
     for raw_name, raw_value in raw:
-        # Latin-1 has a character for each byte, so nothing that was sent can fail here (RFC 9110, section 5.5).
+        # Latin-1 has a character for each byte, so no header can fail here (RFC 9110, section 5.5).
         name, value = _name(raw_name), raw_value.decode("latin-1").strip(" \t")
         if name not in values:
             values[name] = value
@@ -181,36 +180,36 @@ def _name(raw: bytes) -> str:
 
 
 def check_single(headers: Headers, *, all_of_them: bool) -> Refusal | None:
-    """400 for a repeated header: of HTTP's own, or of `all_of_them`, where those of MCP matter too."""
-    # A proxy may go by the first of two values and a server by the last: what it let pass would not be what is
-    # served.
+    """Return a 400 for a repeated header: of HTTP's own, or with `all_of_them` of MCP's too."""
+    # A proxy may use the first of two values and a server the last: the proxy would allow another request than the
+    # one served.
     matters = headers.repeated and (all_of_them or headers.repeated & _GUARDED)
     return refuse(400, REPEATED) if matters else None
 
 
-# Media types. A client sends the same few headers with every request, so what they say is remembered.
+# Media types. A client sends the same few headers with every request, so the results are cached.
 
 
 @lru_cache(64)
 def accepts(accept: str | None, media_type: str) -> bool:
-    """Whether an `Accept` header takes `media_type`: the most specific range that matches decides."""
+    """Return True if an `Accept` header accepts `media_type`: the most specific range that matches decides."""
     return _best_quality(accept, {media_type: 2, f"{media_type.partition('/')[0]}/*": 1, "*/*": 0}) > 0
 
 
 @lru_cache(64)
 def accepts_gzip(accept_encoding: str | None) -> bool:
-    """Whether an `Accept-Encoding` header takes gzip (RFC 9110, section 12.5.3)."""
+    """Return True if an `Accept-Encoding` header accepts gzip (RFC 9110, section 12.5.3)."""
     return _best_quality(accept_encoding, {"gzip": 1, "x-gzip": 1, "*": 0}) > 0
 
 
-def _best_quality(header: str | None, wanted: Mapping[str, int]) -> float:
+def _best_quality(header: str | None, ranks: Mapping[str, int]) -> float:
     best, quality = -1, 0.0
     for part in (header or "").lower().split(","):
         name, *parameters = (piece.strip(" \t") for piece in part.split(";"))
         # The most specific range decides, not the best quality: `*/*, text/event-stream;q=0` wants no stream (RFC
         # 9110, section 12.5.1).
-        if wanted.get(name, -1) > best:
-            best, quality = wanted[name], _quality(parameters)
+        if ranks.get(name, -1) > best:
+            best, quality = ranks[name], _quality(parameters)
     return quality
 
 
@@ -218,14 +217,13 @@ def _quality(parameters: list[str]) -> float:
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.strip() == "q":
-            # `float` takes "inf", "1_0" and digits of other scripts, of which RFC 9110, section 12.4.2, knows
-            # nothing.
+            # `float` accepts "inf", "1_0" and digits of other scripts, which RFC 9110, section 12.4.2, does not.
             return float(value) if re.fullmatch(r"[01](\.[0-9]{0,3})?", value.strip()) else 0.0
     return 1.0
 
 
 def check_accept(headers: Headers, *needed: str) -> Refusal | None:
-    """406 unless the client takes every one of `needed`."""
+    """Return a 406 unless the client accepts every one of `needed`."""
     accept = headers.get("accept")
     for media_type in needed:
         if not accepts(accept, media_type):
@@ -234,13 +232,13 @@ def check_accept(headers: Headers, *needed: str) -> Refusal | None:
 
 
 def may_be_dialect(headers: Headers, refusal: Refusal | None) -> bool:
-    """Whether a POST may speak a dialect, to whose headers the specification answers `refusal`: it brings JSON, takes
-    one of the two forms of an answer (RFC 9110, section 12.5.1: it does where it says nothing), and has no header by
-    which clients of the specification tell their version or their session."""
+    """Return True if a POST may use a dialect, to whose headers the specification answers `refusal`: its body is
+    JSON, it accepts one of the two forms of an answer (RFC 9110, section 12.5.1: also without a header), and has no
+    header with which clients of the specification send their version or their session."""
     if headers.get(VERSION_HEADER) is not None or headers.get(SESSION_ID) is not None:
         return False
     if refusal is None or headers.get("expect") is not None:
-        # Who asks before a body is sent is told at once (RFC 9110, section 10.1.1).
+        # A client that asks before it sends a body gets its answer at once (RFC 9110, section 10.1.1).
         return refusal is None
     accept = headers.get("accept")
     is_answerable = accept is None or accepts(accept, JSON) or accepts(accept, EVENT_STREAM)
@@ -248,15 +246,15 @@ def may_be_dialect(headers: Headers, refusal: Refusal | None) -> bool:
 
 
 def check_post(headers: Headers, *, dialects: bool) -> tuple[Refusal | None, bool]:
-    """What the specification answers to the headers of a POST that has no body yet, and whether its body may be in
-    one of the `dialects`, whose requests are served in spite of that."""
+    """Return the specification's answer to the headers of a POST without its body, and True if the body may be in
+    one of the `dialects`, whose requests are served all the same."""
     refusal = check_accept(headers, JSON, EVENT_STREAM) or check_content(headers)
     return refusal, dialects and may_be_dialect(headers, refusal)
 
 
 def dialect_form(headers: Headers) -> str | None:
-    """The only media type in which a dialect's request is answered: JSON, unless the client asks for a stream by its
-    name. None where it asks for both (document 000, 4.2)."""
+    """Return the only media type in which a dialect's request is answered: JSON, unless the client requests a stream
+    by name. None if it requests both (document 000, 4.2)."""
     accept = headers.get("accept") or ""
     if EVENT_STREAM not in accept.lower() or not accepts(accept, EVENT_STREAM):
         return JSON
@@ -264,18 +262,18 @@ def dialect_form(headers: Headers) -> str | None:
 
 
 def check_content(headers: Headers) -> Refusal | None:
-    """415 unless the body is JSON, as it is or gzipped."""
+    """Return a 415 unless the body is JSON, plain or gzipped."""
     if not _is_json(headers.get("content-type")):
         return refuse(415, f"the Content-Type must be {JSON}")
     coding = headers.get("content-encoding")
     if coding is not None and coding.lower() not in ("", "identity", *_GZIP):
-        # What would be taken is to be said (RFC 9110, section 15.5.16).
+        # The answer names the accepted coding (RFC 9110, section 15.5.16).
         return refuse(415, "a body may be compressed by gzip, and by nothing else", Accept_Encoding="gzip")
     return None
 
 
 def is_gzip(headers: Headers) -> bool:
-    """Whether the body is gzipped (RFC 9110, section 8.4.1.3)."""
+    """Return True if the body is gzipped (RFC 9110, section 8.4.1.3)."""
     coding = headers.get("content-encoding")
     return coding is not None and coding.lower() in _GZIP
 
@@ -286,7 +284,7 @@ def _is_json(content_type: str | None) -> bool:
 
 
 def is_upgrade(headers: Headers) -> bool:
-    """Whether a request asks to go on as a WebSocket (RFC 6455, section 4.2.1)."""
+    """Return True if a request asks to continue as a WebSocket (RFC 6455, section 4.2.1)."""
     if (headers.get("upgrade") or "").lower() != "websocket":
         return False
     options = (headers.get("connection") or "").lower().split(",")
@@ -297,11 +295,13 @@ def is_upgrade(headers: Headers) -> bool:
 
 
 def is_stateless(headers: Headers, message: Message | None = None) -> bool:
-    """Whether a request belongs to the era without sessions: its header names such a version, or its body does.
+    """Return True if a request belongs to the era without sessions: its header names such a version, or its body
+    does.
 
-    A body that names a version is enough: a missing or older header is then this era's fault to report."""
-    # The body goes before the header: a client of today behind a proxy that drops headers is to be told which one
-    # is missing (-32020), and not that it needs a session.
+    A body that names a version is enough: a missing or older header is then this era's fault to report.
+    """
+    # The body goes before the header: a client of today behind a proxy that drops headers gets an error about the
+    # missing one (-32020), and not about a session.
     if isinstance(message, (Request, Notification)) and claims_envelope(message.params):
         return True
     version = find_version(headers.get(VERSION_HEADER))
@@ -309,31 +309,31 @@ def is_stateless(headers: Headers, message: Message | None = None) -> bool:
 
 
 def check_version_header(headers: Headers, version: Version | None) -> Refusal | None:
-    """400 where the version header names none that has sessions, or another than the session's `version`.
-    Without the header the session's version counts."""
+    """Return a 400 if the version header names none that has sessions, or another than the session's `version`.
+    Without the header the session's version applies."""
     sent = headers.get(VERSION_HEADER)
     if sent is None:
         return None
     named = find_version(sent)
     if named is None or named.stateless:
-        supported = [one.date for one in HANDSHAKE_VERSIONS]
+        supported = [supported_version.date for supported_version in HANDSHAKE_VERSIONS]
         error = InvalidRequest("unsupported MCP-Protocol-Version", data={"supported": supported})
         return Refusal(400, failure(None, error))
-    # The specification is silent about a version that is spoken here but is not the session's. To serve it would
-    # shape answers for another client than the one that shook hands.
+    # The specification is silent about a version that is supported here but is not the session's. To serve it would
+    # shape answers for another client than the one of the handshake.
     if version is not None and named is not version:
         return refuse(400, "MCP-Protocol-Version is not the version this session has negotiated")
     return None
 
 
 def is_session_id(text: str) -> bool:
-    """Whether `text` has the form of a session id: visible ASCII."""
-    # 2025-11-25, Session Management, allows no other characters. It names no length; 256 bound what is looked up.
+    """Return True if `text` has the form of a session id: visible ASCII."""
+    # 2025-11-25, Session Management, allows no other characters. It names no length; 256 limit the lookups.
     return re.fullmatch(r"[\x21-\x7e]{1,256}", text) is not None
 
 
 def read_session_id(headers: Headers) -> str | Refusal:
-    """The session that a request names; 400 where it names none, or repeats a header of MCP."""
+    """Return the session that a request names; a 400 if it names none, or repeats a header of MCP."""
     refusal = check_single(headers, all_of_them=True)
     if refusal is not None:
         return refusal
@@ -342,14 +342,15 @@ def read_session_id(headers: Headers) -> str | Refusal:
 
 
 def read_event_id(text: str) -> tuple[str, int] | None:
-    """The stream and the number that an event's id names; None where it names nothing."""
-    # Fifteen digits stay an exact number in every language; more are no number that we gave out.
+    """Return the stream and the number in the id of an event; None if it is not such an id."""
+    # Fifteen digits stay an exact number in every language; we never gave out more.
     match = re.fullmatch(r"([0-9a-f]{1,64})_([0-9]{1,15})", text, re.ASCII)
     return None if match is None else (match[1], int(match[2]))
 
 
 def check_handshake_body(message: Message, version: Version | None) -> Refusal | None:
-    """400 for what must not reach a session: no message, or an array where the version has none."""
+    """Return a 400 for a body that must not reach a session: an invalid message, or an array if the version has
+    none."""
     match message:
         case Malformed(answer):
             return Refusal(400, answer)
@@ -357,29 +358,29 @@ def check_handshake_body(message: Message, version: Version | None) -> Refusal |
             return refuse(400, "the body must be one message: this protocol version has no batches")
         case Batch(messages) if len(messages) > MAX_BATCH:
             return refuse(400, f"a batch may hold {MAX_BATCH} messages at most")
-        # Without a request in it the answer is 202 and no body, which could say nothing of what is malformed.
+        # Without a request in it the answer is 202 without a body, which could report no fault.
         case Batch(messages) if not request_ids(message):
-            faults = [one.failure for one in messages if isinstance(one, Malformed)]
+            faults = [malformed.failure for malformed in messages if isinstance(malformed, Malformed)]
             return Refusal(400, faults[0]) if faults else None
     return None
 
 
 def check_session_message(headers: Headers, message: Message, version: Version | None) -> Refusal | None:
-    """400 for what a session that speaks `version` can't take, by its version header and by its body."""
+    """Return a 400 for a message that a session of `version` can't take, by its version header and by its body."""
     return check_version_header(headers, version) or check_handshake_body(message, version)
 
 
 def request_ids(message: Message) -> tuple[RequestId, ...]:
-    """The ids under which answers to `message` will come."""
-    # No `match`: CPython makes the name `__match_args__` anew each time, and its cache of attributes keeps thousands
-    # of them, strewn over the memory of whatever was alive then, which so never goes back to the system.
+    """Return the ids of the requests in `message`, which answers will have."""
+    # No `match`: CPython creates the name `__match_args__` anew each time, and its cache of attributes keeps
+    # thousands of them, scattered over the memory of live objects, which then never goes back to the system.
     if isinstance(message, Request):
         return (message.id,)
     if isinstance(message, Batch):
-        return tuple(one.id for one in message.messages if isinstance(one, Request))
+        return tuple(item.id for item in message.messages if isinstance(item, Request))
     return ()
 
 
 def stateless_status(answer: Response | Failure | RpcError) -> int:
-    """The HTTP status of an answer from 2026-07-28 on (Streamable HTTP, Response Status)."""
+    """Return the HTTP status of an answer from 2026-07-28 on (Streamable HTTP, Response Status)."""
     return 200 if isinstance(answer, Response) else _STATUSES.get(answer.code, 200)

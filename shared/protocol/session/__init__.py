@@ -1,1 +1,1 @@
-"""What a message means to a session, in both eras and on both sides."""
+"""Sessions: the meaning of messages, in both eras and on both sides."""

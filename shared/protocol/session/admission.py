@@ -1,7 +1,7 @@
-"""May this request be served, and who sends it? Every refusal of the protocol itself is made here.
+"""Admission of requests, and their senders. Every refusal of the protocol itself is made here.
 
-In this order: the era, the envelope or the handshake, the method's row, its params,
-the state of earlier rounds. What passes is a call.
+In this order: the era, the envelope or the handshake, the method's row, its params, the state of earlier rounds. A
+request that passes is a call.
 """
 
 from collections.abc import Callable
@@ -35,14 +35,14 @@ class Admission:
         self._now = now
 
     def admit(self, request: Request, principal: Principal | None) -> Call:
-        """The call that `request` begins. Raises RpcError where it may not be served."""
-        # Also in a session: one process may send both kinds, and each request stands for itself (2026-07-28,
+        """Return the call that `request` begins. Raises RpcError if it may not be served."""
+        # Also in a session: one process may send both kinds, and each request is independent (2026-07-28,
         # Versioning).
         if "_meta" in request.params and claims_envelope(request.params):
             peer = admit(request.params, principal)
         elif self._handshake.peer is not None:
             peer = self._handshake.peer
-            if peer.principal is not principal:  # with a newer token than the one that it shook hands with
+            if peer.principal is not principal:  # with a newer token than that of the handshake
                 peer = replace(peer, principal=principal)
         elif request.method in _BEFORE_INITIALIZE:
             peer = FIRST_PEER
@@ -55,12 +55,12 @@ class Admission:
         if method is None:
             raise MethodNotFound(f"method not found: {request.method[:100]}")
         try:
-            # What `model_validate` does, without its own arguments: this runs for every request.
+            # Like `model_validate`, without its own arguments: this runs for every request.
             params = method.params.__pydantic_validator__.validate_python(request.params)
         except ValidationError as error:
             raise InvalidParams(first_fault(error)) from None
         token = params.meta.get("progressToken")
-        # True is an int to `isinstance`, and no token.
+        # True is an int to `isinstance`, but not a token.
         if token is not None and type(token) not in (str, int):
             raise InvalidParams('"progressToken" must be a string or an integer')
         # Only there: to older versions `requestState` is a param like any other, and means nothing.

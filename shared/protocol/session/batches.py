@@ -17,9 +17,9 @@ MAX_BATCH = 1_000
 @dataclass(slots=True)
 class _Pending:
     first: RequestId | None
-    """The first request in it, by which HTTP knows where the answer belongs."""
+    """The first request in it, by which HTTP knows where to send the answer."""
     ids: set[RequestId] = field(default_factory=set)
-    """The calls under way."""
+    """The ids of the calls in progress."""
     answers: list[Response | Failure] = field(default_factory=list)
 
 
@@ -31,7 +31,7 @@ class Batches:
         self._opening: _Pending | None = None
 
     def open(self, batch: Batch) -> tuple[Message, ...]:
-        """Starts taking in `batch`; its messages, with those that may not be in one already refused."""
+        """Begin a batch, and return its messages, with refusals in place of those that may not be in one."""
         ids = [message.id for message in batch.messages if isinstance(message, Request)]
         self._opening = _Pending(ids[0] if ids else None)
         refusal = InvalidRequest("initialize may not be part of a batch")
@@ -43,33 +43,34 @@ class Batches:
         )
 
     def expect(self, id: RequestId) -> None:
-        """The request `id` of the open batch is under way and will be answered, or cancelled, later."""
+        """Note that the request `id` of the open batch is in progress and will be answered, or cancelled, later."""
         if self._opening is not None:
             self._opening.ids.add(id)
             self._by_id[id] = self._opening
 
     def close(self) -> Outgoing | None:
-        """All messages are taken in; the answer, if it is complete already."""
+        """End the messages of the open batch, and return the answer, if it is complete already."""
         pending, self._opening = self._opening, None
         return self._complete(pending)
 
     def takes(self, answer: Response | Failure) -> bool:
-        """Whether `answer` belongs into a batch."""
+        """Return True if `answer` belongs into a batch."""
         return self._opening is not None or answer.id in self._by_id
 
     def has(self, id: RequestId) -> bool:
-        """Whether the request `id` came in a batch and is unanswered."""
+        """Return True if the request `id` came in a batch and is unanswered."""
         return id in self._by_id
 
     def add(self, answer: Response | Failure) -> Outgoing | None:
-        """Collects `answer`; the whole answer, if this completes it."""
+        """Add `answer`, and return the whole answer, if this completes it."""
         pending = self._opening or self._taken(answer.id)
         if pending is not None:
             pending.answers.append(answer)
         return self._complete(pending)
 
     def drop(self, id: RequestId) -> Outgoing | None:
-        """A request was cancelled and gets no answer; the whole answer, if nothing else is missing."""
+        """Remove a cancelled request, which gets no answer, and return the whole answer, if nothing else is
+        missing."""
         return self._complete(self._taken(id))
 
     def _taken(self, id: RequestId | None) -> _Pending | None:
@@ -79,11 +80,11 @@ class Batches:
         return pending
 
     def _complete(self, pending: _Pending | None) -> Outgoing | None:
-        # While it is taken in more may come; after that each call in it is to end first.
+        # While the batch is open more may come; after that each call in it has to end first.
         if pending is None or pending is self._opening or pending.ids:
             return None
         answers, pending.answers = tuple(pending.answers), []
         if answers:
             return Outgoing(Batch(answers), pending.first)
-        # Every request was cancelled: nothing is said, but HTTP has to learn that nothing will come.
+        # Every request was cancelled: nothing is sent, but HTTP has to learn that nothing will come.
         return None if pending.first is None else Outgoing(None, pending.first)

@@ -104,24 +104,24 @@ class ServerDescription:
 
     @property
     def has_output_schemas(self) -> bool:
-        """Whether results of tools are to keep to the `outputSchema` that was listed."""
+        """True if results of tools have to match the listed `outputSchema`."""
         version = find_version(self.version)
         return version is not None and version.output_schemas
 
     @property
     def has_task_requests(self) -> bool:
-        """Whether requests may ask to be run as tasks, by `params.task`, where who gets them declares that."""
+        """True if requests may ask to be run as tasks, by `params.task`, if the receiver declares that."""
         version = find_version(self.version)
         return version is not None and version.task_requests
 
     @property
     def runs_tools_as_tasks(self) -> bool:
-        """Whether a call may ask to be run as a task."""
+        """True if a call may ask to be run as a task."""
         return self.has_task_requests and self.can("tasks", "requests", "tools", "call")
 
 
 class Era(Enum):
-    """How to go on after `server/discover`."""
+    """The next step after `server/discover`."""
 
     STATELESS = "stateless"
     AGAIN = "again"
@@ -146,7 +146,9 @@ def first_version(mode: str, accepted: Sequence[Version] = VERSIONS) -> Version:
     eras = {"auto": (False, True), "stateless": (True,), "handshake": (False,)}.get(mode)
     if eras is None and find_version(mode) is None:
         raise ValueError(f"the mode is auto, stateless, handshake or the date of a protocol version, not {mode!r}")
-    fitting = [one for one in accepted if (one.date == mode if eras is None else one.stateless in eras)]
+    fitting = [
+        version for version in accepted if (version.date == mode if eras is None else version.stateless in eras)
+    ]
     if not fitting:
         raise ValueError(f"of the versions from {accepted[0]} to {accepted[-1]} the mode {mode!r} leaves none")
     return fitting[-1]
@@ -176,22 +178,22 @@ class ClientSession:
 
     @property
     def stateless(self) -> bool:
-        """Whether every request carries its own envelope."""
+        """True if every request carries its own envelope."""
         return self._mode.stateless
 
     @property
     def may_shake_hands(self) -> bool:
-        """Whether a version of the handshake era is accepted."""
+        """True if a version of the handshake era is accepted."""
         return not self._accepted[0].stateless
 
     @property
     def asked(self) -> int:
-        """How many questions of the server's we have not answered yet."""
+        """The number of questions of the server that are not answered yet."""
         return len(self._asked)
 
     @property
     def outgoing_count(self) -> int:
-        """How many messages are due to the server."""
+        """The number of messages that wait to be sent."""
         return len(self._outgoing)
 
     def outgoing(self) -> list[Outgoing]:
@@ -202,11 +204,11 @@ class ClientSession:
     # Opening
 
     def discover(self) -> RequestId:
-        """Asks what the server is and which versions it speaks."""
+        """Ask for the description of the server and its versions."""
         return self.request("server/discover", {})
 
     def discovered(self, answer: Response | Failure | None) -> Era:
-        """Takes the answer to `discover`, or None where none came in time; how to go on.
+        """Take the answer to `discover`, or None where none came in time; how to go on.
 
         Servers of the handshake era answer in every way there is, or not at all, so only what a stateless
         server alone can say keeps us there (2026-07-28, Versioning). A refused version is not tried again:
@@ -225,7 +227,7 @@ class ClientSession:
         return Era.NONE if answer.code in _SAYS_NOTHING else Era.HANDSHAKE
 
     def initialize(self) -> RequestId:
-        """Offers a handshake."""
+        """Offer a handshake."""
         if self._mode.stateless:
             self._mode = [version for version in self._accepted if not version.stateless][-1]
         identity = self._identity
@@ -236,7 +238,7 @@ class ClientSession:
         return self.request("initialize", {**offer, "clientInfo": identity.info})
 
     def initialized(self, result: dict[str, Any]) -> bool:
-        """Takes the result of `initialize` and completes the handshake; False where the server chose a version
+        """Take the result of `initialize` and complete the handshake; False if the server chose a version
         that we don't speak: hang up (2025-11-25, Lifecycle)."""
         date = result.get("protocolVersion")
         self._note_versions([date])
@@ -249,7 +251,7 @@ class ClientSession:
         return True
 
     def refused(self, refusal: Failure) -> bool:
-        """Takes an error in place of an opening; whether it says that the version was the reason: it names others
+        """Take an error in place of an opening; whether it says that the version was the reason: it names others
         (2025-11-25, Lifecycle, and 2026-07-28, Versioning)."""
         supported = refusal.data.get("supported") if isinstance(refusal.data, dict) else None
         if not isinstance(supported, list):
@@ -258,8 +260,8 @@ class ClientSession:
         return True
 
     def goes_back(self) -> bool:
-        """Whether a server that has refused the handshake named a version without one that we speak; it is the one to
-        speak then. A server that was slow to start has our first `discover` by now, and stays in its era."""
+        """Return True if a server that has refused the handshake named a stateless version that we support, which is
+        used then. A server that was slow to start has our first `discover` by now, and stays in its era."""
         named = [version for version in self._accepted if version.stateless and version.date in self.named]
         if not named or self._asked_again:
             return False
@@ -294,7 +296,7 @@ class ClientSession:
     def request(
         self, method: str, params: dict[str, Any], *, progress: bool = False, caller: ClientIdentity | None = None
     ) -> RequestId:
-        """Queues a request; the id of its answer. `caller` is for whom it is made, where that is somebody else; in
+        """Queue a request; the id of its answer. `caller` is for whom it is made, where that is somebody else; in
         the stateless era the request says so."""
         self._last_id += 1
         id_ = self._last_id
@@ -319,19 +321,19 @@ class ClientSession:
         return token
 
     def forget_token(self, token: str) -> None:
-        """Gives the token back: what still comes for it is dropped."""
+        """Give the token back: what still comes for it is dropped."""
         self._tokens.discard(token)
 
     def log_level(self, level: str) -> None:
-        """Says with stateless requests from now on that log messages of this `level` are wanted."""
+        """Say with stateless requests from now on that log messages of this `level` are wanted."""
         self._identity = replace(self._identity, log_level=level)
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
-        """Queues a notification."""
+        """Queue a notification."""
         self._send(Notification(method, params))
 
     def cancel(self, id: RequestId, reason: str) -> bool:
-        """Gives up our request `id`: its answer, if it still comes, is dropped. False where it is over, and where
+        """Give up our request `id`: its answer, if it still comes, is dropped. False where it is over, and where
         the server is not to be told."""
         sent = self._sent.pop(id, None)
         # `initialize` may not be cancelled (2025-11-25, Cancellation).
@@ -347,11 +349,11 @@ class ClientSession:
         return True
 
     def respond(self, id: RequestId, result: dict[str, Any]) -> None:
-        """Answers the server's question `id`; nothing where it was taken back."""
+        """Answer the server's question `id`; nothing where it was taken back."""
         self._settle(id, Response(id, result))
 
     def fail(self, id: RequestId, error: McpError) -> None:
-        """Answers the server's question `id` with an error; nothing where it was taken back."""
+        """Answer the server's question `id` with an error; nothing where it was taken back."""
         refusal = error if isinstance(error, RpcError) else InternalError("the client could not answer")
         self._settle(id, failure(id, refusal))
 
@@ -372,7 +374,7 @@ class ClientSession:
     # What the server says
 
     def receive(self, message: Message) -> list[ClientEvent]:
-        """Takes one message in; what to do about it."""
+        """Take one message in; what to do about it."""
         # Also where the version has no batches: what a server sends anyway is taken for what it means.
         messages = message.messages if isinstance(message, Batch) else (message,)
         return [event for event in map(self._one, messages) if event is not None]
@@ -417,7 +419,8 @@ class ClientSession:
         return wanted or Unusable(answer.id, f"the server answered {sent.method} with a result of no known type")
 
     def _cancel_task(self, late: Response) -> None:
-        """Has the task cancelled that a call became while it was given up: its server heard of that too late."""
+        """Cancel the task that a call became while it was cancelled: its server received the cancellation too
+        late."""
         if late.id not in self._given_up:
             return
         caller = self._given_up.pop(late.id)
@@ -430,7 +433,7 @@ class ClientSession:
         return Unusable(id, reason, fate) if id is not None and self._forget(id) else None
 
     def _forget(self, id: RequestId) -> bool:
-        """Takes our request out; False where there is none."""
+        """Take our request out; False where there is none."""
         return self._sent.pop(id, None) is not None
 
     def _notified(self, message: Notification) -> ClientEvent | None:

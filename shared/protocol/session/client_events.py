@@ -1,4 +1,4 @@
-"""What `ClientSession` tells the application of the server; the mirror of `events.py`."""
+"""Events from `ClientSession` for the application; the mirror of `events.py`."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -71,8 +71,10 @@ def read_input_wanted(answer: Response) -> InputWanted | None:
     if len(requests) > MAX_INPUTS:
         return None
     questions: dict[str, tuple[str, dict[str, Any]]] = {}
-    for key, one in requests.items():
-        method, params = (one.get("method"), one.get("params", {})) if isinstance(one, dict) else (None, None)
+    for key, request in requests.items():
+        method, params = (
+            (request.get("method"), request.get("params", {})) if isinstance(request, dict) else (None, None)
+        )
         if not isinstance(method, str) or not isinstance(params, dict):
             return None
         questions[key] = (method, params)

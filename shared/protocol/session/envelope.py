@@ -15,7 +15,7 @@ _STATELESS = tuple(version for version in VERSIONS if version.stateless)
 
 
 def claims_envelope(params: dict[str, Any]) -> bool:
-    """Whether a request belongs to this era: the version key alone is the signal."""
+    """Return True if a request belongs to this era: the version key is the only signal."""
     meta = params.get("_meta")
     # Whatever its value is: who sends the key means this era, and is told here what is wrong with it. `_meta` with
     # a progress token alone is older traffic.

@@ -1,4 +1,4 @@
-"""What the core hands to the application, and what it hands to the wire."""
+"""Values that the protocol core passes to the application, and to the wire."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,11 +16,11 @@ from .questions import FIRST_ROUND, Round
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A request of the peer's from its admission to its answer: whoever has to do with it holds this one object.
+    """A request of the peer from its admission to its answer: everything concerned with it holds this one object.
 
-    It is told from others by what it is and not by its id, which may be another call's as soon as this one is over.
-    From then on it has no params: they may be megabytes, and what holds the call may be left to the garbage
-    collector, as a task that was cancelled is.
+    It is compared by identity and not by its id, which may be another call's as soon as this one is over. From then
+    on it has no params: they may be megabytes, and objects that hold the call may be left to the garbage collector,
+    as a cancelled task is.
     """
 
     id: RequestId
@@ -32,40 +32,40 @@ class Call:
     """The params as they came, a dict, for what must be bound to the very request."""
     round: Round = FIRST_ROUND
     token: RequestId | None = None
-    """What its reports of progress are marked with, where the peer wants any."""
+    """The token for its progress notifications, if the peer wants any."""
     weight: int = 0
     """Bytes of memory that its params take."""
     release: Any = None
     """Gives these bytes back, where they are accounted for."""
     is_over: bool = False
-    """Whether it is answered, or cancelled: nothing more can be said of it."""
+    """True if it is answered, or cancelled: nothing more can be sent about it."""
     link: Any = None
-    """The connection that it came on, for whoever serves it."""
+    """The connection that it came on."""
     scope: Any = None
-    """What cancels the work on it."""
+    """The scope that cancels the work on it."""
     outlet: Any = None
-    """Who is told what comes of it."""
+    """The receiver of its outcome."""
     scopes: frozenset[str] = frozenset()
-    """What a token needs for it, where that was looked at."""
+    """The scopes that a token needs for it, if they were checked."""
     came_in: Any = None
     """The context that it came in, while it waits for a place."""
     task: Any = None
-    """What makes a task of it, and then stands for its peer; None where it can become none."""
+    """The object that turns it into a task, and then takes the place of its peer; None if it can't become one."""
     view: Any = None
-    """What a page that shows the result needs besides, until the result has it."""
+    """Further data for a page that shows the result, until the result has it."""
     began: float | None = None
     """When the work on it began, by the clock of the event loop."""
     _progress: float | None = None
 
     def end(self) -> None:
-        """Ends it: it is answered, or cancelled, and its params are given up."""
+        """End it: it is answered, or cancelled, and its params are given up."""
         self.is_over, self.params, self.raw = True, None, None
         if self.release is not None:
             self.release()
             self.release = None
 
     def advance(self, progress: float) -> bool:
-        """Records `progress`; False where it did not grow, which may not be sent (Utilities, Progress)."""
+        """Record `progress`; False where it did not grow, which may not be sent (Utilities, Progress)."""
         if self._progress is not None and progress <= self._progress:
             return False
         self._progress = progress
@@ -73,8 +73,8 @@ class Call:
 
     @contextmanager
     def standing_for(self, method: Method, params: Params) -> Iterator[None]:
-        """As long as the block this is a request of `method` with `params`, for which the peer has a form of its own
-        that has no rounds. It stays the same call: its clock, its progress, what it is cancelled by."""
+        """Make this a request of `method` with `params` during the block, for a peer that has a form of its own
+        without rounds. It stays the same call, with its clock, its progress, and its cancellation."""
         own = self.method, self.params, self.raw
         self.method = replace(method, multi_round=self.method.multi_round, is_stream=self.method.is_stream)
         self.params, self.raw = params, self._raw_of(params, (self.raw or {}).get("_meta"))
@@ -85,10 +85,10 @@ class Call:
                 self.method, self.params, self.raw = own
 
     def inner(self, method: Method, params: Params) -> "Call":
-        """A request of our own with `params`, made for this call: of the same client, and without a word of its
-        progress."""
-        said = (self.raw or {}).get("_meta") or {}
-        meta = {name: value for name, value in said.items() if name != "progressToken"}
+        """Return a request of our own with `params`, made for this call: of the same client, and without progress
+        reports."""
+        own_meta = (self.raw or {}).get("_meta") or {}
+        meta = {name: value for name, value in own_meta.items() if name != "progressToken"}
         raw = self._raw_of(params, meta)
         return replace(
             self, method=method, params=params, raw=raw, round=FIRST_ROUND, token=None, release=None, task=None
@@ -100,7 +100,7 @@ class Call:
 
 
 Outcome = dict[str, Any] | McpError | InputRequired
-"""What comes of a call: a result of the newest version, an error, or questions to the client."""
+"""The outcome of a call: a result of the newest version, an error, or questions to the client."""
 
 
 @record
@@ -121,17 +121,17 @@ class Answered:
 
 @record
 class Opened:
-    """The handshake is complete: the peer may be told and asked from now on."""
+    """The handshake is complete: the peer may receive notifications and requests from now on."""
 
 
 @record
 class RootsChanged:
-    """The peer's roots are others now."""
+    """The roots of the peer have changed."""
 
 
 @record
 class Told:
-    """The peer has sent a notification that means nothing to this package."""
+    """The peer has sent a notification that is unknown to this package."""
 
     method: str
     params: dict[str, Any]
@@ -143,13 +143,13 @@ class Settled:
     it waited for its turn."""
 
     method: str
-    """Empty for what is no request, or no valid one."""
+    """The method; empty for an invalid request."""
     params: dict[str, Any]
     principal: Principal | None
     peer: Peer | None
     """None before `initialize`."""
     outcome: Outcome | Failure | None
-    """What it was answered with; None for one that was cancelled."""
+    """The answer; None for a cancelled request."""
 
 
 Event = Call | Cancelled | Answered | Opened | RootsChanged | Told
@@ -168,7 +168,7 @@ class Outgoing:
 
 @record
 class Change:
-    """Something the peer may have subscribed to has changed: a list (`uri` None) or the resource `uri`, of which
+    """A change of something that the peer may have subscribed to: a list (`uri` None) or the resource `uri`, whose
     `part` has a URI of its own (2025-11-25, Resources, Subscriptions)."""
 
     what: str

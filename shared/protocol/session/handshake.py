@@ -23,15 +23,15 @@ from .envelope import discover
 from .events import Call
 
 FIRST_PEER = Peer(NEWEST_HANDSHAKE)
-"""Whoever speaks before `initialize`: nothing is known of it."""
+"""The sender before `initialize`: nothing is known of it."""
 
 _SESSIONS = count()
 _OF_PEER = ("capabilities", "info", "log_level", "session")
-"""What is written of a peer as it is."""
+"""The fields of a peer that are written unchanged."""
 
 
 class State(Enum):
-    """How far the handshake has come."""
+    """The state of the handshake."""
 
     NEW = "new"
     OPENING = "opening"
@@ -40,12 +40,13 @@ class State(Enum):
 
 @record
 class Snapshot:
-    """What lasts of a session: any replica goes on from it. Calls and questions stay where they landed."""
+    """The lasting part of a session: any replica can continue from it. Calls and questions stay where they
+    arrived."""
 
     state: State
     peer: Peer | None
     roots_changed: int = 0
-    """How often the peer has said that its roots are others now."""
+    """The number of times that the peer has reported a change of its roots."""
 
 
 NEW = Snapshot(State.NEW, None)
@@ -67,24 +68,25 @@ def merge(current: Snapshot, before: Snapshot, after: Snapshot) -> Snapshot:
 
 
 def write_snapshot(snapshot: Snapshot) -> dict[str, Any]:
-    """`snapshot` as JSON has it. Whom a transport has authenticated is not in it."""
-    peer, said = snapshot.peer, {"state": snapshot.state.value, "rootsChanged": snapshot.roots_changed}
+    """Return `snapshot` as JSON, without the principal."""
+    peer, fields = snapshot.peer, {"state": snapshot.state.value, "rootsChanged": snapshot.roots_changed}
     if peer is None:
-        return said
+        return fields
     own = {name: getattr(peer, name) for name in _OF_PEER}
-    return {**said, "peer": {**own, "version": peer.version.date}}
+    return {**fields, "peer": {**own, "version": peer.version.date}}
 
 
-def read_snapshot(said: dict[str, Any], principal: Principal | None) -> Snapshot:
-    """What `write_snapshot` wrote, of a peer that is `principal`. Raises ValueError or KeyError for anything else."""
+def read_snapshot(fields: dict[str, Any], principal: Principal | None) -> Snapshot:
+    """Return the snapshot from the result of `write_snapshot`, of a peer with that `principal`. Raises ValueError or
+    KeyError for anything else."""
     peer = None
-    if "peer" in said:
-        version = find_version(said["peer"]["version"])
+    if "peer" in fields:
+        version = find_version(fields["peer"]["version"])
         if version is None:
-            raise ValueError(f"a session of the version {said['peer']['version']!r}, which is not spoken here")
-        own = {name: said["peer"][name] for name in _OF_PEER}
+            raise ValueError(f"a session of the version {fields['peer']['version']!r}, which is not spoken here")
+        own = {name: fields["peer"][name] for name in _OF_PEER}
         peer = Peer(version, principal=principal, **own)
-    return Snapshot(State(said["state"]), peer, said["rootsChanged"])
+    return Snapshot(State(fields["state"]), peer, fields["rootsChanged"])
 
 
 class Handshake:
@@ -105,10 +107,10 @@ class Handshake:
         """
         if self.state is not State.NEW:
             raise InvalidRequest("this session is initialized already")
-        asked = find_version(params.protocol_version)
+        requested = find_version(params.protocol_version)
         # A version that we lack is answered by one that we have, and the client leaves where that does not suit it
         # (2025-11-25, Lifecycle, Version Negotiation). One without a handshake can't be settled by a handshake.
-        version = asked if asked is not None and not asked.stateless else NEWEST_HANDSHAKE
+        version = requested if requested is not None and not requested.stateless else NEWEST_HANDSHAKE
         info = params.client_info.to_wire()
         # Unique among all replicas, which go on with each other's sessions.
         number = self._replica << 32 | next(_SESSIONS)
@@ -138,13 +140,13 @@ class Handshake:
         return {}
 
     def set_log_level(self, level: str) -> None:
-        """Takes `logging/setLevel`: the mildest level this peer wants from now on."""
+        """Take `logging/setLevel`: the mildest level this peer wants from now on."""
         if self.peer is not None:
             # A new one, not a change of this: calls under way keep the peer that they came from.
             self.peer = replace(self.peer, log_level=level)
 
     def initialized(self) -> bool:
-        """Takes `notifications/initialized`; whether it is what completes the handshake."""
+        """Take `notifications/initialized`; whether it is what completes the handshake."""
         if self.state is not State.OPENING:
             return False
         self.state = State.OPEN

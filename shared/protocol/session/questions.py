@@ -1,12 +1,12 @@
-"""What a server may ask of a client while it serves a call: a form, a URL to visit, a completion, its roots.
+"""Questions of a server to the client while it serves a call: a form, a URL to visit, a completion, its roots.
 
-The same question travels as a request up to 2025-11-25 and inside an `input_required` result after that.
-Either way only what the client declared may be asked, and what it answers is checked here.
+The same question travels as a request up to 2025-11-25 and inside an `input_required` result after that. Either way
+only questions for declared capabilities may be asked, and the answers are checked here.
 
-A call that asks in the second way takes several rounds, and the server keeps nothing between them (2026-07-28,
-multi-round-trip requests). What it must know again travels in the signed `requestState`: which request it belongs to,
-for whom, until when, how many rounds there were, and the answers so far. A state that is forged, expired, or brought
-with another request or by somebody else is refused.
+A call that asks in the second way takes several rounds, and the server stores nothing between them (2026-07-28,
+multi-round-trip requests). Its state travels in the signed `requestState`: the request it belongs to, the principal,
+the expiry, the number of rounds, and the answers so far. A state that is forged, expired, or sent with another
+request or by another principal is refused.
 """
 
 from collections.abc import Iterator, Mapping
@@ -79,8 +79,8 @@ def list_roots() -> Question:
 
 
 def question_of(method: str, params: dict[str, Any]) -> Question:
-    """The question that a request with these words asks. Raises MethodNotFound where it asks for nothing that the
-    protocol has, and InvalidParams for a form that is none."""
+    """Return the question of a request. Raises MethodNotFound for an unknown method, and InvalidParams for an
+    invalid form."""
     match method:
         case "roots/list":
             return Question(method, params, ("roots",))
@@ -93,7 +93,7 @@ def question_of(method: str, params: dict[str, Any]) -> Question:
         case "elicitation/create":
             schema = params.get("requestedSchema")
             fields = schema.get("properties", {}) if isinstance(schema, dict) else None
-            if not isinstance(fields, dict) or not all(isinstance(one, dict) for one in fields.values()):
+            if not isinstance(fields, dict) or not all(isinstance(schema_, dict) for schema_ in fields.values()):
                 raise InvalidParams("the form has no schema of its fields")
             return replace(elicit_form("", {"properties": fields}), params=params)
     raise MethodNotFound(f"method not found: {method[:100]}")
@@ -119,7 +119,7 @@ def missing_capability(question: Question, peer: Peer) -> dict[str, Any] | None:
 
 
 def require_capabilities(questions: Mapping[str, Question], peer: Peer) -> None:
-    """Raises MissingCapability where `peer` did not declare what it takes to be asked all of this."""
+    """Raise MissingCapability where `peer` did not declare what it takes to be asked all of this."""
     for question in questions.values():
         missing = missing_capability(question, peer)
         if missing is not None:
@@ -140,22 +140,23 @@ def brought_answers(
 
 
 def end_round(questions: Mapping[str, Question], peer: Peer, carried: Any) -> InputRequired:
-    """What ends a round of a call by which another server's `questions` are asked of `peer`; `carried`, which is not
-    None, is there in the next one. Raises MissingCapability."""
+    """Return the exception that ends a round of a call in which another server's `questions` are asked of `peer`;
+    `carried`, which is not None, is available in the next one. Raises MissingCapability."""
     return InputRequired(requests_of(questions, peer), carried)
 
 
 def requests_of(questions: Mapping[str, Question], peer: Peer) -> dict[str, dict[str, Any]]:
-    """The `questions` by key, as `peer` is asked them. Raises MissingCapability for what it has not declared."""
+    """Return the `questions` by key, in the form for `peer`. Raises MissingCapability for an undeclared
+    capability."""
     require_capabilities(questions, peer)
     return _as_sent(questions, peer.version)
 
 
 def _as_sent(questions: Mapping[str, Question], version: Version) -> dict[str, dict[str, Any]]:
-    """The `questions` by key, as a result of this `version` asks them."""
+    """Return the `questions` by key, in the form of a result of this `version`."""
     return {
-        key: {"method": one.method, "params": shape_question(one.method, one.params, version)}
-        for key, one in questions.items()
+        key: {"method": question.method, "params": shape_question(question.method, question.params, version)}
+        for key, question in questions.items()
     }
 
 
@@ -172,11 +173,11 @@ class _Apart(Enum):
 
 
 APART = _Apart.APART
-"""What a question is about that belongs to no request of the peer's."""
+"""The subject of a question that belongs to no request of the peer."""
 
 
 def asker(id: RequestId | None) -> int | None:
-    """The replica that asked the question `id`; None where no replica makes such ids."""
+    """Return the replica that asked the question `id`; None if no replica creates such ids."""
     # Whatever a peer sends as an id may come here.
     return id >> 32 if type(id) is int and id > 0 else None
 
@@ -187,11 +188,11 @@ class Asked:
     __slots__ = ("_about", "_last_id", "numbers")
 
     def __init__(self, replica: int = 0) -> None:
-        """The ids tell which `replica` has asked: see `asker`."""
+        """The ids identify the `replica` that has asked: see `asker`."""
         self._about: dict[RequestId, RequestId | Enum] | None = None  # few peers are ever asked
         self._last_id = replica << 32
         self.numbers: Iterator[int] | None = None
-        """Where its ids come from; else they count up from 1."""
+        """The source of its ids; without it they count up from 1."""
 
     def enter(self, about: RequestId | Enum) -> int:
         """A fresh id for a request of ours, made while serving the peer's request `about`, or APART from all."""
@@ -204,7 +205,7 @@ class Asked:
         return self._last_id
 
     def settle(self, id: RequestId | None) -> RequestId | Enum | None:
-        """Takes our request `id` out: answered or withdrawn. The request it was about, or None if unknown."""
+        """Take our request `id` out: answered or withdrawn. The request it was about, or None if unknown."""
         return self._about.pop(id, None) if self._about and id is not None else None
 
 
@@ -218,11 +219,11 @@ class Round:
     number: int = 1
     answers: dict[str, Any] = field(default_factory=dict)
     carried: Any = None
-    """What the round before has left for this one."""
+    """The data from the previous round for this one."""
 
 
 FIRST_ROUND = Round()
-"""What a call begins that brings nothing along."""
+"""The round of a call without answers or state."""
 
 
 def open_round(

@@ -1,12 +1,12 @@
 """One peer's side of the protocol, without I/O: messages in, events and messages out.
 
-Feed each decoded message to `receive`; carry out the events it returns; then send what `outgoing` gives.
-The session answers by itself what needs no application: `initialize`, `ping`, `server/discover`,
-`logging/setLevel`, and every protocol error. It never raises for what the peer did. A request that becomes
-a `Call` ends by `finish` or by `cancel`, whichever comes first; after that nothing is said of it any more.
+Feed each decoded message to `receive`; handle the events it returns; then send the messages from `outgoing`. The
+session itself answers what needs no application: `initialize`, `ping`, `server/discover`, `logging/setLevel`, and
+every protocol error. It never raises for an error of the peer. A request that becomes a `Call` ends with `finish` or
+with `cancel`, whichever comes first; after that nothing more is sent about it.
 
-Both eras live side by side: a request whose `_meta` names a protocol version is stateless, any other belongs
-to the handshake.
+Both eras exist side by side: a request whose `_meta` names a protocol version is stateless, any other belongs to the
+handshake.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -75,13 +75,13 @@ class ServerSession:
         """`replica` is the number of the process among those that share their sessions, below 2^20: its questions,
         and what a peer owns here, are told by it from those of the others. Alone it is 0."""
         self.principal = principal
-        """Who sends what is received: the same one all the time, with what the token of this time allows."""
+        """The sender of the received messages: always the same one, with the scopes of its present token."""
         self.needed_scopes = _NO_SCOPES
-        """What the calls of the peer have needed, so that whoever reads their answers later needs it as well."""
+        """The scopes that the calls of the peer have needed, which a later reader of their answers needs as well."""
         self.on_settled: Callable[[Settled], None] | None = None
-        """Is told of requests that end before any handler has them."""
+        """Called with requests that end before any handler has them."""
         self.roots_changed = 0
-        """How often the peer has said that its roots are others now."""
+        """The number of times that the peer has reported a change of its roots."""
         self._identity = identity
         self._signer = signer
         self._now = now
@@ -97,7 +97,7 @@ class ServerSession:
     # What lasts
 
     def snapshot(self) -> Snapshot:
-        """What another replica has to know to go on with the session."""
+        """Return the state that another replica needs to continue the session."""
         return Snapshot(self._handshake.state, self._handshake.peer, self.roots_changed)
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -106,13 +106,13 @@ class ServerSession:
         self.roots_changed = snapshot.roots_changed
 
     def share_ids(self, numbers: Iterator[int]) -> None:
-        """Takes the ids of its questions from `numbers`, as all sessions of this replica do: one that was given up
+        """Take the ids of its questions from `numbers`, as all sessions of this replica do: one that was given up
         here, and came back, must not use an id twice."""
         self._asked.numbers = numbers
 
     @property
     def peer(self) -> Peer | None:
-        """Who shook hands, once `initialize` is answered."""
+        """The peer of the handshake, once `initialize` is answered."""
         return self._handshake.peer
 
     @property
@@ -123,15 +123,15 @@ class ServerSession:
 
     @property
     def subscribed(self) -> int:
-        """To how many resources the peer has subscribed."""
+        """The number of resources that the peer has subscribed to."""
         return 0 if self._subscriptions is None else len(self._subscriptions.subscribed)
 
     def set_log_level(self, level: str) -> None:
-        """Sends those who shook hands the log messages of this level and graver ones from now on, as they asked."""
+        """Send those who shook hands the log messages of this level and graver ones from now on, as they asked."""
         self._handshake.set_log_level(level)
 
     def is_at(self, snapshot: Snapshot) -> bool:
-        """Whether a snapshot made now would be `snapshot`. It takes less than making one."""
+        """Return True if a snapshot made now would equal `snapshot`. It is cheaper than making one."""
         now = self._handshake
         return (
             now.peer is snapshot.peer and now.state is snapshot.state and self.roots_changed == snapshot.roots_changed
@@ -140,7 +140,7 @@ class ServerSession:
     # What the peer sent
 
     def receive(self, message: Message) -> list[Event]:
-        """Takes one message in; what the application must do about it."""
+        """Take one message in; what the application must do about it."""
         if not isinstance(message, Request):
             return self._batch(message) if isinstance(message, Batch) else self._told_of(message)
         try:
@@ -184,7 +184,7 @@ class ServerSession:
         return []
 
     def _refuse(self, refusal: Failure) -> None:
-        """Answers what is no request."""
+        """Answer a message that is not a request."""
         if self.on_settled is not None:
             self.on_settled(Settled("", {}, self.principal, self.peer, refusal))
         self._reply(refusal)
@@ -233,16 +233,16 @@ class ServerSession:
     # What the application says
 
     def finish(self, call: Call, outcome: Outcome) -> None:
-        """Answers `call`; does nothing where it is over. A result is one of the newest version; an error becomes what
+        """Answer `call`; does nothing where it is over. A result is one of the newest version; an error becomes what
         this version wants in its place; questions go along with a signed state that comes back with the answers."""
         if call.is_over:
             return
-        told = outcome if isinstance(outcome, dict) else self._told(call, outcome)
+        answered = outcome if isinstance(outcome, dict) else self._told(call, outcome)
         answer: Response | Failure
-        if isinstance(told, dict):
-            answer = Response(call.id, shape(call.method, told, call.peer.version, self._identity.server_info))
+        if isinstance(answered, dict):
+            answer = Response(call.id, shape(call.method, answered, call.peer.version, self._identity.server_info))
         else:
-            answer = failure(call.id, told)
+            answer = failure(call.id, answered)
         if self.on_settled is not None and call.began is None:
             self._tell_settled(call, outcome)
         # `Call.end` without the call of a function, since few calls have anything to release.
@@ -257,7 +257,7 @@ class ServerSession:
             self._reply(answer)
 
     def cancel(self, call: Call) -> None:
-        """Drops a call: its answer is no longer wanted. Does nothing where it is over."""
+        """Drop a call whose answer is no longer needed. Does nothing if it is over."""
         if call.is_over:
             return
         self._tell_settled(call, None)
@@ -277,7 +277,7 @@ class ServerSession:
         return calls
 
     def ask(self, call: Call, questions: Mapping[str, Question]) -> dict[str, Any]:
-        """Asks the client while serving `call`.
+        """Ask the client while serving `call`.
 
         In the handshake era requests go out, and each key gives the id to wait for, an int. Without one,
         each key gives the answer that the call brought along, a model.
@@ -300,9 +300,9 @@ class ServerSession:
         return ids
 
     def ask_apart(self, question: Question) -> int:
-        """Asks a client that shook hands, apart from all its calls; the id to wait for.
+        """Ask a client with a handshake, apart from all its calls; return the id to wait for.
 
-        Raises MissingCapability for what it did not declare, InvalidRequest where there is no session.
+        Raises MissingCapability for an undeclared capability, InvalidRequest if there is no session.
         """
         peer = self._handshake.peer
         # Before `initialized` a server may send nothing but pings and log messages (2025-11-25, Lifecycle).
@@ -314,14 +314,14 @@ class ServerSession:
         return id_
 
     def withdraw(self, id: Any, reason: str) -> None:
-        """Takes a request of ours back; nothing where it is answered, or was never sent."""
+        """Take a request of ours back; nothing where it is answered, or was never sent."""
         about = self._asked.settle(id) if isinstance(id, int) else None
         if about is not None:
             params = {"requestId": id, "reason": reason}
             self._send(Notification("notifications/cancelled", params), None if isinstance(about, Enum) else about)
 
     def notify(self, call: Call, method: str, params: dict[str, Any]) -> None:
-        """Sends a notification that belongs to `call`; nothing where that is over."""
+        """Send a notification that belongs to `call`; nothing where that is over."""
         if not call.is_over:
             self._send(Notification(method, params), call.id)
 
@@ -333,22 +333,22 @@ class ServerSession:
         message: str | None,
         meta: dict[str, Any] | None = None,
     ) -> None:
-        """Tells the peer how far its call is, if it gave a token and `progress` has grown. `meta` goes with it."""
+        """Tell the peer how far its call is, if it gave a token and `progress` has grown. `meta` goes with it."""
         if call.is_over or call.token is None or not call.advance(progress):
             return
-        said: dict[str, Any] = {"progress": progress, "total": total, "message": message, "_meta": meta or None}
-        report = {"progressToken": call.token, **said}
+        fields: dict[str, Any] = {"progress": progress, "total": total, "message": message, "_meta": meta or None}
+        report = {"progressToken": call.token, **fields}
         params = {name: value for name, value in report.items() if value is not None}
         method = "notifications/progress"
         self.notify(call, method, shape_question(method, params, call.peer.version))
 
     def log(self, call: Call, level: LogLevel, data: Any, logger: str | None) -> None:
-        """Sends a log message about a call, if logging is declared and the peer wants that level."""
+        """Send a log message about a call, if logging is declared and the peer wants that level."""
         if self.wants_log(call, level):
             self.notify(call, _LOGGED, LogMessage(level, data, logger).to_wire())
 
     def wants_log(self, call: Call, level: LogLevel) -> bool:
-        """Whether `log` would send anything."""
+        """Return True if `log` would send anything."""
         if call.is_over or not self._identity.has(("logging",)):
             return False
         # The log level of the handshake may be another one since the call came.
@@ -356,12 +356,12 @@ class ServerSession:
         return peer.wants_log(level)
 
     def tell(self, method: str, params: dict[str, Any]) -> None:
-        """Sends a notification that belongs to no call; nothing where there is no session."""
+        """Send a notification that belongs to no call; nothing where there is no session."""
         if self._handshake.state is State.OPEN:
             self._send(Notification(method, params))
 
     def announce(self, message: LogMessage) -> None:
-        """Sends a log message that belongs to no call, if logging is declared and the peer asked for that level in a
+        """Send a log message that belongs to no call, if logging is declared and the peer asked for that level in a
         handshake: without one there are log messages about requests only."""
         peer = self._handshake.peer
         if peer is None or self._handshake.state is not State.OPEN or not self._identity.has(("logging",)):
@@ -370,7 +370,7 @@ class ServerSession:
             self._send(Notification(_LOGGED, message.to_wire()))
 
     def pause(self, call: Call, retry_ms: int) -> None:
-        """Lets the client go while the call goes on, where version and transport have such a thing."""
+        """Let the client go while the call goes on, where version and transport have such a thing."""
         # Older clients have no event to come back by, and take the end of the stream for the end of the request.
         if not call.is_over and call.peer.version.priming_events:
             self.waiting.append(Outgoing(None, call.id, retry_ms))
@@ -379,12 +379,12 @@ class ServerSession:
 
     @property
     def subscriptions(self) -> Subscriptions:
-        """What the peer wants to hear of."""
+        """The subscriptions of the peer."""
         self._subscriptions = self._subscriptions or Subscriptions()  # few peers want any
         return self._subscriptions
 
     def acknowledge(self, call: Call, listen: Listen) -> None:
-        """Opens a listen stream: from here on its changes are delivered."""
+        """Open a listen stream: from here on its changes are delivered."""
         if call.is_over:
             return
         self.subscriptions.listen(listen)
@@ -392,13 +392,13 @@ class ServerSession:
         self._send(Notification("notifications/subscriptions/acknowledged", params), listen.id)
 
     def deliver(self, change: Change) -> None:
-        """Tells the peer of `change` wherever it asked for it."""
+        """Tell the peer of `change` wherever it asked for it."""
         is_open = self._handshake.state is State.OPEN
         for notification, about in self.subscriptions.matching(change, handshake_open=is_open):
             self._send(notification, about)
 
     def end_listen(self, call: Call) -> None:
-        """Ends a listen stream from our side: the result that one page of the specification asks for, then the
+        """End a listen stream from our side: the result that one page of the specification asks for, then the
         notification that another one does. A client that saw the notification first would take it for a loss."""
         if call.is_over or self.subscriptions.close(call.id) is None:
             return
@@ -410,7 +410,7 @@ class ServerSession:
     # Inside
 
     def _told(self, call: Call, outcome: McpError | InputRequired) -> dict[str, Any] | RpcError:
-        """What a call that has no result is answered with."""
+        """Return the answer to a call that has no result."""
         if isinstance(outcome, InputRequired):
             name, before = call.method.name, call.round
             try:

@@ -1,4 +1,4 @@
-"""Which changes one peer wants to hear of: one table, fed by `resources/subscribe` and by `subscriptions/listen`.
+"""The subscriptions of one peer: one table, filled by `resources/subscribe` and by `subscriptions/listen`.
 
 A resource is known to the server by a key and to the client by the URI it wrote; several spellings may share
 a key. A change is matched by key and told under the client's own spelling.
@@ -29,10 +29,10 @@ class Listen:
     uris: dict[str, str] = field(default_factory=dict)
     """The client's spelling of each resource, to its key."""
     others: dict[str, object] = field(default_factory=dict)
-    """What extensions serve of the filter."""
+    """The part of the filter that extensions serve."""
 
     def honoured(self) -> dict[str, object]:
-        """What the acknowledgement says: the filter as far as it is served."""
+        """Return the filter for the acknowledgement, as far as it is served."""
         filter_: dict[str, object] = {f"{name}ListChanged": True for name in LISTS if name in self.lists}
         if self.uris:
             filter_["resourceSubscriptions"] = list(self.uris)
@@ -51,8 +51,8 @@ class Subscriptions:
 
     @contextmanager
     def coming(self, uri: str) -> Iterator[Callable[[], bool]]:
-        """While a subscription is being made: gives what tells whether it is still wanted, so that an unsubscription
-        that overtakes it counts."""
+        """Mark a subscription as being created: yields a function that returns False after an unsubscription
+        overtook it."""
         token = self._coming[uri] = object()
         try:
             yield lambda: self._coming.get(uri) is token
@@ -61,23 +61,23 @@ class Subscriptions:
                 del self._coming[uri]
 
     def subscribe(self, uri: str, key: str) -> list[str]:
-        """Adds a subscription of the handshake era; the key of the one it replaces."""
+        """Add a subscription of the handshake era; the key of the one it replaces."""
         # Two requests that overtake each other: one subscription stands, and the other key is given back.
         replaced = self.unsubscribe(uri)
         self._subscribed[uri] = key
         return replaced
 
     def unsubscribe(self, uri: str) -> list[str]:
-        """Removes it; the key it had, or nothing."""
+        """Remove it; the key it had, or nothing."""
         self._coming.pop(uri, None)
         return [self._subscribed.pop(uri)] if uri in self._subscribed else []
 
     def listen(self, listen: Listen) -> None:
-        """Adds a stream."""
+        """Add a stream."""
         self._listens[listen.id] = listen
 
     def close(self, id: RequestId) -> Listen | None:
-        """Removes a stream."""
+        """Remove a stream."""
         return self._listens.pop(id, None)
 
     @property
@@ -86,7 +86,7 @@ class Subscriptions:
         return self._subscribed
 
     def matching(self, change: Change, *, handshake_open: bool) -> Iterator[tuple[Notification, RequestId | None]]:
-        """The notifications that tell of `change`, each with the listen stream it belongs to."""
+        """Iterate over the notifications of `change`, each with the listen stream it belongs to."""
         if change.uri is None:
             yield from self._list_changed(change.what, handshake_open)
         else:

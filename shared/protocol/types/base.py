@@ -1,4 +1,4 @@
-"""What every wire type shares."""
+"""The common base of all wire types."""
 
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -88,8 +88,8 @@ def first_fault(error: ValidationError) -> str:
 
 
 def fault_at(error: ValidationError, value: Any) -> tuple[str, str]:
-    """Where in `value` the first thing stands that does not fit a model, names and indexes with dots between, and
-    what is wrong there. The error also names the models that were tried on the way; those are left out."""
+    """Return the place in `value` of the first fault, names and indexes with dots between, and the fault. The error
+    also names the models that were tried on the way; those are left out."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     path: list[str] = []
     for index, part in enumerate(first["loc"], 1):

@@ -1,4 +1,4 @@
-"""What a server asks the user (2026-07-28, Client Features, Elicitation). Only clients load it."""
+"""Requests of a server to the user (2026-07-28, Client Features, Elicitation). Only clients load it."""
 
 from typing import Any, Literal
 
@@ -16,14 +16,14 @@ class ElicitForm(Params):
         """What stands in the form before anybody has filled it in (SEP-1034); what no answer can hold is left out."""
         fields = self.requested_schema.get("properties")
         described = fields.items() if isinstance(fields, dict) else ()
-        given = {name: field.get("default") for name, field in described if isinstance(field, dict)}
-        return {name: value for name, value in given.items() if _may_be_answered(value)}
+        prefilled = {name: field.get("default") for name, field in described if isinstance(field, dict)}
+        return {name: value for name, value in prefilled.items() if _may_be_answered(value)}
 
 
 def _may_be_answered(value: object) -> bool:
     """Whether a form may be sent with it: null, for one, would end in a fault that the user never made."""
     if isinstance(value, list):
-        return all(isinstance(one, str) for one in value)
+        return all(isinstance(item, str) for item in value)
     return isinstance(value, str | int | float)
 
 

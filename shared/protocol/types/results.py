@@ -65,7 +65,7 @@ class ReadResourceResult(Wire):
     @property
     def text(self) -> str:
         """The contents that are text, joined."""
-        return "".join(one.text for one in self.contents if isinstance(one, TextResourceContents))
+        return "".join(item.text for item in self.contents if isinstance(item, TextResourceContents))
 
 
 class Completion(Wire):

@@ -1,4 +1,4 @@
-"""What a server asks the client's model (2026-07-28, Client Features, Sampling). Only clients load it."""
+"""Requests of a server to the client's model (2026-07-28, Client Features, Sampling). Only clients load it."""
 
 from typing import Annotated, Any, Literal
 
@@ -68,7 +68,7 @@ class ModelPreferences(Wire):
 
 
 class ToolChoice(Wire):
-    """Whether the model must use a tool, may, or must not."""
+    """The use of tools by the model: required, allowed, or forbidden."""
 
     mode: Literal["auto", "required", "none"] = "auto"
 

@@ -55,7 +55,7 @@ if TYPE_CHECKING:  # what only peers with headers need
 log = logging.getLogger("shared.protocol.wire")
 
 Framing = Literal["lines", "content-length"]
-"""How the messages of a stream are told apart."""
+"""The way in which the messages of a stream are separated."""
 
 _HEADERS = b"content-length:", b"content-type:"
 _LONGEST_NAME = max(map(len, _HEADERS))
@@ -106,7 +106,7 @@ class Codec:
         self._is_cut = False
         self._is_standard = not dialects and dialect is None
         self.dialect: Dialect | None = None if dialect is None else client_dialect(dialect)
-        """What the peer speaks, once its first message has settled that; None for the specification."""
+        """The dialect of the peer, once its first message has settled it; None for the specification."""
 
     def feed(self, data: bytes) -> list[Message]:
         """The messages that `data` completes."""
@@ -117,17 +117,17 @@ class Codec:
             if frames is None:
                 self._first = data
                 return []
-        found = frames.feed(data)
+        parts = frames.feed(data)
         # Nearly all connections: nothing stands between a line and its message, so nothing is asked of it.
         if self._is_standard and isinstance(frames, LineBuffer):
             return [
                 decode(line) if isinstance(line, bytes) and len(line) <= LIGHT else self._decode(line)
-                for line in found
+                for line in parts
             ]
-        return self._read_all(found)
+        return self._read_all(parts)
 
     def end(self) -> list[Message]:
-        """What the stream has ended in: the message of a last line without a line end."""
+        """End the stream, and return the message of a last line without a line end."""
         frames = self._frames or LineBuffer(self._max_message)
         return self._read_all([*frames.feed(self._first), *frames.end()])
 
@@ -168,7 +168,7 @@ class Codec:
         return self._with_header(data) if self._has_headers else data
 
     def _read_all(self, frames: "Sequence[Frame]") -> list[Message]:
-        """The messages in `frames`. The rest of a body is no news to a peer that was told of the body."""
+        """Return the messages in `frames`. The rest of a body is skipped if an error for the body was sent."""
         messages: list[Message] = []
         for frame in frames:
             # Whoever counted the bytes wrong was told of the body that was cut. Its rest is no message, and a
@@ -176,7 +176,7 @@ class Codec:
             if not isinstance(frame, bytes | Oversized) and frame.is_rest and self._is_cut:
                 continue
             read = self._read(frame, is_stream=True)
-            self._is_cut = any(isinstance(one, Malformed) and one.failure.code == ParseError.code for one in read)
+            self._is_cut = any(isinstance(item, Malformed) and item.failure.code == ParseError.code for item in read)
             messages += read
         return messages
 
@@ -193,14 +193,18 @@ class Codec:
             if not frame.lstrip().startswith(b"{"):
                 return [self._no_object(self._decode(frame))]
             refuse = Malformed if self.dialect is None else self.dialect.refuse
-            told = ParseError(f"not valid JSON: {error}")
-            return [salvage(frame, told, lambda value: self._read_object(value, 0, is_stream=is_stream)[0], refuse)]
+            error_answer = ParseError(f"not valid JSON: {error}")
+            return [
+                salvage(
+                    frame, error_answer, lambda value: self._read_object(value, 0, is_stream=is_stream)[0], refuse
+                )
+            ]
         if not isinstance(value, dict):
             return [self._no_object(self._decode(frame))]
         return self._read_object(value, weigh(frame, values) if values else 0, is_stream=is_stream)
 
     def _read_object(self, value: dict[str, Any], weight: int, *, is_stream: bool) -> list[Message]:
-        """What the peer means by `value`, one message or more, in what it speaks."""
+        """Return the messages in `value`, in the dialect of the peer."""
         # Settled once, by the first object: a peer that changed its language in the middle would be answered in
         # two.
         if self.dialect is None and not self._is_standard:
@@ -209,7 +213,7 @@ class Codec:
         if self.dialect is None:
             return [_message(value, weight)]
         messages = self.dialect.read(value)
-        return [replace(one, weight=weight) if isinstance(one, Request) else one for one in messages]
+        return [replace(item, weight=weight) if isinstance(item, Request) else item for item in messages]
 
     def _decode(self, frame: "Frame | bytearray") -> Message:
         """The message in one JSON text in the words of the specification, which a server refuses where it has too
@@ -223,7 +227,8 @@ class Codec:
         return _crowded(text) if values > MAX_VALUES else decode(text, weigh(text, values))
 
     def _no_object(self, message: Message) -> Message:
-        """What becomes of a text that is no JSON object, and which the specification would take for `message`."""
+        """Return the replacement for a text that is not a JSON object, and that the specification would read as
+        `message`."""
         if self.dialect is None:
             return message
         if isinstance(message, Malformed):
@@ -232,7 +237,7 @@ class Codec:
         return self.dialect.refuse(refused) if isinstance(message, Batch) else Malformed(refused, silent=True)
 
     def _frames_of(self, start: bytes) -> "LineBuffer | ContentLengthBuffer | None":
-        """What reads a stream with this `start`; None where that may become either."""
+        """Return the reader of a stream with this `start`; None if it is not decided yet."""
         # A server reads headers from those alone whom it would take a dialect from; a client takes whatever framing
         # its server writes.
         if self._is_standard and not self._is_client:
@@ -250,14 +255,14 @@ class Codec:
         return LineBuffer(self._max_message)
 
     def _dropped(self, frame: "Oversized | Misframed") -> Malformed:
-        told: RpcError
+        error_answer: RpcError
         if isinstance(frame, Oversized):
-            told = InvalidRequest(f"a message may have {frame.limit:,} bytes at most")
+            error_answer = InvalidRequest(f"a message may have {frame.limit:,} bytes at most")
         else:
-            told = ParseError(frame.reason)
+            error_answer = ParseError(frame.reason)
         if isinstance(frame, Oversized) and frame.answered is not None:
-            return Malformed(failure(frame.answered, told), silent=True)
-        return Malformed(failure(None if self._is_client else frame.id, told), self._is_client)
+            return Malformed(failure(frame.answered, error_answer), silent=True)
+        return Malformed(failure(None if self._is_client else frame.id, error_answer), self._is_client)
 
     def _with_header(self, body: bytes) -> bytes:
         return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
@@ -282,7 +287,7 @@ def decode(data: bytes | bytearray | memoryview, weight: int = 0) -> Message:
         return _message(value, weight)
     if not value:
         return Malformed(failure(None, InvalidRequest("an empty batch is not a request")))
-    return Batch(tuple(_message(one, weight // len(value)) for one in value))
+    return Batch(tuple(_message(item, weight // len(value)) for item in value))
 
 
 def _message(value: Any, weight: int = 0) -> Message:
@@ -330,7 +335,7 @@ def _answer(value: dict[str, Any], known_id: RequestId | None) -> Message:
 
 
 encode = Codec(line_end=b"").encode
-"""A message as a body, where it is no matter who takes it."""
+"""The codec of a message as a body for any receiver."""
 
 
 _BUGS = (AttributeError, LookupError, TypeError, ValueError)
@@ -363,7 +368,7 @@ def _plain(message: Message) -> Any:
         case Failure():
             return _plain_failure(message)
         case Batch():
-            return [_plain(one) for one in message.messages]
+            return [_plain(item) for item in message.messages]
         case Malformed():
             return _plain_failure(message.failure)
 

@@ -38,7 +38,7 @@ _BEGUN_LINE = re.compile(
 _BLANK = re.compile(rb"\s+")
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 _BEGINNING = re.compile(rb"[A-Za-z][A-Za-z0-9-]*(?::|\Z)")
-"""Of a header, or of as much of it as is there."""
+"""The bytes of a header, or of the part that has arrived."""
 _NUMBER = re.compile(rb"[0-9]{1,15}")
 
 
@@ -50,11 +50,11 @@ class Misframed:
     id: str | int | None = None
     """The id of the request that it was, where the ends of the body show one."""
     is_rest: bool = False
-    """Whether it may be the rest of the body before, whose length was too small then."""
+    """True if it may be the rest of the previous body, whose length was too small then."""
 
 
 Frame = bytes | Oversized | Misframed
-"""A body, or what stands in its place."""
+"""A body, or a replacement for it."""
 _Frames = Generator[Frame | None, bool | None, None]
 """Frames, and None where it takes more bytes; what is sent then is whether there will be none."""
 
@@ -74,13 +74,13 @@ class ContentLengthBuffer:
         return list(iter(self._frames.__next__, None))
 
     def end(self) -> list[Frame]:
-        """What is wrong where the stream ended: it did so within a message."""
-        left = self._frames.send(True)
-        return [] if left is None else [left]
+        """Return the error if the stream ended within a message."""
+        remaining = self._frames.send(True)
+        return [] if remaining is None else [remaining]
 
 
 def _read_frames(buffer: bytearray, limit: int) -> _Frames:
-    """Takes out of `buffer` what is put into it."""
+    """Take out of `buffer` what is put into it."""
     while True:
         header = yield from _read_header(buffer)
         length = _length_in(header) if isinstance(header, bytes) else header
@@ -139,8 +139,8 @@ def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
             # From the middle: both ends may show the id.
             del buffer[EDGE : EDGE + excess]
             length, there = length - excess, there - excess
-            if not is_told and (told := _told_early(buffer, limit)) is not None:
-                yield told
+            if not is_told and (early_answer := _told_early(buffer, limit)) is not None:
+                yield early_answer
                 is_told = True
         searched = max(0, there - _LONGEST_LINE)
         if (yield None) and not is_told:
@@ -156,8 +156,8 @@ def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
 
 
 def _told_early(buffer: bytearray, limit: int) -> Oversized | None:
-    """What is told of a body that is too long before all of it is there; None where its end may show the id. A length
-    may be wrong, and who has sent a whole message waits for the answer."""
+    """Return the early answer to a body that is too long; None if its end may show the id. A length may be wrong,
+    and the sender of a whole message waits for the answer."""
     # As long as less than both ends are there, nothing was left out between them.
     if len(buffer) < 2 * EDGE and _is_object(buffer.rstrip()):
         return Oversized(limit, _id_of(buffer))
@@ -183,7 +183,7 @@ def _without_line_end(buffer: bytearray, length: int) -> int:
 
 
 def _is_object(text: bytearray) -> bool:
-    """Whether `text` is a whole JSON object."""
+    """Return True if `text` is a whole JSON object."""
     # The count spares nearly all messages from being parsed twice.
     if text.endswith(b"}") and text.count(b"{") == text.count(b"}"):
         with suppress(ValueError):
@@ -193,7 +193,7 @@ def _is_object(text: bytearray) -> bool:
 
 
 def _early_end(buffer: bytearray, start: int, end: int, *, is_whole: bool) -> int | None:
-    """Where the next header begins, if it does so before the `end` of a body, or of what is there of it."""
+    """Return the start of the next header, if it is before the `end` of a body, or of the part that has arrived."""
     if buffer.find(b"\n", start, end) >= 0 and (line := _LINE.search(buffer[start:end].lower())) is not None:
         return start + line.start()
     start = max(0, end - _LONGEST_LINE)
@@ -207,15 +207,15 @@ def _id_of(body: bytes | bytearray) -> str | int | None:
 
 
 def _skip(buffer: bytearray, line: re.Pattern[bytes]) -> _Frames:
-    """Drops what stands before the next `line`."""
-    while (found := line.search(buffer.lower())) is None:
+    """Drop what stands before the next `line`."""
+    while (next_line := line.search(buffer.lower())) is None:
         del buffer[:-_LONGEST_LINE]
         yield None
-    del buffer[: found.start()]
+    del buffer[: next_line.start()]
 
 
 def _take(buffer: bytearray, size: int) -> bytes:
     with memoryview(buffer) as view:
-        taken = bytes(view[:size])
+        result = bytes(view[:size])
     del buffer[:size]
-    return taken
+    return result

@@ -62,10 +62,10 @@ class LineBuffer:
         return line
 
     def _dropped(self, end: bytes) -> list[bytes | Oversized]:
-        told, head, tail = self._is_told, bytes(self._buffer), self._tail + end
+        is_reported, head, tail = self._is_told, bytes(self._buffer), self._tail + end
         self._buffer.clear()
         self._dropping, self._tail = False, b""
-        return [] if told else [_oversized(self._limit, head, tail)]
+        return [] if is_reported else [_oversized(self._limit, head, tail)]
 
     def _store(self, part: bytes) -> list[bytes | Oversized]:
         if self._dropping:
@@ -80,10 +80,10 @@ class LineBuffer:
         self._dropping, self._tail = True, bytes(self._buffer[-EDGE:])
         self._buffer = self._buffer[:EDGE]
         # At once, unless the end of the line may show the id of a request.
-        found = _oversized(self._limit, bytes(self._buffer), b"")
-        is_known = found.id is not None or found.answered is not None
+        oversized = _oversized(self._limit, bytes(self._buffer), b"")
+        is_known = oversized.id is not None or oversized.answered is not None
         self._is_told = is_known or not self._buffer.lstrip().startswith(b"{")
-        return [found] if self._is_told else []
+        return [oversized] if self._is_told else []
 
     def _without_mark(self, chunk: bytes) -> bytes:
         start = bytes(self._buffer) + chunk

@@ -54,13 +54,13 @@ class Failure:
 
 @record
 class Malformed:
-    """Input that is no message. `failure` is the answer; `silent` where the peer must not get one
-    on a two-way stream: it was a notification or an answer (JSON-RPC 2.0, section 4.1)."""
+    """Input that is not a message. `failure` is the answer; `silent` if the peer must not get one on a two-way
+    stream: it was a notification or an answer (JSON-RPC 2.0, section 4.1)."""
 
     failure: Failure
     silent: bool = False
     is_call: bool = False
-    """Whether it has a method: then the id is the peer's, else that of a request of ours."""
+    """True if it has a method: then the id is the peer's, else that of a request of ours."""
 
 
 @record
@@ -77,7 +77,7 @@ did not do it, as it no longer knows the session."""
 
 @record
 class Unanswered:
-    """What a client's transport says in place of the answer to request `id`, which will not come. `reason` is one
+    """Sent by a client's transport in place of the answer to request `id`, which will not come. `reason` is one
     short sentence for people."""
 
     id: RequestId
@@ -119,13 +119,14 @@ def failure(id: RequestId | None, error: RpcError) -> Failure:
 
 
 def error_object(answer: Failure) -> dict[str, Any]:
-    """What stands under `error` in `answer` (JSON-RPC 2.0, section 5.1)."""
+    """Return the value of `error` in `answer` (JSON-RPC 2.0, section 5.1)."""
     error: dict[str, Any] = {"code": answer.code, "message": answer.message}
     return error if answer.data is None else {**error, "data": answer.data}
 
 
 def json_of(value: Any) -> bytes:
-    """`value` as `encode` sends it: compact JSON in UTF-8. Raises PydanticSerializationError for what is no JSON."""
+    """Return `value` as `encode` sends it: compact JSON in UTF-8. Raises PydanticSerializationError for a value
+    without JSON."""
     try:
         return to_json(value, inf_nan_mode="null")
     except PydanticSerializationError:

@@ -1,8 +1,8 @@
-"""What becomes of a text that can't be taken as it is: the id to answer under, and where the fault stands.
+"""Salvage of unreadable texts: the id to answer under, and the place of the fault.
 
 JSON can spell what no text in UTF-8 holds: `"\\ud83d"`, half of the pair that stands for an emoji, comes from clients
-that cut text by UTF-16 units. Others send NaN, or bytes that are not UTF-8. The parser of `codec` refuses all of
-it, and with it the id without which a client waits in vain. So what it refuses is read once more, leniently.
+that cut text by UTF-16 units. Others send NaN, or bytes that are not UTF-8. The parser of `codec` refuses all of it,
+and with it the id without which a client waits in vain. So what it refuses is read once more, leniently.
 """
 
 import json
@@ -31,13 +31,13 @@ _NO_TEXT = "is not valid Unicode: it has half of a surrogate pair, or bytes that
 
 @record
 class Fault:
-    """What is wrong with a value, and where it stands."""
+    """A fault in a value, and its place."""
 
     place: str
     """The names on the way there, with dots between: `params.arguments.text`."""
     reason: str
     in_text: bool
-    """Whether only text is wrong, which U+FFFD could stand for."""
+    """True if only text is invalid, which U+FFFD could replace."""
 
 
 def salvage(
@@ -60,11 +60,11 @@ def salvage(
         is_json = not isinstance(reason, json.JSONDecodeError)
         return refuse(failure(read_edges(head, tail) if is_json else None, error))
     values = value if isinstance(value, list) else [value]
-    faults = [find_fault(one) if isinstance(one, dict) else None for one in values]
+    faults = [find_fault(item) if isinstance(item, dict) else None for item in values]
     # Where no fault has a place, the text as a whole is at fault, and so is each message in it.
     messages = tuple(
-        read(one) if fault is None and any(faults) else _answer_due(read(one), fault, error)
-        for one, fault in zip(values, faults, strict=True)
+        read(item) if fault is None and any(faults) else _answer_due(read(item), fault, error)
+        for item, fault in zip(values, faults, strict=True)
     )
     return Batch(messages) if isinstance(value, list) else messages[0]
 
@@ -84,8 +84,8 @@ def _answer_due(message: Message, fault: Fault | None, error: ParseError) -> Mes
             return Malformed(failure(id_, refusal), is_call=True)
         case Response(id_):
             return failure(id_, refusal)
-        case Failure(id_, code, said):
-            return Failure(id_, code, scrubbed(said))
+        case Failure(id_, code, error_data):
+            return Failure(id_, code, scrubbed(error_data))
         case Notification(method, params) if fault is not None and fault.in_text:
             return Notification(scrubbed(method), scrubbed(params))
         case Notification():
@@ -111,22 +111,22 @@ _LENIENT = json.JSONDecoder(parse_constant=_NoNumber, strict=False)
 
 
 def is_text(value: str) -> bool:
-    """Whether `value` can be written in UTF-8."""
+    """Return True if `value` can be written in UTF-8."""
     return value.isascii() or _HALF.search(value) is None
 
 
 def find_fault(value: Any) -> Fault | None:
     """What is wrong with a value that was read leniently; None where nothing is, or too much would have to be looked
     at. What is wrong with more than a text counts first."""
-    found: Fault | None = None
+    first_fault: Fault | None = None
     waiting: list[tuple[Any, tuple[str, ...]]] = [(value, ())]
-    left = MAX_VALUES
+    budget = MAX_VALUES
     while waiting:
         parent, path = waiting.pop()
         # Counted before its items are looked at: of a list of a million numbers none is.
-        left -= len(parent)
-        if left < 0:
-            return None if found is None else Fault(found.place, found.reason, in_text=False)
+        budget -= len(parent)
+        if budget < 0:
+            return None if first_fault is None else Fault(first_fault.place, first_fault.reason, in_text=False)
         if len(path) >= MAX_DEPTH:
             return _fault(path, f"is nested more than {MAX_DEPTH} levels deep")
         # A stack, not recursion: the peer chooses the depth.
@@ -138,11 +138,11 @@ def find_fault(value: Any) -> Fault | None:
             elif kind is _NoNumber:
                 return _fault((*path, str(key)), "is NaN or Infinity, which JSON has no numbers for")
             # It is not the last word: a fault that can't be written over by U+FFFD may still come.
-            elif kind is str and not is_text(item) and found is None:
-                found = _fault((*path, str(key)), _NO_TEXT, in_text=True)
-            if type(key) is str and not is_text(key) and found is None:
-                found = _fault((*path, key), _NO_TEXT, in_text=True)
-    return found
+            elif kind is str and not is_text(item) and first_fault is None:
+                first_fault = _fault((*path, str(key)), _NO_TEXT, in_text=True)
+            if type(key) is str and not is_text(key) and first_fault is None:
+                first_fault = _fault((*path, key), _NO_TEXT, in_text=True)
+    return first_fault
 
 
 def _fault(path: tuple[str, ...], reason: str, *, in_text: bool = False) -> Fault:
@@ -164,8 +164,8 @@ def read_edges(head: bytes, tail: bytes) -> str | int | None:
     """The id of the request of which this is the beginning and the end, for one that is too much to be read; None
     where neither shows that it is a request, and its id. Programs write what is short before the params, or after
     them; what stands between two of these members is in no string and in no deeper object."""
-    found = _members(head, tail)
-    return _id_in(found) if b"method" in found else None
+    members = _members(head, tail)
+    return _id_in(members) if b"method" in members else None
 
 
 def read_answered(head: bytes, tail: bytes) -> str | int | None:
@@ -174,22 +174,22 @@ def read_answered(head: bytes, tail: bytes) -> str | int | None:
     begun = _HEAD.match(head)
     if begun is None or _OUTCOME.match(head, begun.end()) is None:
         return None
-    found = _members(head, tail)
-    return None if b"method" in found else _id_in(found)
+    members = _members(head, tail)
+    return None if b"method" in members else _id_in(members)
 
 
 def _members(head: bytes, tail: bytes) -> dict[bytes, bytes]:
-    found: dict[bytes, bytes] = {}
+    members: dict[bytes, bytes] = {}
     # What is cut off may end in members of a deeper object: what the head says goes before.
     for part in (_TAIL.search(tail), _HEAD.match(head)):
         if part is not None:
-            found.update(_MEMBERS.findall(part[1]))
-    return found
+            members.update(_MEMBERS.findall(part[1]))
+    return members
 
 
 def _id_in(members: dict[bytes, bytes]) -> str | int | None:
     try:
-        known: str | int | None = from_json(members.get(b"id", b"null"))
+        request_id: str | int | None = from_json(members.get(b"id", b"null"))
     except ValueError:
         return None
-    return known
+    return request_id

@@ -58,7 +58,7 @@ class EventStream:
         return events
 
     def restart(self) -> None:
-        """Begins a new connection of the same stream: what was not completed is forgotten."""
+        """Begin a new connection of the same stream: what was not completed is forgotten."""
         self._line.clear()
         self._after_cr = False
         self._at_start = True
@@ -79,11 +79,11 @@ class EventStream:
                 # would miss it.
                 self.last_id = self._id
             data, event = self._data, self._event or "message"
-            made = ServerSentEvent(b"\n".join(data), event, self._id, self._retry)
+            complete_event = ServerSentEvent(b"\n".join(data), event, self._id, self._retry)
             self._clear()
             # An event without data is not dispatched; but the first of a stream may have an id alone, to come back
             # by (SEP-1699), which is remembered above.
-            return [made] if data else []
+            return [complete_event] if data else []
         if self._size <= self._limit:
             self._field(line)
         if line.startswith(b":"):

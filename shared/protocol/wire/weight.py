@@ -12,13 +12,14 @@ MAX_VALUES = 100_000
 """Values of one message to a server: more take long to read and to check, and no tool has use for them."""
 
 LIGHT = 4_096
-"""Bytes of a text whose weight is not worth to know while it is served: that can be told of the value, too."""
+"""Bytes of a text up to which its weight is computed from the value instead."""
 _VALUE_BYTES = 100
 """Memory of a small value, with its place in what holds it and the name that it may have there."""
 _WIDE = 3
-"""How much wider a text that is not ASCII may be in memory: 2 or 4 bytes a character, of which UTF-8 may need 1."""
+"""The factor by which a text that is not ASCII may be wider in memory: 2 or 4 bytes a character, of which UTF-8 may
+need 1."""
 _MOST_QUOTES = 4 * MAX_VALUES + 4
-"""Quotes of so many values, each of which has four at most: its own and those of its name."""
+"""The number of quotes of so many values, each of which has four at most: its own and those of its name."""
 
 
 def count_values(text: bytes) -> int:

@@ -1,4 +1,4 @@
-"""What makes a task of a call."""
+"""The interface that turns a call into a task."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -7,23 +7,23 @@ from ...protocol.session.questions import Question
 
 
 class CallTask(Protocol):
-    """Makes a task of one call, and stands for its peer from then on: the task outlives the request."""
+    """Turns one call into a task, and takes the place of its peer from then on: the task outlives the request."""
 
     is_detached: bool
-    """Whether the call is a task: its peer has the id, and what is said of the call concerns the task."""
+    """True if the call is a task: its peer has the id, and reports of the call concern the task."""
 
     async def detach(self) -> bool:
-        """Makes a task of the call, which is answered by that; False where it can be none now, or is over."""
+        """Turn the call into a task, which answers the call. Return False if it can't become one now, or is over."""
 
     async def report(self, progress: float, total: float | None, message: str | None) -> None:
-        """Takes note of how far the call is."""
+        """Record the progress of the call."""
 
     def say(self, text: str) -> None:
-        """Has the status of the task say `text`, soon. Never waits."""
+        """Set the status message of the task to `text`, soon. Never waits."""
 
     def note(self, progress: float, total: float | None, message: str | None) -> None:
-        """The same as `report`. Never waits."""
+        """Record the progress like `report`. Never waits."""
 
     async def ask(self, questions: Mapping[str, Question]) -> dict[str, Any]:
-        """What is answered to the questions of a task, by key, as it came. Raises MissingCapability for what its peer
-        has not declared, and PeerError for an error in place of an answer."""
+        """Return the raw answers to the questions of a task, by key. Raises MissingCapability for a capability that
+        its peer has not declared, and PeerError for an error in place of an answer."""

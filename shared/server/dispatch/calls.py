@@ -1,10 +1,10 @@
-"""The work in flight of a running server: each call is one task, which starts here and nowhere else.
+"""Calls in progress in a running server: each call is one task, which starts only here.
 
-    begin ──▶ (waits for a place of its link) ──▶ a task: scope, deadline, handler ──▶ outlet.finish ──▶ the next one
+begin ──▶ (waits for a place of its link) ──▶ a task: scope, deadline, handler ──▶ outlet.finish ──▶ the next one
 
-A call belongs to the link that it came on: its limits count it, and when the peer is gone it is cancelled. Detached,
-it belongs to nobody but the server, and what comes of it goes elsewhere. Whoever ends a call has the call itself in
-hand, since its id may be another one's by then.
+A call belongs to the link that it came on: the limits of the link count it, and when the peer is gone it is
+cancelled. A detached call belongs to the server only, and its result goes elsewhere. Code that ends a call holds the
+call itself, since its id may have been reused by then.
 """
 
 import asyncio
@@ -32,20 +32,20 @@ from .portions import Portions
 from .thread_limiter import Turns
 
 _LIGHT = 16_384
-"""Bytes of a call that are not accounted for while it runs: how many run is bounded."""
+"""Calls of at most so many bytes are not accounted for while they run: their number is bounded."""
 _CALL_BYTES = 1_024
-"""What a call takes besides its arguments."""
+"""Bytes that a call takes besides its arguments."""
 
 
 class Outlet(Protocol):
-    """Where it is told what comes of a call: its session, or what it was detached for."""
+    """The receiver of the outcome of a call: its session, or the task that it was detached for."""
 
     def finish(self, call: Call, outcome: Outcome) -> None:
-        """Takes what came of `call`; of a call that was cancelled nothing comes. Never waits or raises."""
+        """Take the outcome of `call`; a cancelled call has none. Never waits or raises."""
 
 
 class Link(Protocol):
-    """What calls come on: a `Connection`, which knows its calls and so is not named here."""
+    """The source of calls: a `Connection`, which imports this module and so is not named here."""
 
     session: ServerSession
     client: str
@@ -55,83 +55,83 @@ class Link(Protocol):
 
     @property
     def is_behind(self) -> bool:
-        """Whether the peer is too slow to take what waits for it."""
+        """True if the peer is too slow to read the messages that wait for it."""
 
     async def room(self) -> None:
-        """Waits until the peer has taken enough of it."""
+        """Wait until the peer has read enough of them."""
 
     async def move(self) -> None:
-        """Waits until a call has ended, or something was sent."""
+        """Wait until a call has ended, or something was sent."""
 
     def ended(self, call: Call) -> None:
-        """Gives the place of `call` to the next that waits for one."""
+        """Give the place of `call` to the next call that waits for one."""
 
 
 class Work(Protocol):
-    """The work on a call: who answers it, in a context of its own. Both stand above calls, and are not named here."""
+    """Answers calls, each in a context of its own. Its implementation imports this module."""
 
     @property
     def tools_at_once(self) -> Collection[str]:
-        """The names of the tools that may have their value at once."""
+        """The names of the tools that may answer at once."""
 
     @property
     def answer_at_once(self) -> Callable[[Any, Call], dict[str, Any] | None]:
-        """Answers the call of a tool, on its link; None where it takes `answer`. Raises like a handler."""
+        """Answer the call of a tool, on its link; None if it needs `answer`. Raises like a handler."""
 
     def answer(self, link: Any, call: Call) -> Awaitable[Any]:
-        """Answers `call`. Raises what the handler raises."""
+        """Answer `call`. Raises the exceptions of the handler."""
 
     def translate(self, error: BaseException) -> McpError | InputRequired:
-        """What the client is told of `error`. Raises what no handler may raise."""
+        """Return the error for the client. Raises exceptions that no handler may raise."""
 
 
 @dataclass(slots=True)
 class _Pause:
-    """The clock of a call stands still."""
+    """The state of a call whose clock is stopped."""
 
     waiting: int = 0
-    """How many answers of the user's are waited for."""
+    """The number of answers from the user that it waits for."""
     left: dict[CancelScope, float] = field(default_factory=dict)
-    """The seconds that each limit of the call has left."""
+    """The remaining seconds of each limit of the call."""
 
 
 class Calls:
-    """The calls of one run. It is for one event loop, and ends by `close`."""
+    """The calls of one run, for one event loop. It ends with `close`."""
 
     def __init__(self, limits: Limits, budget: CallLimits, hooks: Hooks, work: Work) -> None:
         self.limits = limits
-        """What each link may take."""
+        """The limits of each link."""
         self.budget = budget
-        """What each call may cost."""
+        """The limits of each call."""
         self.turns, self.brief_turns = Turns(), Turns()
-        """Who works in threads, and who does so for less than a second."""
+        """The turns for work in threads, and for work of less than a second."""
         self._memory = Portions(limits.call_bytes)
         self.hooks = hooks
-        """Who has a say in how many there are, and hears of those that are refused."""
+        """Callbacks that limit the number of calls, and are notified of refused ones."""
         self._work = work
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[Call, asyncio.Task[None]] = {}
         self._deadlines = ExpiryQueue(budget.seconds, _stop)
         self._ended: Signal | None = None
         self._guests: set[CancelScope] = set()
-        self._narrowed: dict[Call, tuple[CancelScope, ...]] = {}  # few calls ever are
+        self._narrowed: dict[Call, tuple[CancelScope, ...]] = {}  # few calls ever have narrowed limits
         self._pauses: dict[Call, _Pause] = {}
         self.is_closing = False
-        """Whether what waits for a place never gets one."""
+        """True if waiting calls never get a place."""
 
     def __len__(self) -> int:
         return len(self._tasks)
 
     def __iter__(self) -> Iterator[Call]:
-        """Those under way, in the order in which they began."""
+        """Iterate over the calls in progress, in the order in which they began."""
         return iter(self._tasks)
 
     def begin(self, link: Link, call: Call) -> None:
-        """Begins `call`, or lets it wait until its link has a place for it, or refuses it."""
-        if call.is_over:  # it was cancelled in the batch that it came in
+        """Begin `call`, queue it until its link has a place for it, or refuse it."""
+        if call.is_over:  # it was cancelled in its own batch
             return
         limits = self.limits
-        # Until it is detached: then it has no link, and somebody else hears how it ends.
+        # Until it is detached: then it has no link, and its outcome goes to another outlet.
         call.link, call.outlet = link, link.session
         if call.weight > _LIGHT and not self._take_memory(link, call):
             return
@@ -143,7 +143,7 @@ class Calls:
             link.streams += 1
         elif link.running < limits.concurrent_calls:
             quota = self.hooks.quota
-            # Over all connections of one client, of which a link knows its own alone.
+            # Over all connections of one client, while a link knows only its own.
             refusal = None if quota is None else quota.begin(link.client)
             if refusal is not None:
                 self._refuse(link, call, refusal)
@@ -161,11 +161,11 @@ class Calls:
         call.came_in = None
 
     def _answer_at_once(self, link: Link, call: Call) -> bool:
-        """Answers the call of a tool where that needs no task, which would cost as much as a small answer does.
-        Whatever goes wrong is left to the task."""
-        said = call.raw.get("_meta") if call.raw else None
-        # What has waited for its place is answered in its turn.
-        if call.came_in is not None or link.is_behind or (said and TRACEPARENT in said):
+        """Answer the call of a tool if that needs no task, which would cost as much as a small answer does. After
+        any error the task answers."""
+        meta = call.raw.get("_meta") if call.raw else None
+        # A call that has waited for its place is answered in its turn.
+        if call.came_in is not None or link.is_behind or (meta and TRACEPARENT in meta):
             return False
         try:
             result = self._work.answer_at_once(link, call)
@@ -179,7 +179,7 @@ class Calls:
         return True
 
     def cancel(self, call: Call) -> None:
-        """Ends `call`, and the work on it if that has begun; nobody is told anything of it any more."""
+        """Cancel `call`, and the work on it if that has begun; nothing more is sent about it."""
         if call.link is not None:
             call.link.session.cancel(call)
         call.outlet = None
@@ -187,9 +187,9 @@ class Calls:
             call.scope.cancel()
 
     def detach(self, call: Call, outlet: Outlet) -> None:
-        """From now on `call`, which is answered already, outlives its request and its connection: it takes no place
-        there, and none of its limits of time goes on. What comes of it is told to `outlet`. It ends by itself, by
-        `cancel`, or with the server."""
+        """Detach `call`, which is answered already, from its request and its connection: it gives up its place
+        there, and its time limits stop. Its outcome goes to `outlet`. It ends on its own, by `cancel`, or with the
+        server."""
         link, call.link, call.outlet = call.link, None, outlet
         self._deadlines.stop(call)
         for scope in (call.scope, *self._narrowed.get(call, ())):
@@ -203,15 +203,15 @@ class Calls:
 
     @contextmanager
     def paused(self, call: Call) -> Iterator[None]:
-        """Stops the clock of one call while it waits for the user, be it for several answers at once. It goes on by a
-        timer of its own: it is not the last to end any more."""
+        """Stop the clock of one call while it waits for the user, also for several answers at once. It then
+        continues with a timer of its own: it is no longer the last to end."""
         pause, now = self._pauses.setdefault(call, _Pause()), self._loop.time()
         pause.waiting += 1
         clocks = [(call.scope, self._deadlines.pop(call, call.scope.deadline))]
         clocks += [(scope, scope.deadline) for scope in self._narrowed.get(call, ())]
         for scope, deadline in clocks:
             if deadline < math.inf:
-                # A person may think for an hour; that is no work of the tool.
+                # A person may think for an hour; the tool does no work meanwhile.
                 pause.left[scope], scope.deadline = deadline - now, math.inf
         try:
             yield
@@ -219,13 +219,13 @@ class Calls:
             pause.waiting -= 1
             if not pause.waiting:
                 del self._pauses[call]
-                for scope, left in pause.left.items():
-                    scope.deadline = self._loop.time() + left
+                for scope, seconds in pause.left.items():
+                    scope.deadline = self._loop.time() + seconds
 
     @contextmanager
     def within(self, call: Call, seconds: float) -> Iterator[None]:
-        """As long as the block, `call` has `seconds` of wall time at most, besides the limit that it has anyway; they
-        stand still while its clock does. Raises CallTimeout, which names them, when they are over."""
+        """Limit `call` to `seconds` of wall time during the block, besides its other limit; they stop with its
+        clock. Raises CallTimeout with that number when they have passed."""
         outer = self._narrowed.get(call, ())
         with CancelScope(deadline=self._loop.time() + seconds) as scope:
             self._narrowed[call] = (*outer, scope)
@@ -240,8 +240,8 @@ class Calls:
 
     @contextmanager
     def guest(self) -> Iterator[CancelScope]:
-        """As long as the block, a call of another server works with what this one has: it is cancelled and waited for
-        when this one closes."""
+        """A scope in which a call of another server uses the resources of this one: it is cancelled and awaited when
+        this one closes."""
         with CancelScope() as scope:
             self._guests.add(scope)
             try:
@@ -254,45 +254,44 @@ class Calls:
                     self._ended.wake()
 
     async def drain(self, link: Link | None = None) -> None:
-        """Waits for the end of all calls, or of those of one link."""
+        """Wait for the end of all calls, or of those of one link."""
         if link is None:
             while self._tasks or self._guests:
-                self._ended = self._ended or Signal()  # few ever wait
+                self._ended = self._ended or Signal()  # few tasks ever wait
                 await self._ended.wait()
         else:
             while link.running or link.streams:
                 await link.move()
 
     async def close(self) -> None:
-        """Cancels what is still in flight, and waits for its end; shielded. What waits for a place never begins."""
+        """Cancel the calls in progress, and wait for their end, shielded. Waiting calls never begin."""
         self.is_closing = True
         for call in tuple(self._tasks):
             self.cancel(call)
         for scope in tuple(self._guests):
             scope.cancel()
-        # Whoever closes is cancelled itself, most likely; the lifespan may not end before the last call that uses
-        # it.
+        # The caller is most likely cancelled itself; the lifespan may not end before the last call that uses it.
         with CancelScope(shield=True):
             await self.drain()
         self._deadlines.close()
 
     async def _run(self, call: Call) -> None:
-        """The work on one call. This is the one place where exceptions become answers."""
+        """Run one call. This is the only place where exceptions become answers."""
         link, deadlines, is_stream = call.link, self._deadlines, call.method.is_stream
         outcome: Any = None  # an author's handler may return anything
         try:
             with call.scope:
                 if call.is_over:
                     return
-                said = call.raw.get("_meta") if call.raw else None
-                if said and TRACEPARENT in said:
-                    follow(said)
+                meta = call.raw.get("_meta") if call.raw else None
+                if meta and TRACEPARENT in meta:
+                    follow(meta)
                 if not is_stream and link.is_behind:
                     await link.room()
                 call.began = self._loop.time()
                 if not is_stream:
-                    # From the first step on and not from the request: what waited for its place has done nothing
-                    # yet.
+                    # From the first step on and not from the request: a call that waited for its place has done
+                    # nothing yet.
                     deadlines[call] = call.began + deadlines.seconds
                 # One timer for all calls: their limits are equal, so they end in the order in which they began.
                 if deadlines.timer is None:
@@ -302,13 +301,13 @@ class Calls:
                     # None would be taken for a call whose time was up.
                     raise TypeError(f"what handles {call.method.name} returned None")
             if call.outlet is not None:
-                # Where nothing came of a call that nobody has cancelled, its time was up.
+                # A call without an outcome that was not cancelled has used up its time.
                 call.outlet.finish(call, CallTimeout(deadlines.seconds) if outcome is None else outcome)
         except (Exception, InputRequired, BaseExceptionGroup) as error:
-            told = self._work.translate(error)
+            answer = self._work.translate(error)
             _release(error)
             if call.outlet is not None:
-                call.outlet.finish(call, told)
+                call.outlet.finish(call, answer)
         finally:
             deadlines.pop(call, None)
             del self._tasks[call]
@@ -326,11 +325,12 @@ class Calls:
             return
         if link.queue is None:
             link.queue = deque()
-        call.came_in = copy_context()  # it begins in the task of another call, which has its own
+        call.came_in = copy_context()  # it begins in the task of another call, which has its own context
         link.queue.append(call)
 
     def _take_memory(self, link: Link, call: Call) -> bool:
-        """Accounts for the memory of `call` until it is over; False where there is too little, and it is refused."""
+        """Account for the memory of `call` until it is over. Return False, after refusing it, if there is too
+        little."""
         if call.release is not None:  # it has waited for its place
             return True
         size = (call.weight or weigh_value(call.raw)) + _CALL_BYTES
@@ -347,23 +347,23 @@ class Calls:
 
 
 def _stop(call: Call) -> None:
-    """The time of `call` is up: it is cancelled, and answered so."""
+    """Cancel `call` since its time is up; it is answered with a timeout."""
     call.scope.cancel()
 
 
 def _release(error: BaseException) -> None:
-    """Has `error`, and what led to it, hold nothing of the call that is over.
+    """Remove the references from `error` and its causes to the call that is over.
 
-    A traceback holds the frames that the exception left, and these hold the arguments of the call. Where a frame
-    holds the exception as well, by a name or by the future that it came from, only the garbage collector would ever
-    free them: it counts objects, and a call of a few objects may have megabytes of arguments.
+    A traceback holds the frames that the exception left, and these hold the arguments of the call. If a frame holds
+    the exception as well, by a name or by the future that it came from, only the garbage collector would ever free
+    them: it counts objects, and a call of a few objects may have megabytes of arguments.
     """
     waiting: list[BaseException] = [error]
     while waiting:
-        one = waiting.pop()
-        traceback.clear_frames(one.__traceback__)
-        one.__traceback__ = None
-        waiting += filter(None, (one.__cause__, one.__context__))
-        one.__cause__ = one.__context__ = None
-        if isinstance(one, BaseExceptionGroup):
-            waiting += one.exceptions
+        exception = waiting.pop()
+        traceback.clear_frames(exception.__traceback__)
+        exception.__traceback__ = None
+        waiting += filter(None, (exception.__cause__, exception.__context__))
+        exception.__cause__ = exception.__context__ = None
+        if isinstance(exception, BaseExceptionGroup):
+            waiting += exception.exceptions

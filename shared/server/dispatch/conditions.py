@@ -1,9 +1,9 @@
-"""What keeps a server from working as its user expects, for as long as that lasts: a folder that can't be watched,
+"""Conditions that keep a server from working as its user expects, while they last: a folder that can't be watched,
 files that can't be read.
 
-Each condition is a log message that belongs to no call. When it begins it goes to all sessions that asked for its
-level; who asks for a level later is told with that request: `logging/setLevel`, or without a handshake
-`server/discover`. What concerns one call only is told by `Context.log`.
+Each condition is a log message that belongs to no call. When it begins it goes to all sessions with that log level; a
+client that sets a level later receives it with that request: `logging/setLevel`, or without a handshake
+`server/discover`. Problems of one call only are reported by `Context.log`.
 """
 
 from collections.abc import Callable, MutableMapping
@@ -21,23 +21,24 @@ class Conditions:
         self._logger = logger
         self._announce = announce
         self.standing: MutableMapping[str, LogMessage] = {}
-        """What holds now, by key; to be replaced, before peers come, where others have a say in it."""
+        """The present conditions, by key; replaced before the first peer by a mapping that is shared with others, if
+        needed."""
 
     def begin(self, key: str, level: LogLevel, text: str) -> None:
-        """From now on `text` holds, in place of what held under `key`; it is told once. No secrets, and no paths that
-        clients may not know."""
+        """Begin the condition `text`, in place of the one under `key`; it is announced once. No secrets, and no
+        paths that clients may not know."""
         message = LogMessage(level, text, self._logger)
         if self.standing.get(key) != message:
             self.standing[key] = message
             self._announce(message)
 
     def set_polling(self, is_polled: bool) -> None:
-        """Some or all of what is watched for clients is polled from now on, or none any more."""
+        """Set whether some or all watched resources are polled."""
         if is_polled:
             self.begin("polling", "notice", _POLLING)
         else:
             self.end("polling")
 
     def end(self, key: str) -> None:
-        """It holds no longer, if it did; nobody is told."""
+        """End the condition, if it lasts; this is not announced."""
         self.standing.pop(key, None)

@@ -1,11 +1,12 @@
-"""Serves one peer: what it sends becomes calls under way, what is due to it waits until it is fetched.
+"""Connection to one peer: its messages become calls, and messages to it wait until they are fetched.
 
-    messages ──▶ take ──▶ session.receive ──▶ calls.begin for a Call, calls.cancel for Cancelled, an answer kept
-    calls ──▶ session.finish ──▶ `due` is called ──▶ outgoing ──▶ the transport
+messages ──▶ take ──▶ session.receive ──▶ calls.begin for a Call, calls.cancel for Cancelled, an answer stored calls
+──▶ session.finish ──▶ `due` is called ──▶ outgoing ──▶ the transport
 
-Whoever has a peer drives its connection: `serve` does it for a stream of messages, an HTTP session and a single HTTP
-request do it themselves. While nothing happens it is an object and no task. Its calls end with it.
-Only a peer that does not take its answers makes `serve` wait before it reads on: cancellations always get through.
+A connection is driven by the owner of the peer: `serve` for a stream of messages, an HTTP session and a single HTTP
+request on their own. An idle connection is an object and no task. Its calls end with it.
+
+Only a peer that does not read its answers makes `serve` wait before it reads on: cancellations always get through.
 """
 
 import asyncio
@@ -26,63 +27,64 @@ from ...protocol.session.server import ServerSession
 from ...protocol.wire.jsonrpc import Failure, Message, RequestId, Response
 
 if TYPE_CHECKING:
-    from ...contracts import Transport  # a page of types, which nothing needs when it runs
+    from ...contracts import Transport  # used in type hints only
     from .calls import Calls
     from .changes import Changes
     from .limits import CallLimits
 
 MANY_CHANGES = 1_000
-"""Changes that wait for one peer, from which on parts of resources are not told apart."""
+"""The number of waiting changes for one peer from which on parts of resources are not distinguished."""
 _NONE = Failure(None, -32603, "the client ended its stream")
-"""Stands for the answer of a client that will not answer any more."""
+"""The answer in place of that of a client that will not answer any more."""
 
 
 class Watcher(Protocol):
-    """Who hears what becomes of a connection. Neither waits nor raises."""
+    """Receives the events of a connection. Its methods neither wait nor raise."""
 
     def roots_changed(self) -> None:
-        """The peer has said that its roots are others now."""
+        """The peer has reported that its roots have changed."""
 
     def told(self, event: Told) -> None:
-        """The peer has sent a notification that means nothing to this package."""
+        """The peer has sent a notification that is unknown to this package."""
 
     def left(self) -> None:
         """The peer is gone."""
 
 
 class Host(Protocol):
-    """What a peer connects to: a `Run`, which knows connections and so is not named here."""
+    """The server side of a connection: a `Run`, which imports this module and so is not named here."""
 
     def connect(self, principal: Principal | None, due: Callable[[], None], client: str = "") -> "Connection":
-        """A new connection; `due` is called whenever something waits for the peer."""
+        """Create a connection; `due` is called whenever messages wait for the peer."""
 
 
 async def serve(
     running: Host, transport: "Transport", *, principal: Principal | None = None, client: str = ""
 ) -> None:
-    """Serves one peer on a stream of messages until that ends; then what is under way is finished, or cancelled if
-    the peer is gone. `client` names who shares the server with others. Never raises for what the peer does."""
+    """Serve one peer on a stream of messages until it ends; then the calls in progress finish, or are cancelled if
+    the peer is gone. `client` is the client's name among those that share the server. Never raises for an error of
+    the peer."""
     ready, writing = asyncio.Event(), CancelScope()
     connection = running.connect(principal, ready.set, client)
-    # What a `PromptTransport` has.
+    # The method of a `PromptTransport`.
     try_send: Callable[[list[Outgoing]], bool] | None = getattr(transport, "try_send", None)
-    unsent: list[Outgoing] = []  # what was fetched and is yet to leave
+    unsent: list[Outgoing] = []  # fetched, but not sent yet
 
     async def write() -> None:
         nonlocal unsent
-        # The scope is inside the task: a task that ends by being cancelled leaves its frames, and all they hold, to
-        # the garbage collector.
+        # The scope is inside the task: a cancelled task leaves its frames, and all they hold, to the garbage
+        # collector.
         with writing, suppress(anyio.BrokenResourceError):
             while await ready.wait():
                 ready.clear()
-                # `write_at_once` may have fetched what the transport did not take: that goes first.
+                # `write_at_once` may have fetched messages that the transport did not take: they go first.
                 while unsent := unsent or connection.outgoing():
                     await transport.send(unsent)
                     unsent = []
         tasks.cancel_scope.cancel()
 
     def write_at_once() -> None:
-        """Has what is due leave without a turn of the event loop, where the transport can do so now."""
+        """Send waiting messages without a turn of the event loop, if the transport can."""
         nonlocal unsent
         while try_send is not None and not unsent and (outgoing := connection.outgoing()):
             if not try_send(outgoing):
@@ -94,7 +96,7 @@ async def serve(
             tasks.start_soon(write)
             with suppress(anyio.BrokenResourceError):
                 await _read(connection, transport, write_at_once)
-                # The peer has ended its side in order and may still read: what it asked is answered.
+                # The peer has ended its side in order and may still read: its requests are answered.
                 await connection.drain()
             writing.cancel()
     finally:
@@ -102,7 +104,7 @@ async def serve(
 
 
 async def _read(connection: "Connection", transport: "Transport", write_at_once: Callable[[], None]) -> None:
-    """Takes messages in until the peer ends its stream. Raises BrokenResourceError when it is gone."""
+    """Take messages until the peer ends its stream. Raises BrokenResourceError when it is gone."""
     while True:
         try:
             messages = await transport.receive()
@@ -112,44 +114,44 @@ async def _read(connection: "Connection", transport: "Transport", write_at_once:
             if connection.is_behind:
                 await connection.room()
             connection.take(message)
-        # Once for all that came in one piece: their answers leave in one write.
+        # Once for all messages that arrived together: their answers leave in one write.
         write_at_once()
         if connection.is_behind:
             await connection.room()
 
 
 class Answers:
-    """What the client answers to the questions of one connection, kept until somebody asks for it."""
+    """The answers of the client to the questions of one connection, stored until they are read."""
 
     __slots__ = ("_by_id", "_come", "is_finished")
 
     def __init__(self) -> None:
-        self._by_id: dict[RequestId, Response | Failure | None] | None = None  # few connections are ever asked
+        self._by_id: dict[RequestId, Response | Failure | None] | None = None  # few connections ever ask
         self._come: Signal | None = None
         self.is_finished = False
-        """Whether the client will answer nothing more."""
+        """True if the client will not answer any more."""
 
     def expect(self, ids: Iterable[int]) -> None:
-        """Keeps the answers to our requests `ids` from now on, in whatever order they come, until `forget`."""
+        """Store the answers to our requests `ids` from now on, in any order, until `forget`."""
         self._by_id = {**(self._by_id or {}), **dict.fromkeys(ids)}
 
     def forget(self, ids: Collection[int]) -> None:
-        """No longer."""
+        """Stop storing the answers to `ids`."""
         self._by_id = {id_: answer for id_, answer in (self._by_id or {}).items() if id_ not in ids} or None
 
     def settle(self, id: RequestId, answer: Response | Failure) -> None:
-        """Takes an answer in, if it is expected."""
+        """Store an answer, if it is expected."""
         if self._by_id is not None and id in self._by_id:
             self._by_id[id] = answer
             self._wake()
 
     def finish(self) -> None:
-        """The client will answer nothing more."""
+        """Note that the client will not answer any more."""
         self.is_finished = True
         self._wake()
 
     async def wait(self, id: int) -> Response | Failure:
-        """Waits for the answer to our request `id`, which is expected."""
+        """Wait for the answer to our request `id`, which is expected."""
         while (answer := (self._by_id or {})[id]) is None:
             if self.is_finished:
                 return _NONE
@@ -163,7 +165,7 @@ class Answers:
 
 
 class Connection:
-    """One peer of a run, made by `Run.connect`. It ends by `close`, and never raises for what the peer does."""
+    """One peer of a run, created by `Run.connect`. It ends with `close`. Never raises for an error of the peer."""
 
     __slots__ = (
         "_bus",
@@ -191,30 +193,30 @@ class Connection:
         self.calls = calls
         """The calls of the run that it is a connection of."""
         self.client = client
-        """A name for whoever is served, an address and a principal; empty where nobody else is."""
+        """A name for the client: an address and a principal; empty if it is the only one."""
         self.session = session
         self._due = due
         self._loop = asyncio.get_running_loop()
         self.running = self.streams = self._sending = 0
-        """How many calls run now, how many listen streams are open, and how many messages are on their way."""
+        """The numbers of calls that run, of open listen streams, and of messages being sent."""
         self.queue: deque[Call] | None = None
-        """The calls that wait for a place, where any ever did."""
+        """The calls that wait for a place; None until there is one."""
         self.budget: CallLimits | None = None
-        """What each of its calls may cost, once the first has come."""
+        """The limits of each of its calls, set with the first."""
         self.answers = Answers()
         self._bus = changes
         self._changes: dict[Change, None] | None = None
         self._moved: Signal | None = None
         self._closing: Signal | None = None
         self.watchers: tuple[Watcher, ...] = ()
-        """Who hears what becomes of it; to be replaced, not changed."""
+        """The receivers of its events; to be replaced, not changed."""
         self._observer = calls.hooks.observer()
         changes.join(self)
 
-    # What the driver does
+    # For the driver
 
     def take(self, message: Message) -> None:
-        """Takes a message in, and begins what it asks for."""
+        """Take a message, and begin the call that it requests."""
         if self._observer is not None:
             self._observer.received(message)
         for event in self.session.receive(message):
@@ -233,10 +235,10 @@ class Connection:
             self._due()
 
     def outgoing(self) -> list[Outgoing]:
-        """What waits for the peer. It counts as on its way until this is called again."""
-        # Where too much waits already, the peer must catch up before it is told of changes.
+        """Return the messages that wait for the peer. They count as being sent until the next call."""
+        # If too much waits already, the peer must catch up before it is notified of changes.
         if self._changes and len(self.session.waiting) < self.calls.limits.waiting_messages:
-            # Fetched late: of a list that has changed ten times while the peer was slow it hears once.
+            # Fetched late: a list that has changed ten times while the peer was slow is reported once.
             changes, self._changes = self._changes, None
             for change in changes:
                 self.session.deliver(change)
@@ -257,34 +259,34 @@ class Connection:
 
     @property
     def is_behind(self) -> bool:
-        """Whether the peer is too slow to take what waits for it."""
+        """True if the peer is too slow to read the messages that wait for it."""
         return len(self.session.waiting) + self._sending > self.calls.limits.waiting_messages
 
     @property
     def is_left(self) -> bool:
-        """Whether the peer is gone."""
+        """True if the peer is gone."""
         return self._due is _nothing
 
     @property
     def is_busy(self) -> bool:
-        """Whether calls are under way, or the peer has subscriptions."""
+        """True if calls are in progress, or the peer has subscriptions."""
         return bool(self.running or self.streams or self.session.subscriptions.subscribed)
 
     async def room(self) -> None:
-        """Waits until the peer has taken enough of what waits for it."""
+        """Wait until the peer has read enough of its waiting messages."""
         while self.is_behind:
             await self.move()
 
     def finish(self, *, is_heard: bool = False) -> None:
-        """The peer sends no more: its listen streams are ended, and what it was asked it will not answer, unless it
-        still `is_heard` elsewhere."""
+        """Note that the peer sends no more: its listen streams end, and open questions stay unanswered, unless it
+        `is_heard` elsewhere."""
         if not is_heard:
             self.answers.finish()
         if self._closing is not None:
             self._closing.wake()
 
     async def drain(self, *, is_heard: bool = False) -> None:
-        """Finishes, and waits for calls under way and for what is due to leave, within limits."""
+        """Finish, and wait for calls in progress and messages to be sent, within limits."""
         self.finish(is_heard=is_heard)
         with anyio.move_on_after(self.calls.limits.drain_seconds):
             await self.calls.drain(self)
@@ -292,7 +294,7 @@ class Connection:
                 await self.move()
 
     def leave(self) -> bool:
-        """Cancels what is under way; whether nothing was, so that there is nothing for `close` to wait for."""
+        """Cancel the calls in progress. Return True if there were none, so that `close` has nothing to wait for."""
         watchers, self.watchers = self.watchers, ()
         for watcher in watchers:
             watcher.left()
@@ -303,43 +305,43 @@ class Connection:
         return not self.is_busy
 
     async def close(self) -> None:
-        """Leaves, waits for the end of what is under way, and gives up the subscriptions; shielded."""
+        """Leave, wait for the end of the calls in progress, and end the subscriptions; shielded."""
         if not self.leave():
             with CancelScope(shield=True):
                 await self.calls.drain(self)
             await self._bus.release(self.session.subscriptions.subscribed.values(), self.client)
 
-    # What calls, their handlers and the change bus do
+    # For calls, their handlers and the change bus
 
     def changed(self, change: Change) -> None:
-        """Takes note of `change`; a change that waits to be told already is told once. Where many wait, parts of a
-        resource are told as the whole."""
+        """Queue `change`; a change that waits already is sent once. If many wait, changes of parts are reported as a
+        change of the whole resource."""
         if self._changes is None:
             self._changes = {}
             self._loop.call_soon(self._due)
         if change.part is not None and len(self._changes) >= MANY_CHANGES:
-            # What is subscribed to is bounded, its parts are not: so the whole is told of.
+            # Subscriptions are bounded, their parts are not: so the whole resource is reported.
             change = replace(change, part=None)
         self._changes[change] = None
 
     def announce(self, message: LogMessage) -> None:
-        """Sends a log message that belongs to no call, unless too much waits for the peer already."""
+        """Send a log message that belongs to no call, unless too much waits for the peer already."""
         if not self.is_behind:
             self.session.announce(message)
             self._loop.call_soon(self._due)
 
     def soon(self) -> None:
-        """Lets waiting messages leave, without waiting for it."""
+        """Send waiting messages, without waiting for it."""
         self._due()
 
     async def flush(self) -> None:
-        """Lets waiting messages leave; waits while the peer is too slow to take them."""
+        """Send waiting messages; wait while the peer is too slow to read them."""
         self._due()
         if self.is_behind:
             await self.room()
 
     async def ask_apart(self, question: Question) -> Response | Failure:
-        """What the peer answers to a question that belongs to none of its calls. Raises like
+        """Return the answer of the peer to a question that belongs to none of its calls. Raises like
         `ServerSession.ask_apart`."""
         id_ = self.session.ask_apart(question)
         self.answers.expect([id_])
@@ -352,13 +354,13 @@ class Connection:
             self._due()
 
     async def closing(self) -> None:
-        """Waits until the server ends the listen streams."""
+        """Wait until the server ends the listen streams."""
         while not self.answers.is_finished:
             self._closing = self._closing or Signal()
             await self._closing.wait()
 
     def ended(self, call: Call) -> None:
-        """`call` is over, or detached: its place goes to the next that waits for one."""
+        """Free the place of `call`, which is over or detached, for the next call that waits for one."""
         if call.method.is_stream:
             self.streams -= 1
         else:
@@ -376,10 +378,10 @@ class Connection:
             self._moved.wake()
 
     async def move(self) -> None:
-        """Waits until a call has ended, or something was sent."""
-        self._moved = self._moved or Signal()  # few ever wait
+        """Wait until a call has ended, or something was sent."""
+        self._moved = self._moved or Signal()  # few tasks ever wait
         await self._moved.wait()
 
 
 def _nothing() -> None:
-    """Nobody fetches any more what is due."""
+    """Replace `due` after the peer is gone."""

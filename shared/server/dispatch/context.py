@@ -1,4 +1,4 @@
-"""What a handler may do besides returning a value: report, ask the client, announce changes."""
+"""The context of a handler: to report progress, ask the client and announce changes."""
 
 import secrets
 from collections.abc import AsyncIterator, Mapping
@@ -47,7 +47,7 @@ _CANNOT_CONFIRM = (
 
 @record
 class Answer(Generic[Form]):
-    """What the user did with a form; `data` is there when it was accepted."""
+    """The user's answer to a form; `data` is set if it was accepted."""
 
     action: Literal["accept", "decline", "cancel"]
     data: Form | None = None
@@ -65,90 +65,90 @@ class Context(Generic[State]):
     link: "Connection"
     """The connection. It and the call are for the handlers of this package, not for authors."""
     running: Any
-    """The `Run`. It knows what is declared, and so contexts: no type says here what it is."""
+    """The `Run`. Its module imports this one, so there is no type for it here."""
     state: State
-    """What the server's lifespan yielded."""
+    """The value that the server's lifespan yielded."""
     budget: CallLimits
-    """What the call may cost."""
+    """The limits of the call."""
 
     @property
     def id(self) -> RequestId:
-        """The client's name for the call, as long as it is not over."""
+        """The client's id of the call, valid until it is over."""
         return self.call.id
 
     @property
     def peer(self) -> Peer:
-        """Who calls. Its version is nobody's business but the protocol's."""
+        """The caller. Only the protocol layer uses its version."""
         return self.call.peer
 
     @property
     def may_be_task(self) -> bool:
-        """Whether the call is a task, or becomes one where it lasts: it may then take all the seconds of `budget`."""
+        """True if the call is a task, or becomes one if it takes long: it may then use all seconds of `budget`."""
         return self.call.task is not None
 
     @property
     def settings(self) -> Any:
-        """What the operator has set: an instance of the server's model."""
+        """The operator's settings: an instance of the server's model."""
         return self.running.settings
 
     @property
     def changes(self) -> Changes:
-        """Where changes are told."""
+        """The change bus, to publish changes."""
         changes: Changes = self.running.changes
         return changes
 
     @property
     def owner(self) -> str:
-        """To whom belongs what is kept for later calls: whom the transport authenticated, else the session; of a
-        request that stands for itself all that come from its address. Empty where nobody else is."""
+        """The owner of data stored for later calls: the authenticated principal, or the session; for a request
+        without a session all requests from its address. Empty if there is only one client."""
         return self.call.peer.owner or self.link.client
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Tells the client how far the call is, if it asked; `progress` must grow from one report to the next. Of a
-        task it becomes what its status says."""
+        """Report progress to the client, if it asked for it; `progress` must grow from one report to the next. For a
+        task it becomes its status."""
         if self.call.task is not None:
             await self.call.task.report(progress, total, message)
         self.link.session.progress(self.call, progress, total, message)
         await self._flush()
 
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
-        """Sends the client a log message, if it wants that level. Never put secrets in `data`."""
+        """Send the client a log message, if it wants that level. Never put secrets in `data`."""
         self.link.session.log(self.call, level, data, logger)
         await self._flush()
 
     def wants_log(self, level: LogLevel) -> bool:
-        """Whether the client is sent messages of that level: for what takes work to find out."""
+        """Return True if the client receives messages of that level: check it before expensive work."""
         return self.link.session.wants_log(self.call, level)
 
     def turn(self, of: Turns | None = None, *, brief: bool = False) -> AbstractAsyncContextManager[None]:
-        """Waits until it is this client's turn for work in a thread, or for what `of` is about, which it then has.
+        """Wait for this client's turn for work in a thread, or for a turn of `of`, and hold it during the block.
 
-        The time counts against the budget of the call. Work is `brief` where it is bounded to less than a second, and
-        then waits for no other; what takes a millisecond at most needs no turn.
+        The time counts against the budget of the call. Work is `brief` if it is bounded to less than a second, and
+        then waits for no other; work of a millisecond at most needs no turn.
         """
         calls = self.link.calls
         return (of or (calls.brief_turns if brief else calls.turns)).take(self.link.client)
 
     async def close_stream(self, retry_ms: int = 1_000) -> None:
-        """Lets the client go while the call goes on: it comes back for the answer after `retry_ms`.
+        """Disconnect the client while the call continues: it reconnects for the answer after `retry_ms`.
 
-        For long calls over HTTP, which then hold no connection. Does nothing where the protocol has no such thing:
-        on other transports, in versions before 2025-11-25, and without sessions.
+        For long calls over HTTP, which then hold no connection. Does nothing if the protocol can't do this: on other
+        transports, in versions before 2025-11-25, and without sessions.
         """
         self.link.session.pause(self.call, retry_ms)
         await self._flush()
 
     async def _flush(self) -> None:
-        # Of a call that is answered nothing is sent: it waits for no peer that is slow, or gone.
+        # Nothing is sent for a call that is answered: it does not wait for a peer that is slow, or gone.
         if not self.call.is_over:
             await self.link.flush()
 
     async def ask(self, key: str, message: str, form: type[Form]) -> Answer[Form]:
-        """Asks the user to fill in a form; `key` names the question within this call.
+        """Ask the user to fill in a form; `key` names the question within this call.
 
-        Waits for the answer where the protocol allows it, or where the call has become a task, else ends the call
-        and finds the answer when the client calls again: so **ask before you act**. Raises MissingCapability where
-        the client has no forms.
+        Waits for the answer if the protocol allows it, or if the call has become a task, otherwise ends the call and
+        finds the answer when the client calls again: so **ask before you act**. Raises MissingCapability if the
+        client has no forms.
         """
         schema = form_schema(form)
         answer: ElicitResult = (await self.inputs({key: elicit_form(message, schema)}))[key]
@@ -160,15 +160,15 @@ class Context(Generic[State]):
             raise InvalidParams(f"the answer {key!r} does not fit the form: {describe(error, schema)}") from None
 
     async def confirm(self, message: str, *unsaid: object) -> None:
-        """Has the user agree to what `message` says will be done. Raises ToolError where the user does not agree, or
-        can't be asked. **Confirm before you act**, and check afterwards that things are still as they were said to
-        be.
+        """Ask the user to agree to the act described by `message`. Raises ToolError if the user does not agree, or
+        can't be asked. **Confirm before you act**, and check afterwards that things are still as described.
 
-        `unsaid` is what else makes out the act, such as the version of a file that is replaced and what is put there:
-        consent to one is none to another, also where the call comes again with the answer. It counts by its `repr`.
+        `unsaid` holds further values that define the act, such as the version of a file that is replaced and its new
+        contents: consent to one act is not consent to another, also if the call comes again with the answer. They
+        count by their `repr`.
         """
-        # The client sends the key back with its consent, so it has to say what was agreed to: an "accept" for one
-        # file must not open another.
+        # The client sends the key back with its consent, so it has to identify the act: an "accept" for one file must
+        # not open another.
         key = digest(repr((message, unsaid)))[:16]
         try:
             answer = await self.ask(f"confirm {key}", message, _Agreement)
@@ -178,63 +178,63 @@ class Context(Generic[State]):
             raise ToolError("declined: the user did not agree; nothing was changed")
 
     async def ask_to_visit(self, key: str, message: str, url: str) -> ElicitResult:
-        """Asks the user to open `url`. Acceptance says that it was opened, not that anything was done there."""
+        """Ask the user to open `url`. Acceptance means that it was opened, not that anything was done there."""
         question = elicit_url(message, url, secrets.token_urlsafe(16))
         result: ElicitResult = (await self.inputs({key: question}))[key]
         return result
 
     async def sample(self, key: str, params: dict[str, Any]) -> CreateMessageResult:
-        """Has the client's model complete a conversation; `params` as in `sampling/createMessage`."""
+        """Ask the client's model to complete a conversation; `params` as in `sampling/createMessage`."""
         result: CreateMessageResult = (await self.inputs({key: sample(params)}))[key]
         return result
 
     async def roots(self, key: str = "roots") -> list[Root]:
-        """The directories the user works in. They guide; they never permit."""
+        """Return the directories the user works in. They are hints, not permissions."""
         return list((await self.inputs({key: list_roots()}))[key].roots)
 
     async def inputs(self, questions: Mapping[str, Question]) -> dict[str, Any]:
-        """Asks several questions at once; the answers as models, by key. Raises like `ask`, and PeerError
-        where the client answers with an error, and AnswerTimeout where it does not."""
+        """Ask several questions at once, and return the answers as models, by key. Raises like `ask`, PeerError if
+        the client answers with an error, and AnswerTimeout if it does not answer."""
         if (task := self._task) is not None:
             answers = await task.ask(questions)
             return {key: read_answer(question, answers[key]) for key, question in questions.items()}
-        async with self._asked(questions) as asked:
-            for key, id_ in asked.items():
+        async with self._asked(questions) as answers_by_key:
+            for key, id_ in answers_by_key.items():
                 if not isinstance(id_, int):
-                    continue  # the call has brought the answer along
+                    continue  # the call included the answer
                 answer = await self._answer(id_)
                 if isinstance(answer, Failure):
                     raise PeerError(f"the client refused {questions[key].method}", code=-32603)
-                asked[key] = read_answer(questions[key], answer.result)
-            return asked
+                answers_by_key[key] = read_answer(questions[key], answer.result)
+            return answers_by_key
 
     @property
     def _task(self) -> CallTask | None:
-        """What stands for the client, where the call has become a task."""
+        """The task in place of the client, if the call has become one."""
         task: CallTask | None = self.call.task
         return task if task is not None and task.is_detached else None
 
-    async def _answer(self, asked: int) -> Response | Failure:
+    async def _answer(self, id_: int) -> Response | Failure:
         await self.link.flush()
         seconds = self.link.calls.limits.question_seconds
         with self.link.calls.paused(self.call), move_on_after(seconds):
-            return await self.link.answers.wait(asked)
+            return await self.link.answers.wait(id_)
         raise AnswerTimeout(seconds)
 
     async def pass_on(self, requests: Mapping[str, tuple[str, dict[str, Any]]], carried: Any) -> dict[str, Any]:
-        """Asks what another server has asked, by key the method and params; the answers as they came.
+        """Ask the client the questions of another server, by key the method and params, and return the raw answers.
 
-        Waits for them where the protocol allows it, else ends the call: its next round has them in
+        Waits for them if the protocol allows it, otherwise ends the call: its next round has them in
         `call.round.answers`, and `carried`, which is not None, in `call.round.carried`. Raises like `inputs`, and
-        RpcError with the error that the client answers with.
+        RpcError with the error of the client.
         """
         questions = {key: question_of(*request) for key, request in requests.items()}
         if (task := self._task) is not None:
             return await task.ask(questions)
         if not self.peer.lasts:
             raise end_round(questions, self.peer, carried)
-        async with self._asked(questions) as asked:
-            answers = {key: await self._answer(id_) for key, id_ in asked.items()}
+        async with self._asked(questions) as ids:
+            answers = {key: await self._answer(id_) for key, id_ in ids.items()}
         for answer in answers.values():
             if isinstance(answer, Failure):
                 raise PeerError(answer.message, code=answer.code, data=answer.data)
@@ -242,19 +242,19 @@ class Context(Generic[State]):
 
     @asynccontextmanager
     async def _asked(self, questions: Mapping[str, Question]) -> AsyncIterator[dict[str, Any]]:
-        """As long as the block the client is asked; by key the id of each question, or the answer it has brought."""
+        """Ask the client, and yield by key the id of each question, or the answer that the call included."""
         session = self.link.session
-        asked = session.ask(self.call, questions)
-        sent = [one for one in asked.values() if isinstance(one, int)]
+        ids_or_answers = session.ask(self.call, questions)
+        sent = [value for value in ids_or_answers.values() if isinstance(value, int)]
         self.link.answers.expect(sent)
         try:
-            yield asked
+            yield ids_or_answers
         finally:
             self.link.answers.forget(sent)
             for id_ in sent:
                 session.withdraw(id_, "no longer needed")
             if sent:
-                self.link.soon()  # the call may be over, and nothing else of it leave
+                self.link.soon()  # the call may be over, and send nothing else
 
 
 # A pydantic model as the flat form that elicitation allows (2025-11-25, Elicitation, Requested Schema)
@@ -269,14 +269,15 @@ _KEYWORDS = {"type", "title", "description", "default"} | _TEXT | _NUMBER | _SEV
 
 @lru_cache(1_000)
 def form_schema(form: type[BaseModel]) -> dict[str, Any]:
-    """The schema of `form`, which nobody may change. Raises DeclarationError for fields that no form can show: they
-    must be strings, numbers, booleans, or choices of strings, one or several, and bounds must be inclusive."""
+    """Return the schema of `form`, which must not be changed. Raises DeclarationError for fields that no form can
+    show: they must be strings, numbers, booleans, or choices of strings, one or several, and bounds must be
+    inclusive."""
     schema = form.model_json_schema(schema_generator=JsonSchema)
     fields = {name: _field(form, name, field) for name, field in schema.get("properties", {}).items()}
-    made: dict[str, Any] = {"type": "object", "properties": fields}
+    form_schema_: dict[str, Any] = {"type": "object", "properties": fields}
     if schema.get("required"):
-        made["required"] = schema["required"]
-    return made
+        form_schema_["required"] = schema["required"]
+    return form_schema_
 
 
 def _field(form: type[BaseModel], name: str, field: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """`Hooks`: callbacks into the program, the transports and the extensions around one run of a server.
 
-They are set after the run was made. None of them waits or raises, unless it says so.
+They are set after the run was created. None of them waits or raises, unless it says so.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,38 +17,38 @@ class Hooks:
 
     def __init__(self) -> None:
         self.trace: Observer | None = None
-        """Sees all messages of all connections, where somebody wants them."""
+        """An observer of all messages of all connections, if there is one."""
         self.meter: Callable[[], Observer] | None = None
-        """Makes what counts for a new connection, where somebody wants the counts."""
+        """Creates an observer that counts for a new connection, if counts are needed."""
         self.quota: Quota | None = None
-        """Says how many calls each client may have under way, where somebody does."""
+        """Limits the calls that each client may have in progress, if there is a limit."""
         self.on_refused: Callable[[LimitExceeded], None] | None = None
-        """Hears of calls that are refused before anybody is asked, where somebody counts them."""
+        """Called with calls that are refused before any handler, for counting."""
         self.on_settled: Callable[[Settled], None] | None = None
-        """Is told of requests that end before any handler has them."""
+        """Called with requests that end before any handler has them."""
         self.greeters: list[Callable[[Any], None]] = []
-        """Who hears of the `Connection` of each peer that has shaken hands."""
+        """Called with the `Connection` of each peer that has completed the handshake."""
         self.is_there: Callable[[], bool] = lambda: True
-        """Whether what the run stands for can be reached, where that is elsewhere."""
+        """Returns True if the server behind the run can be reached, if it is elsewhere."""
         self.stoppers: list[Callable[[], None]] = []
-        """Who hears that the run is about to stop, while its clients are still there."""
+        """Called when the run is about to stop, while its clients are still connected."""
         self.endpoints: list[tuple[str, int]] = []
         """The addresses and ports that its HTTP transport listens on."""
         self._is_stopping = False
 
     def follow(self, other: "Hooks") -> None:
-        """Takes over what a program and its transports have set at the run that this one is a part of."""
+        """Take over the callbacks that a program and its transports have set on the whole run of this part."""
         self.trace, self.meter, self.quota = other.trace, other.meter, other.quota
         self.on_refused, self.endpoints = other.on_refused, other.endpoints
 
     def observer(self) -> Observer | None:
-        """Who sees all messages of a new connection, where anybody does."""
+        """Return the observer of all messages of a new connection, if there is one."""
         if self.meter is None:
             return self.trace
         return self.meter() if self.trace is None else _Both(self.trace, self.meter())
 
     def stop(self) -> None:
-        """Tells that the run is about to stop, once."""
+        """Announce that the run is about to stop, once."""
         if not self._is_stopping:
             self._is_stopping = True
             for stop in self.stoppers:

@@ -1,7 +1,7 @@
-"""What hosts show their models of a result: one that is longer they cut, and with it the cursor to the rest.
+"""The size of results that hosts show their models: they cut longer results, and with them the cursor to the rest.
 
-Each row was seen with the program itself or read where `source` says, at that date. Who is not here is given as much
-as the operator allows.
+Each row was observed with the program itself or read in the `source`, at that date. Unknown hosts receive as much as
+the operator allows.
 """
 
 from dataclasses import replace
@@ -14,16 +14,16 @@ SIZE_KEY = "anthropic/maxResultSizeChars"
 
 
 class Host(NamedTuple):
-    """A program that has a model use tools."""
+    """A program whose model uses tools."""
 
     name: str
-    """What it calls itself in `clientInfo.name`, or how that begins."""
+    """Its name in `clientInfo.name`, or a prefix of it."""
     text_bytes: int
-    """Of the text of one result, as JSON, what its model gets whole."""
+    """Bytes of the text of one result, as JSON, that its model receives whole."""
     source: str
     date: str
     result_characters: int | None = None
-    """What it is to be told under `SIZE_KEY`, where it shows that much only then."""
+    """The value for `SIZE_KEY`, if it shows that many characters only with it."""
 
 
 HOSTS = (
@@ -36,7 +36,7 @@ HOSTS = (
 
 
 def find_host(info: dict[str, Any] | None) -> Host | None:
-    """Return the host that calls itself so; None for one that is not known."""
+    """Return the host of that client; None for an unknown one."""
     name = (info or {}).get("name")
     if not isinstance(name, str):
         return None
@@ -44,7 +44,7 @@ def find_host(info: dict[str, Any] | None) -> Host | None:
 
 
 def budget_for(info: dict[str, Any] | None, budget: CallLimits) -> CallLimits:
-    """Return `budget` with the text that the model of that client gets whole, unless the operator says how much that
-    is."""
+    """Return `budget` with the text size that the model of that client receives whole, unless the operator has set
+    one."""
     host = None if budget.text_bytes is not None else find_host(info)
     return budget if host is None else replace(budget, text_bytes=host.text_bytes)

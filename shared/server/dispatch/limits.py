@@ -1,4 +1,4 @@
-"""What one peer may take of a server, whatever it sends, and what one call may cost."""
+"""Limits on a peer, whatever it sends, and on one call."""
 
 from dataclasses import field, replace
 
@@ -7,15 +7,15 @@ from ...protocol.records import record
 
 @record
 class Limits:
-    """Caps per connection or HTTP session, unless more is said."""
+    """Caps per connection or HTTP session, unless noted otherwise."""
 
     concurrent_calls: int = 64
     """Calls running at once; more wait their turn."""
     waiting_calls: int = 100_000
     """Calls that may wait; more are refused."""
     call_bytes: int = 128 * 1_048_576
-    """Memory of the arguments of all calls under way and waiting, on all connections. One client has half of it at
-    most, while others may come."""
+    """Memory of the arguments of all calls in progress and waiting, on all connections. One client has at most half
+    of it if there may be others."""
     subscriptions: int = 10_000
     """Resource subscriptions."""
     streams: int = 64
@@ -23,7 +23,7 @@ class Limits:
     waiting_messages: int = 256
     """Messages not yet taken by a slow peer, before we stop reading what it sends."""
     roots_seconds: float = 10.0
-    """Time for a client to name its roots, where a server works in these only."""
+    """Time for a client to list its roots, if a server works in these only."""
     question_seconds: float = 600.0
     """Time for the user of a client to answer a question, and for its model to complete a conversation."""
     drain_seconds: float = 5.0
@@ -43,7 +43,7 @@ class CallLimits:
     text_bytes: int | None = None
     """The text of it; None for what the host is known to show its model whole (see `hosts`)."""
     page_bytes: int = field(init=False, default=0)
-    """What a page of text may take, with all that stands beside it."""
+    """Bytes of a page of text, with everything beside it."""
     seconds: float = 45.0
     """Wall time until the call is stopped."""
     entries: int = 10_000
@@ -54,9 +54,9 @@ class CallLimits:
         object.__setattr__(self, "page_bytes", text)
 
     def lasting(self, seconds: float) -> "CallLimits":
-        """The same for a call that may last so many `seconds`."""
+        """Return the same limits with so many `seconds`."""
         return replace(self, seconds=seconds)
 
-    def entries_within(self, asked: int | None) -> int:
-        """`asked` entries, or the cap where that is less or nothing was asked."""
-        return self.entries if asked is None else min(asked, self.entries)
+    def entries_within(self, requested: int | None) -> int:
+        """Return `asked`, or the cap if that is less or `asked` is None."""
+        return self.entries if requested is None else min(requested, self.entries)

@@ -14,25 +14,25 @@ _NOTHING: tuple[_Entries | None, CachedResult] = (None, CachedResult({}))
 
 
 class Listings:
-    """The pages of the lists that are the same for every caller: each is made once, for as long as the entries on
-    offer stay the same ones. These are compared each time, so nobody has to say that something changed. There are as
-    many pages as cursors were issued."""
+    """The pages of the lists that are the same for every caller: each is built once, and reused while the entries
+    are the same. These are compared each time, so changes need not be reported. There are as many pages as cursors
+    were issued."""
 
     def __init__(self) -> None:
         self._pages: dict[tuple[str, str | None, int], tuple[_Entries | None, CachedResult]] = {}
 
     def page(self, what: str, entries: _Entries, cursor: str | None, *, size: int, signer: Signer) -> CachedResult:
-        """The page of the list `what` that begins at `cursor`, as a result that anyone may cache.
+        """Return the page of the list `what` that begins at `cursor`, as a result that anyone may cache.
 
         Raises InvalidParams for a cursor that was not issued for this list.
         """
-        made_of, made = self._pages.get((what, cursor, size), _NOTHING)
-        if made_of == entries:
-            return made
+        cached_entries, cached = self._pages.get((what, cursor, size), _NOTHING)
+        if cached_entries == entries:
+            return cached
         shown, following = page(entries, cursor, name=what, size=size, signer=signer)
         result = {what: shown, "ttlMs": FRESH_MS, "cacheScope": "public"}
         if following is not None:
             result["nextCursor"] = following
-        made = CachedResult(result)
-        self._pages[what, cursor, size] = list(entries), made
-        return made
+        cached = CachedResult(result)
+        self._pages[what, cursor, size] = list(entries), cached
+        return cached

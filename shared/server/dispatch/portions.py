@@ -1,10 +1,11 @@
-"""A quantity that clients share, of which nobody gets so much that none is left for others."""
+"""A quantity that clients share, of which some always remains for others."""
 
 from collections import Counter
 
 
 class Portions:
-    """How much of `limit` each client has: as much as is left for others at most, so alone half of it."""
+    """The portion of `limit` of each client: at most as much as remains for others, so a single client has half of
+    it."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -12,9 +13,8 @@ class Portions:
         self._by_client: Counter[str] = Counter()
 
     def take(self, client: str, amount: int = 1) -> bool:
-        """Takes so much, if the client may have it. What is more than half of all is had by who comes when nobody has
-        anything."""
-        # Half of what is free, and then half of that: no number of clients can be kept out by those who came first.
+        """Take so much, if the client may have it. More than half of all is given only while nothing is taken."""
+        # Half of the free part, and then half of that: early clients, however many, can't keep out others.
         if self._taken and self._by_client.get(client, 0) + amount > self._limit - self._taken:
             return False
         self._by_client[client] += amount
@@ -22,7 +22,7 @@ class Portions:
         return True
 
     def give(self, client: str, amount: int = 1) -> None:
-        """Gives so much back."""
+        """Give so much back."""
         self._taken -= amount
         self._by_client[client] -= amount
         if not self._by_client[client]:

@@ -1,4 +1,5 @@
-"""Work in threads, in turn: so much at once, and client by client, so that whoever asks for much waits for itself."""
+"""Work in threads, in turn: limited in total and fair between clients, so that a client with much work waits for
+itself."""
 
 import asyncio
 from collections import Counter, deque
@@ -6,15 +7,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 AT_ONCE = 4
-"""Pieces of work at once. More would not be faster, since one thread at a time runs Python, and each holds up
-what is short, and the event loop, by a few milliseconds whenever it hands over."""
+"""Pieces of work at once. More would not be faster, since one thread at a time runs Python, and each delays short
+work, and the event loop, by a few milliseconds at each switch."""
 
 
 class Turns:
-    """Who may work and who waits. It is for one event loop."""
+    """The turns of clients, working and waiting. It is for one event loop."""
 
     def __init__(self, at_once: int = AT_ONCE, each: int | None = None) -> None:
-        """`each` is how many of these places one client may have where there may be others: without it all but one,
+        """`each` is the number of places that one client may have if there may be others: by default all but one,
         which is left for those."""
         self._at_once = at_once
         self._each = max(at_once - 1 if each is None else each, 1)
@@ -23,12 +24,13 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        """How many wait for a turn."""
+        """The number of clients' pieces of work that wait for a turn."""
         return sum(map(len, self._waiting.values()))
 
     @asynccontextmanager
     async def take(self, client: str) -> AsyncIterator[None]:
-        """Waits for a turn of `client`, and has it meanwhile. "" stands for who is alone, and may have all places."""
+        """Wait for a turn of `client`, and hold it during the block. The client "" is the only one, and may have all
+        places."""
         if self._may_work(client) and client not in self._waiting:
             self._working[client] += 1
         else:
@@ -39,7 +41,7 @@ class Turns:
             except asyncio.CancelledError:
                 if turn.cancelled():
                     self._hand_on()
-                else:  # it came too late
+                else:  # the turn was given after the cancellation
                     self._end(client)
                 raise
         try:
@@ -58,7 +60,7 @@ class Turns:
         self._hand_on()
 
     def _hand_on(self) -> None:
-        """Gives what is free to whoever waits first, who then is the last of those who wait."""
+        """Give free places to the clients that wait longest; each of them then moves to the end of the queue."""
         for client, queue in list(self._waiting.items()):
             while queue and queue[0].cancelled():
                 queue.popleft()

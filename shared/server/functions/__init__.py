@@ -1,1 +1,1 @@
-"""Functions of an author: what their arguments may be, what they return, and how they are called."""
+"""An author's functions: their arguments, their return values, and their calls."""

@@ -1,11 +1,11 @@
-"""A plain typed function, read once: how its arguments are checked, what its schemas are, how its value is sent.
+"""A plain typed function, read once: the validation of its arguments, its schemas, and the form of its result.
 
-Arguments are validated as strict JSON: `"5"` is no integer, but a string may become a `Path` or a `date`, since
-JSON has no other way to write them. What is refused is tried once more in another form of the same meaning (see
+Arguments are validated as strict JSON: `"5"` is not an integer, but a string may become a `Path` or a `date`, since
+JSON has no other way to write them. Refused values are tried once more in another form of the same meaning (see
 `argument_coercion`). Unknown arguments are errors that name the nearest known one.
 
-What the signature tells is read when a decorator runs. The model of the arguments is made when it is first needed:
-a host waits for every server it starts, and until it has its first answer it asks for none of this.
+The signature is read when a decorator runs. The model of the arguments is built on first use: a host waits for every
+server it starts, and needs no model until it has its first answer.
 """
 
 import inspect
@@ -35,71 +35,73 @@ _CONTENT = (Content, CallToolResult)
 _TEXT = (str, NoneType)
 _AS_IN_JSON = (str, int, bool, NoneType)
 _COERCIONS = 4
-"""How often arguments are put into another form: an array that comes as a string may hold one that does, too."""
+"""The number of conversions of arguments: an array sent as a string may hold another one."""
 _ANYTHING = {"anyOf": [{"type": kind} for kind in ("string", "number", "boolean", "object", "array", "null")]}
 
 
 class JsonSchema(GenerateJsonSchema):
-    """JSON Schema 2020-12 without what costs tokens and says nothing: titles made up from names, docstrings of
-    models, the null that an optional argument takes besides being left out, and that arguments allow no others. Some
-    hosts can't read the latter (googleapis/python-genai#2393), and a call that has others is told so."""
+    """JSON Schema 2020-12 without parts that cost tokens and add nothing: titles derived from names, docstrings of
+    models, the null that an optional argument accepts besides being left out, and the ban on other arguments. Some
+    hosts can't read the latter (googleapis/python-genai#2393), and a call with others gets an error that says so."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
-        """Never."""
+        """Return False: fields have no titles."""
         return False
 
     def nullable_schema(self, schema: Any) -> Any:
-        """For arguments, the schema of what is not null: whoever means null leaves the argument out. For results, a
-        choice between two schemas, because some hosts take a list of types for no type at all."""
+        """Return, for arguments, the schema without null: a client leaves the argument out instead. For results, a
+        choice between two schemas, because some hosts do not understand a list of types."""
         inner = self.generate_inner(schema["schema"])
         return {"anyOf": [inner, {"type": "null"}]} if self.mode == "serialization" else inner
 
     def any_schema(self, schema: Any) -> Any:
-        """For results, what any value may be: some hosts take a schema that says nothing for that of no value."""
+        """Return, for results, the choice of all types: some hosts do not understand an empty schema."""
         return deepcopy(_ANYTHING) if self.mode == "serialization" else super().any_schema(schema)
 
     def dict_schema(self, schema: Any) -> Any:
-        """The schema of a dictionary; that it may have any values is what most hosts read as a mere `true`."""
-        made = super().dict_schema(schema)
-        return {**made, "additionalProperties": True} if made.get("additionalProperties") == _ANYTHING else made
+        """Return the schema of a dictionary; one that allows any values gets a mere `true`, which most hosts
+        understand."""
+        result = super().dict_schema(schema)
+        return {**result, "additionalProperties": True} if result.get("additionalProperties") == _ANYTHING else result
 
     def default_schema(self, schema: Any) -> Any:
-        """The schema with its default, unless that is null."""
-        made = super().default_schema(schema)
-        if made.get("default", ...) is None:
-            del made["default"]
-        return made
+        """Return the schema with its default, unless that is null."""
+        result = super().default_schema(schema)
+        if result.get("default", ...) is None:
+            del result["default"]
+        return result
 
     def encode_default(self, dft: Any) -> Any:
-        """A default as in JSON. What is JSON already stays, without a serializer being built for it."""
+        """Return a default as in JSON. Values that are JSON already stay, without building a serializer for them."""
         return dft if type(dft) in _AS_IN_JSON else super().encode_default(dft)
 
     def generate(self, schema: Any, mode: Any = "validation") -> Any:
-        """The schema, without the titles and docstrings of its models, and without their word on other arguments."""
-        made = super().generate(schema, mode)
-        for definition in (made, *made.get("$defs", {}).values()):
+        """Return the schema, without the titles and docstrings of its models, and without their ban on other
+        arguments."""
+        result = super().generate(schema, mode)
+        for definition in (result, *result.get("$defs", {}).values()):
             definition.pop("title", None)
-            # A docstring of a model is for programmers; a model pays for each word of it in every conversation.
+            # A docstring of a model is for programmers; every conversation would pay for each word of it.
             definition.pop("description", None)
             if mode == "validation" and definition.get("additionalProperties") is False:
                 del definition["additionalProperties"]
-        return made
+        return result
 
 
 class ArgumentSchema(JsonSchema):
-    """The same for arguments: that a switch is off, or a list empty, unless it is given, nobody needs to be told."""
+    """The same for arguments, without defaults that are obvious: a switch that is off, or an empty list."""
 
     def default_schema(self, schema: Any) -> Any:
-        """The schema with its default, unless that is what is meant by nothing."""
-        made = super().default_schema(schema)
-        default = made.get("default")
+        """Return the schema with its default, unless that is false or empty."""
+        result = super().default_schema(schema)
+        default = result.get("default")
         if default is False or default in ("", [], {}):
-            del made["default"]
-        return made
+            del result["default"]
+        return result
 
 
 class Function:
-    """A handler's function and what is known of it."""
+    """A handler's function and its properties."""
 
     def __init__(self, function: Callable[..., Any], what: str, context: type) -> None:
         self.call = function if inspect.iscoroutinefunction(function) else in_thread(function)
@@ -120,31 +122,31 @@ class Function:
 
     @cached_property
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of the arguments; its root is an object. Raises DeclarationError for a type that JSON can't
-        carry."""
+        """The JSON Schema of the arguments; its root is an object. Raises DeclarationError for a type that JSON
+        can't carry."""
         return inline_definitions(self._schema_with_definitions)
 
     @cached_property
     def _schema_with_definitions(self) -> dict[str, Any]:
-        made: dict[str, Any] = self._model.model_json_schema(schema_generator=ArgumentSchema)
-        made.setdefault("properties", {})
-        return made
+        schema: dict[str, Any] = self._model.model_json_schema(schema_generator=ArgumentSchema)
+        schema.setdefault("properties", {})
+        return schema
 
     def names(self) -> tuple[str, ...]:
-        """The names of the arguments, in their order."""
+        """Return the names of the arguments, in their order."""
         return tuple(self._fields)
 
     def required(self, name: str) -> bool:
-        """Whether the argument has no default."""
+        """Return True if the argument has no default."""
         return self._model.model_fields[name].is_required()
 
     def description(self, name: str) -> str | None:
-        """What `Field(description=...)` says of the argument."""
+        """Return the description of the argument from `Field(description=...)`."""
         return self._model.model_fields[name].description
 
     def bind(self, arguments: dict[str, Any], context: object = None) -> dict[str, Any]:
-        """`arguments` as the function takes them, with the `context` where it wants one. Raises InvalidArguments that
-        says what does not fit."""
+        """Return `arguments` as the function takes them, with the `context` if it has one. Raises InvalidArguments
+        with the errors."""
         if len(arguments) > len(self._fields) + MOST_ERRORS:
             unknown = sum(name not in self._fields for name in arguments)
             raise InvalidArguments(self._many(arguments, unknown))
@@ -160,7 +162,7 @@ class Function:
         return bound
 
     def bind_text(self, arguments: dict[str, str], context: object = None) -> dict[str, Any]:
-        """Like `bind`, for arguments that are always strings: "5" may become an integer."""
+        """Bind arguments like `bind`, but all of them are strings: "5" may become an integer."""
         try:
             checked = self._model.model_validate_strings(arguments)
         except ValidationError as error:
@@ -171,7 +173,8 @@ class Function:
         return bound
 
     def _coerced(self, data: bytes, error: ValidationError) -> BaseModel:
-        """The arguments whose JSON was refused, in a form that fits. Raises InvalidArguments where none does."""
+        """Return the arguments whose JSON was refused, in a form that fits. Raises InvalidArguments if there is
+        none."""
         arguments = from_json(data)
         count = error.error_count()
         if count > MOST_ERRORS and not self._looks_coercible(arguments):
@@ -186,7 +189,7 @@ class Function:
         raise InvalidArguments(describe(error, self._schema_with_definitions))
 
     def _looks_coercible(self, arguments: Any) -> bool:
-        """Whether the beginning of arguments of which very many values are wrong has another form that may fit."""
+        """Return True if the beginning of arguments with very many wrong values has another form that may fit."""
         beginning = shortened(arguments, self._fields)
         try:
             self._model.model_validate_json(to_json(beginning), strict=True)
@@ -195,7 +198,7 @@ class Function:
         return False
 
     def _many(self, arguments: Any, count: int) -> str:
-        """What is wrong with arguments of which `count` values are, more than can be listed."""
+        """Return the message for arguments of which `count` values are wrong, more than can be listed."""
         try:
             self._model.model_validate_json(to_json(shortened(arguments, self._fields)), strict=True)
         except ValidationError as error:
@@ -223,14 +226,14 @@ class Function:
                 model = create_model(self.name, __config__=ConfigDict(extra="forbid"), **self._fields)
         except (PydanticUserError, NameError, TypeError, ValueError) as error:
             raise DeclarationError(f"{self._what}: {error}") from error
-        # pydantic takes some names silently for something else, such as those that begin with an underscore.
+        # pydantic silently gives some names another meaning, such as those that begin with an underscore.
         for name in self._fields.keys() - model.model_fields.keys():
             raise DeclarationError(f"{self._what}: an argument can't be called {name!r}")
         return model
 
 
 def is_data(hint: Any) -> bool:
-    """Whether values of this type are data, to be sent as structured content with a schema."""
+    """Return True if values of this type are data, sent as structured content with a schema."""
     base = get_origin(hint) or hint
     if base in _UNIONS:
         return not _is_content(hint) and any(is_data(part) for part in get_args(hint))
@@ -238,12 +241,12 @@ def is_data(hint: Any) -> bool:
         return not any(_is_content(part) for part in get_args(hint))
     if _is_content(base):
         return False
-    known = base in (dict, int, float, bool) or is_dataclass(base) or is_typeddict(base)
-    return known or (isinstance(base, type) and issubclass(base, BaseModel))
+    is_plain_data = base in (dict, int, float, bool) or is_dataclass(base) or is_typeddict(base)
+    return is_plain_data or (isinstance(base, type) and issubclass(base, BaseModel))
 
 
 def is_sendable(hint: Any) -> bool:
-    """Whether values of this type are content or data, as far as that can be told."""
+    """Return True if values of this type are content or data, as far as the type shows it."""
     base = get_origin(hint) or hint
     if base in (*_UNIONS, list, tuple, Literal):
         parts = get_args(hint)[:1] if base is Annotated else get_args(hint)
@@ -252,15 +255,15 @@ def is_sendable(hint: Any) -> bool:
 
 
 def _is_content(hint: Any) -> bool:
-    """Whether values of this type are content for the model as they are, or may be."""
+    """Return True if values of this type are content for the model as they are, or may be."""
     if get_origin(hint) in _UNIONS:
         return any(_is_content(part) for part in get_args(hint))
     return hint is Any or (isinstance(hint, type) and issubclass(hint, _CONTENT))
 
 
 def output_schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:
-    """The JSON Schema of what a function returns."""
-    made = adapter.json_schema(mode="serialization", schema_generator=JsonSchema)
-    root = made.pop("$ref", None)
+    """Return the JSON Schema of a function's result."""
+    schema = adapter.json_schema(mode="serialization", schema_generator=JsonSchema)
+    root = schema.pop("$ref", None)
     # A model that holds itself is a mere reference, but the root must say that it is an object (2025-06-18, Tool).
-    return made if root is None else {**made["$defs"][root.removeprefix("#/$defs/")], **made}
+    return schema if root is None else {**schema["$defs"][root.removeprefix("#/$defs/")], **schema}

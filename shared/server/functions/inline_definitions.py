@@ -8,15 +8,15 @@ _DEFINITIONS = "#/$defs/"
 def inline_definitions(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema with each definition in the place of its references.
 
-    The descriptions of a definition stand where it comes first. One that refers to itself stays a definition.
+    The descriptions of a definition are in its first place. A definition that refers to itself stays a definition.
     """
     definitions: dict[str, Any] = schema.get("$defs", {})
     if not definitions:
         return schema
     inlining = _Inlining(definitions)
-    made: dict[str, Any] = inlining.put({key: value for key, value in schema.items() if key != "$defs"})
-    kept = inlining.kept_definitions()
-    return {"$defs": kept, **made} if kept else made
+    result: dict[str, Any] = inlining.put({key: value for key, value in schema.items() if key != "$defs"})
+    recursive = inlining.kept_definitions()
+    return {"$defs": recursive, **result} if recursive else result
 
 
 class _Inlining:
@@ -28,19 +28,19 @@ class _Inlining:
     def put(self, value: Any, within: tuple[str, ...] = (), *, bare: bool = False) -> Any:
         """Return a part of a schema; `within` are the definitions around it, and `bare` has no descriptions."""
         if isinstance(value, list):
-            return [self.put(one, within, bare=bare) for one in value]
+            return [self.put(item, within, bare=bare) for item in value]
         if not isinstance(value, dict):
             return value
         name = str(value.get("$ref", "")).removeprefix(_DEFINITIONS)
         if name in self._definitions:
             return self._put_definition(name, value, within, bare=bare)
-        made = {key: self.put(one, within, bare=bare) for key, one in value.items()}
-        # A property may be called so as well, and is no text.
-        if bare and isinstance(made.get("description"), str):
-            del made["description"]
-        if isinstance(discriminator := made.get("discriminator"), dict):
+        result = {key: self.put(item, within, bare=bare) for key, item in value.items()}
+        # A property may have this name as well, and is not a text.
+        if bare and isinstance(result.get("description"), str):
+            del result["description"]
+        if isinstance(discriminator := result.get("discriminator"), dict):
             discriminator.pop("mapping", None)
-        return made
+        return result
 
     def _put_definition(self, name: str, reference: dict[str, Any], within: tuple[str, ...], *, bare: bool) -> Any:
         if name in within:
@@ -48,13 +48,13 @@ class _Inlining:
             return reference
         is_known = name in self._known
         self._known.add(name)
-        beside = {key: one for key, one in reference.items() if key != "$ref"}
+        beside = {key: item for key, item in reference.items() if key != "$ref"}
         return {**self.put(self._definitions[name], (*within, name), bare=bare or is_known), **beside}
 
     def kept_definitions(self) -> dict[str, Any]:
-        """Return the definitions that refer to themselves, with the others in their places."""
-        kept: dict[str, Any] = {}
-        while left := self._recursive - kept.keys():
-            name = min(left)
-            kept[name] = self.put(self._definitions[name], (name,), bare=True)
-        return kept
+        """Return the definitions that refer to themselves, with the others inlined."""
+        definitions: dict[str, Any] = {}
+        while remaining := self._recursive - definitions.keys():
+            name = min(remaining)
+            definitions[name] = self.put(self._definitions[name], (name,), bare=True)
+        return definitions

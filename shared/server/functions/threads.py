@@ -1,7 +1,7 @@
-"""A plain `def` as a function that waits for nothing: it runs in a thread.
+"""A plain `def` as a coroutine function: it runs in a thread.
 
-A call that is cancelled, or whose time is up, is over at once. Its thread can't be ended: it goes on to the end of
-the function, or to `anyio.from_thread.check_cancelled`, and has its place among those that may run until then.
+A call that is cancelled, or whose time is up, is over at once. Its thread can't be ended: it continues to the end of
+the function, or to `anyio.from_thread.check_cancelled`, and holds its place among the running threads until then.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ _places: RunVar[CapacityLimiter] = RunVar("places for functions in threads")
 
 
 def in_thread(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
-    """A coroutine function that calls `function` in a thread."""
+    """Return a coroutine function that calls `function` in a thread."""
 
     @wraps(function)
     async def call(**arguments: Any) -> Any:
@@ -28,8 +28,7 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
         release = partial(places.release_on_behalf_of, borrower)
         try:
             work = partial(_work, partial(function, **arguments), release, begun)
-            # A limiter of its own, since the one of AnyIO gives a place back when nobody waits for the thread any
-            # more.
+            # A limiter of its own, since the one of AnyIO gives a place back when the thread is abandoned.
             return await to_thread.run_sync(work, abandon_on_cancel=True, limiter=CapacityLimiter(1))
         finally:
             if begun.acquire(blocking=False):  # cancelled before the thread has begun

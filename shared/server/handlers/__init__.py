@@ -1,1 +1,1 @@
-"""The answer to each method of the protocol: a function, given the run, the context of the call and its params."""
+"""The handlers of the methods of the protocol: functions of the run, the context of the call and its params."""

@@ -1,6 +1,6 @@
-"""Reading again what a client has already.
+"""Conditional reads of resources that a client has already.
 
-    <-  result   {"contents": [...], "_meta": {ETAG: "5f0c..."}}                           of every read
+<-  result   {"contents": [...], "_meta": {ETAG: "5f0c..."}}                           of every read
      -> request  {"uri": ..., "_meta": {ETAG: "5f0c..."}}                                  what the client has
     <-  result   {"contents": [], "_meta": {ETAG: "5f0c...", NOT_MODIFIED: true}}          where that is still so
 
@@ -23,32 +23,32 @@ _ETAG_BYTES = 16
 
 
 def held_etag(peer: Peer, meta: Mapping[str, Any]) -> str | None:
-    """The etag in the `meta` of a request, where the peer takes "not modified" for an answer. Raises InvalidParams
-    for one that is no string."""
+    """Return the etag in the `meta` of a request, if the peer accepts "not modified" as an answer. Raises
+    InvalidParams for one that is not a string."""
     if ETAG not in meta or not peer.can("extensions", CONDITIONAL_READS):
         return None
-    held = meta[ETAG]
-    if not isinstance(held, str):
+    etag = meta[ETAG]
+    if not isinstance(etag, str):
         raise InvalidParams(f'"{ETAG}" must be a string in "params._meta"')
-    return held
+    return etag
 
 
-def tagged(result: dict[str, Any], held: str | None) -> dict[str, Any]:
-    """The `result` of a read with its etag; where that is the one `held`, without contents."""
-    made = blake2b(digest_size=_ETAG_BYTES)
-    for one in result["contents"]:
-        kind, told = _identity(one)
-        data = told.encode("utf-8", "surrogatepass")
-        made.update(json_of([one["uri"], one.get("mimeType"), kind, len(data)]))
-        made.update(data)
-    etag = made.hexdigest()
-    if etag == held:
+def tagged(result: dict[str, Any], known_etag: str | None) -> dict[str, Any]:
+    """Return the `result` of a read with its etag; without contents if that equals `held`."""
+    hasher = blake2b(digest_size=_ETAG_BYTES)
+    for content in result["contents"]:
+        kind, identity = _identity(content)
+        data = identity.encode("utf-8", "surrogatepass")
+        hasher.update(json_of([content["uri"], content.get("mimeType"), kind, len(data)]))
+        hasher.update(data)
+    etag = hasher.hexdigest()
+    if etag == known_etag:
         return {"contents": [], "_meta": {ETAG: etag, NOT_MODIFIED: True}}
     return {**result, "_meta": {ETAG: etag}}
 
 
-def _identity(one: Mapping[str, Any]) -> tuple[str, str]:
-    own = one.get("_meta", {}).get("etag")
+def _identity(content: Mapping[str, Any]) -> tuple[str, str]:
+    own = content.get("_meta", {}).get("etag")
     if isinstance(own, str):
         return "etag", own
-    return ("text", one["text"]) if "text" in one else ("blob", one["blob"])
+    return ("text", content["text"]) if "text" in content else ("blob", content["blob"])

@@ -1,7 +1,7 @@
-"""One function per method of the protocol that needs the application, and CORE, the extension that they are.
+"""One function per method of the protocol that needs the application, and CORE, their extension.
 
 Each takes the running server, the call's context and its validated params, and returns a result of the newest
-version. The pages of lists that don't depend on who asks are kept in `Listings`.
+version. The pages of lists that don't depend on the caller are stored in `Listings`.
 """
 
 from collections.abc import Sequence
@@ -37,14 +37,14 @@ def _listing(running: Run[Any], what: str, items: list[dict[str, Any]], params: 
 
 
 async def list_tools(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
-    """`tools/list`: the same for every caller, so it may be cached by anyone. One host is told besides how much a
-    result may have, which no other looks at."""
-    found = _listing(running, "tools", running.features.tools.listed(running.settings), params)
+    """`tools/list`: the same for every caller, so anyone may cache it. One host also receives the size that a result
+    may have, which no other reads."""
+    listing = _listing(running, "tools", running.features.tools.listed(running.settings), params)
     host = find_host(context.peer.info)
     if host is None or host.result_characters is None:
-        return found
+        return listing
     size = {SIZE_KEY: host.result_characters}
-    return {**found, "tools": [{**tool, "_meta": {**tool.get("_meta", {}), **size}} for tool in found["tools"]]}
+    return {**listing, "tools": [{**tool, "_meta": {**tool.get("_meta", {}), **size}} for tool in listing["tools"]]}
 
 
 async def list_resources(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
@@ -52,11 +52,11 @@ async def list_resources(running: Run[Any], context: Context[Any], params: ListP
     await running.changes.want_resources()
     name, size = context.peer.own_list("resources"), running.server.page_size
     start = position_of(params.cursor, name=name, signer=running.signer)
-    # One more than is shown, to know whether there is a next page.
-    found = await running.features.resources.page(context, start, size + 1)
-    following = cursor_at(start + size, name=name, signer=running.signer) if len(found) > size else None
+    # One more than is shown, to know if there is a next page.
+    resources = await running.features.resources.page(context, start, size + 1)
+    following = cursor_at(start + size, name=name, signer=running.signer) if len(resources) > size else None
     more = {} if following is None else {"nextCursor": following}
-    return {"resources": [one.to_wire() for one in found[:size]], **more}
+    return {"resources": [resource.to_wire() for resource in resources[:size]], **more}
 
 
 async def list_templates(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
@@ -65,10 +65,10 @@ async def list_templates(running: Run[Any], context: Context[Any], params: ListP
 
 
 async def read_resource(running: Run[Any], context: Context[Any], params: ReadResourceParams) -> dict[str, Any]:
-    """`resources/read`. Raises ResourceNotFound, and InvalidParams for an etag that is none."""
-    held = held_etag(context.peer, params.meta)
+    """`resources/read`. Raises ResourceNotFound, and InvalidParams for an invalid etag."""
+    etag = held_etag(context.peer, params.meta)
     resource, variables = running.features.resources.match(params.uri)
-    return tagged(await resource.read(context, params.uri, variables), held)
+    return tagged(await resource.read(context, params.uri, variables), etag)
 
 
 async def list_prompts(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
@@ -92,16 +92,16 @@ async def complete(running: Run[Any], context: Context[Any], params: CompletePar
     """`completion/complete`. Raises InvalidParams for a prompt or a template that does not exist."""
     features = running.features
     if isinstance(params.ref, PromptReference):
-        found = await features.prompts.suggest(context, params.ref.name, params.argument, params.context.arguments)
-        if found is not None:
-            return completion(*found)
+        values = await features.prompts.suggest(context, params.ref.name, params.argument, params.context.arguments)
+        if values is not None:
+            return completion(*values)
     elif not features.resources.knows(params.ref.uri):
         raise InvalidParams(f"unknown resource or template: {params.ref.uri[:100]}")
     return await features.completions.complete(context, params)
 
 
 async def subscribe(running: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
-    """`resources/subscribe` of the handshake era. Raises ResourceNotFound where the URI is not served."""
+    """`resources/subscribe` of the handshake era. Raises ResourceNotFound if the URI is not served."""
     subscriptions = context.link.session.subscriptions
     if params.uri in subscriptions.subscribed:
         return {}
@@ -116,37 +116,40 @@ async def subscribe(running: Run[Any], context: Context[Any], params: UriParams)
 
 
 async def unsubscribe(running: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
-    """`resources/unsubscribe`; fine where there is no such subscription."""
+    """`resources/unsubscribe`; does nothing if there is no such subscription."""
     unheld = context.link.session.subscriptions.unsubscribe(params.uri)
     await running.changes.release(unheld, context.link.client)
     return {}
 
 
 async def listen(running: Run[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
-    """`subscriptions/listen`: acknowledges what is served, then stays open until either side ends it."""
-    wanted, session = params.notifications, context.link.session
-    if len(wanted.resource_subscriptions) > running.calls.limits.subscriptions:
+    """`subscriptions/listen`: acknowledges the served part of the filter, then stays open until either side
+    ends it."""
+    requested, session = params.notifications, context.link.session
+    if len(requested.resource_subscriptions) > running.calls.limits.subscriptions:
         raise InvalidParams(f"a stream may hold {running.calls.limits.subscriptions} resource subscriptions at most")
     uris: dict[str, str] = {}
     others: dict[str, object] = {}
     follows: list[Follow] = []
     call = context.call
     for extension in running.extensions:
-        if extension.listens is not None and (served := await extension.listens(running, context, wanted)):
+        if extension.listens is not None and (served := await extension.listens(running, context, requested)):
             others.update(served[0])
             follows.append(served[1])
     try:
-        for uri in dict.fromkeys(wanted.resource_subscriptions):
+        for uri in dict.fromkeys(requested.resource_subscriptions):
             with suppress(ResourceNotFound):
-                # What is not served is left out of the acknowledgement, and refuses nothing else (2026-07-28,
-                # Subscriptions).
+                # A resource that is not served is left out of the acknowledgement, and refuses nothing else
+                # (2026-07-28, Subscriptions).
                 uris[uri] = await running.changes.hold(context, uri, context.link.client)
-        asked = {
-            "tools": wanted.tools_list_changed,
-            "prompts": wanted.prompts_list_changed,
-            "resources": wanted.resources_list_changed,
+        requested_lists = {
+            "tools": requested.tools_list_changed,
+            "prompts": requested.prompts_list_changed,
+            "resources": requested.resources_list_changed,
         }
-        lists = frozenset(name for name in LISTS if asked[name] and running.identity.has((name, "listChanged")))
+        lists = frozenset(
+            name for name in LISTS if requested_lists[name] and running.identity.has((name, "listChanged"))
+        )
         if "resources" in lists:
             await running.changes.want_resources()
         session.acknowledge(call, Listen(call.id, lists, uris, others))
@@ -161,7 +164,7 @@ async def listen(running: Run[Any], context: Context[Any], params: ListenParams)
 
 
 async def _until_closing(context: Context[Any], follows: Sequence[Follow]) -> None:
-    """Tells what comes until the server ends the stream."""
+    """Send events until the server ends the stream."""
     if not follows:
         await context.link.closing()
         return
@@ -172,7 +175,7 @@ async def _until_closing(context: Context[Any], follows: Sequence[Follow]) -> No
 
 
 def _tools(running: Run[Any]) -> dict[str, Any] | None:
-    # Declared where there are any: hosts ask for a list that is declared, and for an empty one in vain.
+    # Declared if there are any: hosts request every declared list, even if it is empty.
     return {"listChanged": True} if len(running.features.tools) else None
 
 
@@ -219,5 +222,5 @@ CORE = Extension[Any](
         Capability(("completions",), _completions),
     ),
 )
-"""The methods of the protocol itself. Those without a handler are answered by the session."""
+"""The methods of the protocol itself. The session answers those without a handler."""
 CORE.lifespan = lambda _running: nullcontext(Listings())

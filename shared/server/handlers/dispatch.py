@@ -1,7 +1,6 @@
 """From a call to the function that answers it: the `Work` of the calls of one run, and calls of tools.
 
-A call of a tool runs in a task of its own, or is answered at once, or an extension makes a task of the protocol of
-it.
+A tool call runs in a task of its own, or is answered at once, or an extension turns it into a task of the protocol.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -32,20 +31,20 @@ class Dispatch:
         self._run = run
         self._budget = budget
         self.tools_at_once = run.features.tools.at_once
-        """The names of the tools that may have their value at once; they may change."""
+        """The names of the tools that may answer at once; they may change."""
         self.translate = run.server.translate
-        """What the client is told of an exception."""
+        """Returns the error for the client for an exception."""
 
     def answer(self, link: Connection, call: Call) -> Awaitable[dict[str, Any]]:
-        """Answers `call`, which came on `link`. Raises what the handler raises."""
+        """Answer `call`, which came on `link`. Raises the exceptions of the handler."""
         run = self._run
         context = Context(call, link, run, run.state, link.budget or self._settle_budget(link, call))
         return run.handlers[call.method.handler](run, context, call.params)
 
     @cached_property
     def answer_at_once(self) -> AtOnce:
-        """Answers calls of tools that have their value at once, before there is a task; gives None where the call
-        takes `answer`. Settled, like the handlers, when the first peer comes."""
+        """The function that answers calls of tools at once, before there is a task; it returns None if the call
+        needs `answer`. Settled, like the handlers, when the first peer connects."""
         run, settle_budget, passes = self._run, self._settle_budget, self._passes()
         if passes is None:
             return _never
@@ -60,16 +59,16 @@ class Dispatch:
         return answer
 
     def _settle_budget(self, link: Connection, call: Call) -> CallLimits:
-        """What each call that comes on `link` may cost, by the first of them: a connection has one host."""
+        """Return the limits of each call on `link`, set by the first of them: a connection has one host."""
         link.budget = budget_for(call.peer.info, self._budget)
         return link.budget
 
     def _passes(self) -> list[Passes] | None:
-        """The predicates of extensions around the calls of tools that say whether a call bypasses them; None where
-        one of them lets no call bypass it."""
+        """Return the predicates of extensions around the calls of tools that are true if a call bypasses them; None
+        if one of them lets no call bypass it."""
         features = self._run.features
         row = next((row for row in features.methods if row.handler == _CALL), None)
-        # Somebody else answers the calls, as a gateway does: nothing is known of its tools.
+        # Another handler answers the calls, as in a gateway: its tools are unknown here.
         if row is None or features.handlers[_CALL] is not call_tool:
             return None
         passes: list[Passes] = []
@@ -82,16 +81,16 @@ class Dispatch:
 
 
 def _never(_link: Connection, _call: Call) -> None:
-    """Answers no call at once."""
+    """Return None: no call is answered at once."""
 
 
 def hosted_by(host: Handler, handler: Handler) -> Handler:
-    """Has `host` handle the calls that may become tasks, or ask to, and `handler` all others, which take no longer
-    for it: those of plain tools, and of clients that have said nothing of tasks."""
+    """Return a handler that gives `host` the calls that may become tasks, or request it, and `handler` all others,
+    at no extra cost: those of plain tools, and of clients that declare nothing about tasks."""
 
     def call(running: Run[Any], context: Context[Any], params: CallToolParams) -> Awaitable[dict[str, Any]]:
-        one, tools = context.call, running.features.tools
-        if "task" in (raw := one.raw or _NOTHING) or "extensions" in one.peer.capabilities:
+        rpc_call, tools = context.call, running.features.tools
+        if "task" in (raw := rpc_call.raw or _NOTHING) or "extensions" in rpc_call.peer.capabilities:
             is_hosted = tools.task_support(params.name) is not None or raw.get("task") is not None
         else:
             is_hosted = params.name in tools.tasks_only
@@ -101,17 +100,17 @@ def hosted_by(host: Handler, handler: Handler) -> Handler:
 
 
 def says_nothing_of_tasks(running: Run[Any], call: Call, params: CallToolParams) -> bool:
-    """Whether the call of a tool has nothing to do with tasks, which can be told at a glance."""
+    """Return True if the call of a tool obviously has nothing to do with tasks."""
     has_said = "task" in (call.raw or _NOTHING) or "extensions" in call.peer.capabilities
     return not has_said and params.name not in running.features.tools.tasks_only
 
 
 async def call_tool(running: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any]:
-    """`tools/call`. Raises UnknownTool, InvalidArguments, ToolError, and what the tool's function raises."""
+    """`tools/call`. Raises UnknownTool, InvalidArguments, ToolError, and the exceptions of the tool's function."""
     tools = running.features.tools
     tool = tools.always.get(params.name) or tools.find(params.name, running.settings)
     arguments = tool.function.bind(params.arguments, context)
-    # Nearly always: without a collector a span would be a context manager for nothing.
+    # Nearly always: without a collector a span would be a useless context manager.
     if spans.tracer is None:
         value = await tool.function.call(**arguments)
     else:
@@ -121,7 +120,7 @@ async def call_tool(running: Run[Any], context: Context[Any], params: CallToolPa
 
 
 def call_tool_at_once(running: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any] | None:
-    """`tools/call` of a tool that has its value at once; None where it takes `call_tool`. Raises like that."""
+    """`tools/call` of a tool that answers at once; None if the call needs `call_tool`. Raises like that."""
     tools = running.features.tools
     tool = tools.always.get(params.name) or tools.find(params.name, running.settings)
     at_once = tool.options.at_once

@@ -1,6 +1,6 @@
-"""Where Redis is: the URL of an operator as what makes a client.
+"""The address of Redis: from an operator's URL to a client.
 
-    redis://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]     rediss:// is the same with TLS
+redis://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]     rediss:// is the same with TLS
     unix://PATH[?db=DATABASE]
     redis+sentinel://[USER[:PASSWORD]@]HOST[:PORT],...[/NAME[/DATABASE]]     rediss+sentinel:// with TLS
 
@@ -25,23 +25,23 @@ _NO_URL = (
     "percent-encoded; or put it into a file, with --store-password-file"
 )
 _NO_OPTIONS = "--store: the part after the ? of the URL is not a known option, or not a value of it"
-# What was found shows nothing of the URL: where a password is not encoded, any part of it may be one.
+# The errors show nothing of the URL: if a password is not encoded, any part of it may be one.
 _SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
 
 
 def connecting(url: str, password: str | None) -> Callable[[], Redis]:
-    """What makes a client of the Redis at `url`. It connects when it is first used. Raises ValueError, which shows no
-    password, for what is none."""
+    """Return a function that creates a client of the Redis at `url`. It connects on first use. Raises ValueError,
+    which shows no password, for an invalid URL."""
     try:
         parts = urlsplit(url)
         scheme, _ = parts.scheme, "sentinel" in parts.scheme or parts.port
     except ValueError:
         raise ValueError(_NO_URL) from None
     if scheme not in _SCHEMES:
-        raise ValueError(f"--store: not a URL that begins with {', '.join(f'{one}://' for one in _SCHEMES)}")
+        raise ValueError(f"--store: not a URL that begins with {', '.join(f'{prefix}://' for prefix in _SCHEMES)}")
     if "sentinel" not in scheme and scheme != "unix":
         _database(parts.path.strip("/"))
-    # Whether to send something again is the matter of whoever knows what it does.
+    # Repeats are decided by the caller, who knows the operation.
     options: dict[str, Any] = {
         "socket_timeout": PATIENCE_SECONDS,
         "socket_connect_timeout": PATIENCE_SECONDS,
@@ -66,22 +66,22 @@ def connecting(url: str, password: str | None) -> Callable[[], Redis]:
 
 
 class _OfSentinels(Redis):
-    """A client that Sentinels lead to a Redis, whose connections end with its own."""
+    """A client that Sentinels lead to a Redis, which also closes their connections."""
 
     sentinels: Sequence[Redis] = ()
 
     async def aclose(self, close_connection_pool: bool | None = None) -> None:
-        """Ends all connections."""
+        """Close all connections."""
         await super().aclose(close_connection_pool)
-        for one in self.sentinels:
-            await one.aclose()
+        for sentinel in self.sentinels:
+            await sentinel.aclose()
 
 
 def _by_sentinels(url: str, options: dict[str, Any], *, uses_tls: bool) -> Callable[[], Redis]:
     parts = urlsplit(url)
     user, _, hosts = parts.netloc.rpartition("@")
     name, _, database = parts.path.strip("/").partition("/")
-    addresses = [_address(one) for one in hosts.split(",")]
+    addresses = [_address(host) for host in hosts.split(",")]
     username, _, secret = user.partition(":")
     own = {**options, "ssl": uses_tls, "db": _database(database)}
     if username:
@@ -93,9 +93,9 @@ def _by_sentinels(url: str, options: dict[str, Any], *, uses_tls: bool) -> Calla
         sentinels = Sentinel(  # type: ignore[no-untyped-call]
             addresses, sentinel_kwargs={"socket_timeout": PATIENCE_SECONDS, "ssl": uses_tls}
         )
-        found: _OfSentinels = sentinels.master_for(name or _SENTINEL_NAME, redis_class=_OfSentinels, **own)
-        found.sentinels = sentinels.sentinels
-        return found
+        client: _OfSentinels = sentinels.master_for(name or _SENTINEL_NAME, redis_class=_OfSentinels, **own)
+        client.sentinels = sentinels.sentinels
+        return client
 
     return connect
 

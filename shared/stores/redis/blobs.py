@@ -1,4 +1,4 @@
-"""Data that replicas keep for each other for a time, in Redis: see `scripts/blobs.lua`."""
+"""Data that replicas store for each other for a limited time, in Redis: see `scripts/blobs.lua`."""
 
 import secrets
 
@@ -6,22 +6,22 @@ from .link import Link
 
 
 class RedisBlobs:
-    """`Blobs` in Redis. They raise OSError where Redis is away."""
+    """`Blobs` in Redis. The methods raise OSError while Redis is out of reach."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
 
     async def put(self, data: bytes, seconds: float, name: str | None = None) -> str:
-        """Keeps `data` for so long, under a `name` or one that can't be guessed, which this gives."""
+        """Store `data` for so many seconds. Return its name: `name`, or a new one that can't be guessed."""
         name = name or secrets.token_urlsafe(16)
         await self._link.ask("put_blob", name, data, max(1, round(seconds * 1000)))
         return name
 
     async def get(self, name: str) -> bytes | None:
-        """What is kept under that name; None where nothing is."""
+        """Return the data stored under that name; None if there is none."""
         reply = await self._link.ask("get_blob", name)
         return None if reply is None else reply[0]
 
     async def claim(self, name: str, seconds: float) -> bool:
-        """Whether nobody has claimed that name before, which is claimed for so long from now on."""
+        """Claim that name for so many seconds. Return False if it was claimed before."""
         return bool(await self._link.ask("claim", name, max(1, round(seconds * 1000))))

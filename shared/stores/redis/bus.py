@@ -1,4 +1,4 @@
-"""What one replica tells the others, by the inbox that each has in Redis: see `scripts/replicas.lua`."""
+"""Notices between replicas, by the inbox that each has in Redis: see `scripts/replicas.lua`."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,11 +10,11 @@ from .link import Link
 from .records import read_change, read_post, write_change, write_post
 
 MOST_CHANGES = 1_000
-"""Those that are kept for when the others can be reached again."""
+"""Changes that are stored until the others can be reached again."""
 
 
 class RedisBus:
-    """A `Bus` by inboxes, which keep what they get in order until it is read."""
+    """A `Bus` by inboxes, which store entries in order until they are read."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -22,20 +22,21 @@ class RedisBus:
         self._waiting: list[News] = []
         self._told: dict[tuple[str, Change], None] = {}
         self._owed: dict[tuple[str, Change], None] = {}
-        """What the others may not have heard yet: it happened, even where this replica is lost meanwhile."""
-        # As a client's: what another replica passes on was bounded when it came there.
+        """Changes that the others may not have received yet: they happened, even if this replica is lost
+        meanwhile."""
+        # As a client's: a message that another replica passes on was bounded when it arrived there.
         self._codec = Codec(is_client=True, line_end=b"")
         self._hear: Callable[[str, Change], None] = lambda _run, _change: None
 
     def receive(self, hand: Callable[[News], None]) -> None:
-        """Has `hand` called with each of the news for this replica, also with those that came before, once each."""
+        """Call `hand` once with each notice for this replica, including those that arrived before."""
         self._hand = hand
         waiting, self._waiting = self._waiting, []
         for news in waiting:
             hand(news)
 
     async def deliver(self, replica: int, news: News) -> bool:
-        """Tells another replica; False where it is gone."""
+        """Send a notice to another replica; return False if that replica is gone."""
         if news.post is not None:
             words = news.session, news.post.body, write_post(news.post)
             return bool(await self._link.ask("deliver", replica, "post", *words))
@@ -43,50 +44,50 @@ class RedisBus:
         return bool(await self._link.ask("deliver", replica, "news", news.session, message))
 
     def publish(self, run: str, change: Change) -> None:
-        """Tells all other replicas of a change, once where it is the same as one before in this turn of the loop."""
+        """Notify all other replicas of a change, once if it is repeated in this turn of the loop."""
         if not self._told:
             asyncio.get_running_loop().call_soon(self._publish)
         self._told[run, change] = None
 
     def hear(self, hand: Callable[[str, Change], None]) -> None:
-        """Has `hand` called with each change that another replica tells of, and the run that it is of."""
+        """Call `hand` with each change that another replica publishes, and the run that it belongs to."""
         self._hear = hand
 
     def _publish(self) -> None:
-        told, self._told = self._told, {}
-        for one in told:
-            self._owed[one] = None
-            self._tell(one)
+        changes, self._told = self._told, {}
+        for entry in changes:
+            self._owed[entry] = None
+            self._tell(entry)
         while len(self._owed) > MOST_CHANGES:
             del self._owed[next(iter(self._owed))]
 
-    def _tell(self, told: tuple[str, Change]) -> None:
-        run, change = told
+    def _tell(self, unsent: tuple[str, Change]) -> None:
+        run, change = unsent
         words = ("change", run, write_change(change))
-        self._link.tell("publish", *words, reply=lambda _: self._owed.pop(told, None))
+        self._link.tell("publish", *words, reply=lambda _: self._owed.pop(unsent, None))
 
-    # What its replica does
+    # For its replica
 
     def joined(self) -> None:
-        """This replica is one of the others again: they hear what they could not."""
-        for one in self._owed:
-            self._tell(one)
+        """Send the pending changes: this replica is one of the others again."""
+        for entry in self._owed:
+            self._tell(entry)
 
     def hand(self, news: News) -> None:
-        """Has this replica hear of `news`."""
+        """Deliver `news` to this replica."""
         if self._hand is None:
             self._waiting.append(news)
         else:
             self._hand(news)
 
     def heard(self, session: str, message: bytes) -> None:
-        """Another replica has sent a message for what runs here."""
+        """Handle a message from another replica for a request that runs here."""
         self.hand(News(session, self._codec.decode_body(message) if message else None))
 
     def heard_post(self, session: str, body: bytes, data: bytes) -> None:
-        """Another replica passes on what was posted there for a stream that is here."""
+        """Handle a POST that another replica passes on for a stream that is here."""
         self.hand(News(session, post=read_post(body, data)))
 
     def heard_change(self, run: str, data: bytes) -> None:
-        """Another replica tells of a change."""
+        """Handle a change from another replica."""
         self._hear(run, read_change(data))

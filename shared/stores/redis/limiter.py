@@ -1,8 +1,8 @@
-"""Counts by name over all replicas, in Redis: see `scripts/limits.lua`.
+"""Rate limits by key over all replicas, in Redis: see `scripts/limits.lua`.
 
-Where much is allowed at once, a replica takes some ahead, and lets requests pass without a trip as long as that
-lasts: a part of the burst, which it gives up after a second. So all replicas together allow no more than the rate,
-and at times a little less. Where Redis is away, each replica counts alone.
+If the burst is large, a replica takes a part of it ahead, and lets requests pass without a trip while that lasts; it
+gives up the rest after a second. So all replicas together allow no more than the rate, and at times a little less.
+While Redis is out of reach, each replica counts separately.
 """
 
 import asyncio
@@ -14,10 +14,10 @@ from ..memory_limiter import MemoryLimiter
 from .link import Link
 
 AHEAD = 64
-"""The part of a burst that is taken ahead is one of so many."""
+"""A replica takes one part in so many of a burst ahead."""
 KEPT_SECONDS = 1.0
 SPEND_SECONDS = 0.25
-"""How long what was done already is summed up before the others hear of it."""
+"""Seconds during which costs of finished actions are summed up before they are sent."""
 
 
 class RedisLimiter:
@@ -31,21 +31,22 @@ class RedisLimiter:
         self._spent: dict[str, tuple[Rate, float]] = {}
 
     async def take(self, key: str, rate: Rate, cost: float = 1.0) -> float:
-        """Takes `cost` of what `rate` allows to `key`; 0 where it may be done now. Else nothing is taken, and this is
-        how many seconds to wait. What costs more than the burst may be done after rest."""
-        left = self._left.get(key, 0.0)
-        if cost and left >= cost:
-            self._left[key] = left - cost
+        """Take `cost` from the allowance of `key` under `rate`. Return 0 if the action may be done now; otherwise
+        nothing is taken, and the result is the number of seconds to wait. An action that costs more than the burst
+        may be done after a time of rest."""
+        reserve = self._left.get(key, 0.0)
+        if cost and reserve >= cost:
+            self._left[key] = reserve - cost
             return 0.0
         if not cost and key in self._ahead:
             return 0.0
         try:
             most = max(cost, rate.burst // AHEAD)
             interval = 1_000_000 / rate.per_second
-            taken, wait = await self._link.ask("take", key, interval, rate.burst, cost, most if cost else 0)
+            granted, wait = await self._link.ask("take", key, interval, rate.burst, cost, most if cost else 0)
             if int(wait):
                 return int(wait) / 1_000_000
-            more = float(taken) - cost
+            more = float(granted) - cost
             if more > 0 or not cost:
                 self._left[key] = self._left.get(key, 0.0) + max(more, 0.0)
                 self._ahead.start(key)
@@ -54,7 +55,7 @@ class RedisLimiter:
             return await self._alone.take(key, rate, cost)
 
     def spend(self, key: str, rate: Rate, cost: float) -> None:
-        """Takes `cost` for what was done already, whatever is allowed."""
+        """Take `cost` for an action that was done already, even beyond the allowance."""
         if not self._spent:
             asyncio.get_running_loop().call_later(SPEND_SECONDS, self._spend)
         self._spent[key] = rate, self._spent.get(key, (rate, 0.0))[1] + cost

@@ -1,13 +1,13 @@
-"""The way of one replica to what it shares: operations leave in their order, many at once, and take effect once.
+"""Connection of one replica to Redis: operations are sent in order, many at once, and take effect once.
 
-    ask, tell ──▶ queue ──▶ one batch on its way ──▶ a script in Redis ──▶ what came in the inbox, replies in order
+ask, tell ──▶ queue ──▶ one batch on its way ──▶ a script in Redis ──▶ the entries of the inbox, replies in order
 
 While a batch is on its way the next one collects, so that a busy replica makes few trips and an idle one short ones.
-Where a connection breaks, the same batch is sent again: Redis knows whether it was done. Who waits for a reply does
-so for a short time; what nobody waits for is kept until it is done, or the lease is gone.
+If a connection breaks, the same batch is sent again: Redis knows if it was done. Callers wait for a reply for a short
+time; an operation without a waiting caller is kept until it is done, or the lease is lost.
 
-A replica that could not renew its lease in time is given up by the others. From then on nothing of it takes effect:
-what is queued is dropped, and it begins again with another number.
+The others give up a replica that could not renew its lease in time. From then on its operations have no effect: the
+queue is dropped, and it begins again with another number.
 """
 
 import asyncio
@@ -30,17 +30,17 @@ log = logging.getLogger("shared.stores")
 Arguments = tuple[bytes | str | int | float, ...]
 Reply = Callable[[Any], None]
 Undo = Callable[[Any], Arguments | None]
-"""Of a reply, the operation and its arguments that take back what was done."""
+"""Takes a reply, and returns the operation and its arguments that undo the effect."""
 
 MOST_OPERATIONS = 256
 MOST_BYTES = 1_048_576
-"""What one batch has at most: while it runs, nobody else is served by Redis."""
+"""Limits of one batch: while it runs, Redis serves no other client."""
 QUEUED_BYTES = 256 * 1_048_576
-"""What waits at most for a lease that is still there."""
+"""Bytes that may wait while there is a lease."""
 OPERATION_BYTES = 500
-"""What one that waits takes besides its texts."""
+"""Bytes that a waiting operation takes besides its texts."""
 PATIENCE_SECONDS = 2.0
-"""How long somebody waits for a reply."""
+"""Seconds that a caller waits for a reply."""
 BUSY_OPERATIONS = 4
 GATHER_SECONDS = 0.001
 """After a batch of so many operations the next one waits a little, so that it becomes as large: each trip costs as
@@ -51,7 +51,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 
 
 class _Operation:
-    """One operation, and who hears of it."""
+    """One operation, and the receivers of its reply."""
 
     __slots__ = ("answer", "arguments", "asked", "is_patient", "name", "reply", "size", "undo")
 
@@ -59,16 +59,16 @@ class _Operation:
         self.name = name
         self.arguments = arguments
         self.size = OPERATION_BYTES
-        for one in arguments:
-            if type(one) is bytes or type(one) is str:
-                self.size += len(one)
+        for argument in arguments:
+            if type(argument) is bytes or type(argument) is str:
+                self.size += len(argument)
         self.asked = asked
         self.reply: Reply | None = None
         self.answer: asyncio.Future[Any] | None = None
         self.is_patient = False
-        """Whether somebody waits for as long as the lease is there."""
+        """True if the caller waits while there is a lease."""
         self.undo: Undo | None = None
-        """What takes this one back, where nobody waits for the reply any more."""
+        """Returns the operation that undoes this one, if its caller no longer waits."""
 
 
 class Link:
@@ -83,14 +83,14 @@ class Link:
         lost: Callable[[], None],
         failed_over: Callable[[], None],
     ) -> None:
-        """`receive` gets each entry of the inbox; `lost` hears that the lease is gone, `failed_over` that the primary
-        may be another Redis now: who has a connection to it connects anew."""
+        """`receive` is called with each entry of the inbox; `lost` when the lease is lost, `failed_over` when the
+        primary may be another Redis: connections to it have to be replaced."""
         self.client = client
         self.prefix = prefix
         self.lease_seconds = lease_seconds
         self.number = 0
         self.reason: str | None = "it has not joined the others yet"
-        """Why the others are out of reach; None where they are not."""
+        """The reason why the others are out of reach; None if they are reachable."""
         self.is_joined = False
         self._receive = receive
         self._lost = lost
@@ -105,10 +105,10 @@ class Link:
         self._loop = asyncio.get_running_loop()
         self._away_since: float | None = None
 
-    # What the parts of a replica do
+    # For the parts of a replica
 
     def tell(self, name: str, *arguments: bytes | str | int | float, reply: Reply | None = None) -> None:
-        """Has an operation done, in its turn. `reply` gets what came of it, unless the lease is lost before."""
+        """Queue an operation. `reply` is called with its reply, unless the lease is lost before."""
         if self.is_joined:
             operation = _Operation(name, arguments, self._loop.time())
             operation.reply = reply
@@ -121,11 +121,11 @@ class Link:
         undo: Undo | None = None,
         is_patient: bool = False,
     ) -> Any:
-        """The reply to an operation. Raises Unavailable where there is none in time, or as long as the lease is there
-        where somebody `is_patient`; whether it was done is unknown then. `undo` says what takes it back where
-        it was done for nobody."""
-        # At once, once it is known that Redis is away: else each request would wait for two seconds to learn the
-        # same.
+        """Return the reply to an operation. Raises Unavailable if there is none in time, or with `is_patient` only
+        after the lease is lost; it is unknown then if the operation was done. `undo` returns the operation that
+        undoes it if its caller no longer waits."""
+        # At once, if it is known that Redis is out of reach: otherwise each request would wait for two seconds to
+        # learn the same.
         if not self.is_joined or (self._is_away and not is_patient):
             raise Unavailable
         operation = _Operation(name, arguments, self._loop.time())
@@ -140,7 +140,7 @@ class Link:
             raise
 
     def look(self) -> None:
-        """Something may be in the inbox."""
+        """Read the inbox, which may have entries."""
         if not self._queue:
             self.tell("look")
 
@@ -154,7 +154,7 @@ class Link:
         if len(self._queue) == 1:
             self._moved.wake()
         if self._size > QUEUED_BYTES:
-            # Not from within: whoever adds this may be in the midst of what losing the lease undoes.
+            # Not at once: the caller may be in the midst of work that losing the lease undoes.
             self._loop.call_soon(self._shed)
 
     def _shed(self) -> None:
@@ -164,20 +164,20 @@ class Link:
     # The lease
 
     async def join(self) -> None:
-        """Becomes a replica. Raises RedisError or OSError where that fails."""
-        asked = self._loop.time()
+        """Become a replica. Raises RedisError or OSError if that fails."""
+        begun = self._loop.time()
         milliseconds = round(self.lease_seconds * 1000)
         token = secrets.token_hex(8)
         self.number = int(await self._run(JOIN, self.prefix, milliseconds, token))
         self._token = token
         self._queue.clear()
         self._batch = self._size = 0
-        self._lease_ends = asked + self.lease_seconds
+        self._lease_ends = begun + self.lease_seconds
         self.is_joined, self.reason, self._away_since = True, None, None
 
     async def leave(self) -> None:
-        """Is no replica any more, when what is queued was done. Raises RedisError or OSError where the others have to
-        find out."""
+        """Stop being a replica, after the queued operations are done. Raises RedisError or OSError if the others
+        have to find out themselves."""
         if self.is_joined:
             await self.ask("look")
             self._end("it has left the others")
@@ -190,20 +190,19 @@ class Link:
         try:
             return await answer
         except ReadOnlyError:
-            # It was the primary, and is none any more. Its name may lead to another by now. Connections in use are
-            # left alone: who opens one that is closed meanwhile would get an AttributeError.
+            # It was the primary, and no longer is. Its name may lead to another by now. Connections in use stay open:
+            # a task that opens one that is closed meanwhile would get an AttributeError.
             await self.client.connection_pool.disconnect(inuse_connections=False)
             self._failed_over()
             raise
 
     def renew(self, alive: Callable[[int, set[int]], None]) -> None:
-        """Keeps the lease; `alive` gets the number that was leased last, and those of all replicas."""
-        asked = self._loop.time()
+        """Renew the lease; `alive` is called with the number that was leased last, and those of all replicas."""
+        requested_at = self._loop.time()
 
         def renewed(numbers: list[bytes]) -> None:
-            # From when it was asked, not from the reply: Redis may have counted since then, and ours must end
-            # first.
-            self._lease_ends = max(self._lease_ends, asked + self.lease_seconds)
+            # From the request on, not from the reply: Redis may have counted since then, and ours must end first.
+            self._lease_ends = max(self._lease_ends, requested_at + self.lease_seconds)
             newest, *others = map(int, numbers)
             alive(newest, set(others))
 
@@ -215,7 +214,7 @@ class Link:
         return self._lease_ends - self._loop.time()
 
     def lose(self, reason: str) -> None:
-        """The lease is gone: nothing that waits is done any more."""
+        """Handle the loss of the lease: no waiting operation is done any more."""
         self._end(reason)
         self._lost()
 
@@ -230,11 +229,11 @@ class Link:
     # The trips
 
     async def run(self) -> None:
-        """Does what is asked, as long as it is a replica. Returns when the lease is gone."""
+        """Run the operations while it is a replica. Returns when the lease is lost."""
         pause = _FIRST_PAUSE
         self._under_way = []
         while self.is_joined:
-            # The same batch once more after a failure: its number tells Redis whether it was done already.
+            # The same batch once more after a failure: its number tells Redis if it was done already.
             batch = self._under_way = self._under_way or self._next()
             if not batch:
                 await self._moved.wait()
@@ -244,7 +243,7 @@ class Link:
             except (RedisError, OSError) as error:
                 if not self.is_joined:
                     break
-                # The script refuses what comes from a number that has another token by now.
+                # The script refuses operations of a number that has another token by now.
                 if isinstance(error, ResponseError) and str(error).startswith("LEASE"):
                     self.lose("its lease has run out")
                     break
@@ -270,7 +269,7 @@ class Link:
         while self._queue and len(batch) < MOST_OPERATIONS and size < MOST_BYTES:
             operation = self._queue.popleft()
             self._size -= operation.size
-            # Whoever was to hear of it has given up: nothing is done that nobody waits for.
+            # An operation whose caller no longer waits is not done.
             if operation.answer is None or not operation.answer.done():
                 batch.append(operation)
                 size += operation.size
@@ -284,18 +283,19 @@ class Link:
             words += (operation.name.encode(), b"%d" % len(operation.arguments))
             # The library would take five times as long for it.
             words += [
-                one if type(one) is bytes else str(one).encode(errors="surrogatepass") for one in operation.arguments
+                argument if type(argument) is bytes else str(argument).encode(errors="surrogatepass")
+                for argument in operation.arguments
             ]
         async with asyncio.timeout(max(min(self.lease_left, PATIENCE_SECONDS), 0.05)):
             try:
                 # By its digest: the script itself is longer than most batches.
                 return await self._answer(self.client.evalsha(_DIGEST, 0, *words))
-            # Redis was started anew, or another one took over, and does not know it yet.
+            # Redis was restarted, or another one took over, and does not know it yet.
             except NoScriptError:
                 return await self._run(BATCH, *words)
 
     def _away(self, error: Exception, batch: list[_Operation]) -> None:
-        """Redis did not answer: whoever has waited long enough hears of it."""
+        """Handle a failure of Redis to answer: callers that have waited long enough get an error."""
         reason = why_away(error)
         if self.reason is None:
             log.warning("%s: %s", reason, error)
@@ -311,7 +311,7 @@ class Link:
             operation.answer.set_exception(Unavailable(may_have_run=True))
 
     def _hand_out(self, batch: list[_Operation], answer: Any) -> None:
-        # Each in a callback of its own: what goes wrong in one is logged by the loop, and the others go on.
+        # Each in a callback of its own: an error in one is logged by the loop, and the others continue.
         inbox, replies = answer
         for start in range(0, len(inbox), _ENTRY):
             self._loop.call_soon(self._receive, inbox[start : start + _ENTRY])
@@ -335,5 +335,5 @@ class Link:
 
 
 def why_away(error: Exception) -> str:
-    """The reason to tell anybody, which says nothing of where Redis is."""
+    """Return the public reason, which contains nothing about the address of Redis."""
     return f"Redis can't be reached ({type(error).__name__})"

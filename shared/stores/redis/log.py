@@ -1,10 +1,10 @@
 """The streams of sessions in Redis: see `scripts/streams.lua`.
 
-    put ──▶ append ──▶ numbered and kept ──▶ the replica of its reader ──▶ take
+put ──▶ append ──▶ numbered and stored ──▶ the replica of its reader ──▶ take
 
-A stream whose client can't come back yet is in the memory of the replica that serves its requests, and most end so.
-From when it is shown on, a message leaves only after Redis has it, with the number that it got there: by the reply to
-whoever added it, or by the inbox of the replica that has the reader. Both come in the order in which they happened.
+A stream whose client can't reconnect yet is in the memory of the replica that serves its requests, and most end so.
+Once it is shown, a message is sent only after Redis has it, with the number that it got there: by the reply to the
+sender, or by the inbox of the replica that has the reader. Both keep the order of events.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from .link import Link
 from .stream import RedisStream, StreamContext, read_refusal
 
 _MANY = 250
-"""Streams that are kept by one operation."""
+"""Streams whose lifetime one operation extends."""
 
 
 class RedisLog(StreamContext):
@@ -30,7 +30,7 @@ class RedisLog(StreamContext):
         """The streams of requests that other replicas serve, which are read here."""
 
     def session(self, id: str) -> "RedisEvents":
-        """The streams of one session."""
+        """Return the streams of one session."""
         events = self._sessions.get(id)
         if events is None:
             events = self._sessions[id] = RedisEvents(self, id)
@@ -38,19 +38,20 @@ class RedisLog(StreamContext):
         return events
 
     def drop(self, id: str) -> None:
-        """Forgets a session that has ended."""
+        """Delete a session that has ended."""
         self._sessions.pop(id, None)
         self.link.tell("drop", id)
 
     def release(self, events: "RedisEvents") -> None:
-        """A session is not here any more, and goes on; what is here of it since this replica was lost stays."""
+        """Remove a session that continues elsewhere; a newer object for it, made since this replica was lost,
+        stays."""
         if self._sessions.get(events.id) is events:
             del self._sessions[events.id]
 
-    # What its replica does
+    # For its replica
 
     def heard(self, kind: str, session: str, name: str, first: bytes, second: bytes) -> None:
-        """Something has become of a stream that is read here."""
+        """Handle an event of a stream that is read here."""
         events = self._sessions.get(session)
         stream = None if events is None else events.known(name)
         if stream is None:
@@ -75,20 +76,20 @@ class RedisLog(StreamContext):
                 stream.taken_over()
 
     def renewed(self, alive: set[int]) -> None:
-        """These replicas there are: what the others owe is answered."""
+        """Handle a change of the replicas `alive`: requests that others left unanswered are answered."""
         for stream in self.followed:
             if stream.owner not in alive and not stream.is_over:
                 self.link.tell("owe", stream.session, stream.name, *self.bounds, self.kept_ms)
 
     def keep(self) -> None:
-        """What is served or read here lasts."""
+        """Extend the lifetime of the streams that are served or read here."""
         names = [word for events in self._sessions.values() for name in events.lasting for word in (events.id, name)]
-        # In pieces: a script holds up all other clients of Redis while it runs.
+        # In pieces: a script blocks all other clients of Redis while it runs.
         for start in range(0, len(names), 2 * _MANY):
             self.link.tell("keep_streams", *names[start : start + 2 * _MANY])
 
     def lose(self) -> None:
-        """Nothing of what was served here is this replica's any more: who reads has to come back, to any."""
+        """Give up all streams that were served here: their readers have to reconnect, to any replica."""
         sessions, self._sessions = self._sessions, {}
         self.followed.clear()
         for events in sessions.values():
@@ -104,30 +105,30 @@ class RedisEvents:
         self.log = log
         self.id = id
         self.users = 0
-        """Who got this: a session that ends here may be here again before that is over."""
+        """The number of users of this object: a session that ends here may be here again before that is over."""
         self._own: RedisStream | None = None
         self._shown: dict[str, RedisStream] | None = None
         """Those that are served or read here, and were shown, by name."""
         self._taken: tuple[Callable[[], None], ...] = ()
 
     def stream(self, ids: tuple[RequestId, ...]) -> RedisStream:
-        """A new one, for the answers to `ids`."""
+        """Create a stream for the answers to `ids`."""
         return RedisStream(self, ids)
 
     def own(self) -> RedisStream:
-        """The session's own, to put messages on."""
+        """Return the session's own stream, to put messages on."""
         if self._own is None:
             self._own = RedisStream(self, (), self._own_name, is_own=True)
         return self._own
 
     @property
     def _own_name(self) -> str:
-        # A name that every replica can make, and that does not give the id of the session away in event ids.
+        # A name that every replica can derive, and that does not reveal the id of the session in event ids.
         return sha256(self.id.encode()).hexdigest()[:16]
 
     async def find(self, name: str | None = None) -> RedisStream | None:
-        """A stream that was shown, or the session's own, as it is now: to be read. Raises OSError where the others
-        are out of reach."""
+        """Return a stream that was shown, or the session's own, in its present state, for reading. Raises OSError
+        while the others are out of reach."""
         log = self.log
         name = self._own_name if name is None else name
         is_own = name == self._own_name
@@ -144,17 +145,17 @@ class RedisEvents:
         return stream
 
     def known(self, name: str) -> RedisStream | None:
-        """The stream of that name, where it is served or read here."""
+        """Return the stream of that name, if it is served or read here."""
         if self._own is not None and name == self._own.name:
             return self._own
         return (self._shown or {}).get(name)
 
     def add(self, stream: RedisStream) -> None:
-        """A stream was shown, or found."""
+        """Add a stream that was shown, or found."""
         self._shown = {**(self._shown or {}), stream.name: stream}
 
     def remove(self, stream: RedisStream) -> None:
-        """A stream is neither served nor read here any more."""
+        """Remove a stream that is neither served nor read here any more."""
         self.log.followed.discard(stream)
         if self._shown is not None:
             self._shown.pop(stream.name, None)
@@ -162,42 +163,42 @@ class RedisEvents:
 
     @property
     def lasting(self) -> list[str]:
-        """The names of the streams here that go on."""
+        """The names of the streams here that continue."""
         shown = [name for name, stream in (self._shown or {}).items() if not stream.is_over]
         return shown if self._own is None else [*shown, self._own.name]
 
     def make_room(self) -> None:
-        """Redis does, whenever something is added."""
+        """Do nothing: Redis does this when a message is added."""
 
     def hear_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
-        """Has `wake` called when a reader here has taken something."""
+        """Call `wake` each time a reader here has taken messages, until the returned function is called."""
         self._taken += (wake,)
 
         def stop() -> None:
-            self._taken = tuple(one for one in self._taken if one is not wake)
+            self._taken = tuple(callback for callback in self._taken if callback is not wake)
 
         return stop
 
     def taken(self) -> None:
-        """A reader has taken what there was."""
+        """Note that a reader has taken its messages."""
         for wake in self._taken:
             wake()
 
     def close(self, refusal: Refusal) -> None:
-        """The session has ended: ends what is read of it here."""
+        """End the streams of an ended session that are read here."""
         shown, self._shown, own, self._own = self._shown or {}, None, self._own, None
         for stream in (*shown.values(), *([own] if own else ())):
             self.log.unread.stop(stream)
             stream.close(refusal)
 
     def release(self) -> None:
-        """One of its users has no more to do with the session, which goes on."""
+        """Release the session for one of its users; the session continues."""
         self.users -= 1
         if not self.users:
             self.log.release(self)
 
     def lose(self) -> None:
-        """This replica no longer is one of those that share the session."""
+        """Give up the streams: this replica no longer is one of those that share the session."""
         for stream in (*(self._shown or {}).values(), *([self._own] if self._own else ())):
             self.log.unread.stop(stream)
             stream.lose()

@@ -1,4 +1,4 @@
-"""What lasts of a session, and of a task, and what is told of them, as JSON, the same for every replica."""
+"""JSON of sessions, tasks and notices between replicas, the same for every replica."""
 
 from dataclasses import fields
 from typing import Any
@@ -14,31 +14,31 @@ _OF_TASK = tuple(field.name for field in fields(TaskRecord))
 
 
 def write_session(record: SessionRecord) -> bytes:
-    """A session. Of its principal this says who it is, not whether the token was revoked."""
-    said = {
+    """Return the JSON of a session. It identifies the principal, but does not say if the token was revoked."""
+    fields_ = {
         "principal": _principal(record.principal),
         "client": record.client,
         "idle_seconds": record.idle_seconds,
         "snapshot": write_snapshot(record.snapshot),
     }
-    return to_json(said)
+    return to_json(fields_)
 
 
 def read_session(id: str, data: bytes) -> SessionRecord:
-    """The session of that id. Raises ValueError or KeyError where `data` is none."""
-    said: dict[str, Any] = from_json(data)
-    principal = _read_principal(said["principal"])
-    snapshot = read_snapshot(said["snapshot"], principal)
-    return SessionRecord(id, principal, said["client"], said["idle_seconds"], snapshot)
+    """Return the session of that id. Raises ValueError or KeyError if `data` is invalid."""
+    fields_: dict[str, Any] = from_json(data)
+    principal = _read_principal(fields_["principal"])
+    snapshot = read_snapshot(fields_["snapshot"], principal)
+    return SessionRecord(id, principal, fields_["client"], fields_["idle_seconds"], snapshot)
 
 
 def write_post(post: Post) -> bytes:
-    """What there is to know of a POST besides its body."""
+    """Return the JSON of a POST without its body."""
     return to_json([_principal(post.principal), post.version])
 
 
 def read_post(body: bytes, data: bytes) -> Post:
-    """A POST of that body. Raises ValueError or TypeError where `data` is of none."""
+    """Return a POST with that body. Raises ValueError or TypeError if `data` is invalid."""
     principal, version = from_json(data)
     return Post(body, _read_principal(principal), version)
 
@@ -56,30 +56,30 @@ def _principal(principal: Principal | None) -> dict[str, Any] | None:
     }
 
 
-def _read_principal(said: dict[str, Any] | None) -> Principal | None:
-    if said is None:
+def _read_principal(fields_: dict[str, Any] | None) -> Principal | None:
+    if fields_ is None:
         return None
-    scopes = said.pop("scopes")
-    return Principal(scopes=None if scopes is None else frozenset(scopes), **said)
+    scopes = fields_.pop("scopes")
+    return Principal(scopes=None if scopes is None else frozenset(scopes), **fields_)
 
 
 def write_task(task: TaskRecord) -> bytes:
-    """A task."""
-    said = {name: getattr(task, name) for name in _OF_TASK}
-    return to_json({**said, "scopes": sorted(task.scopes)})
+    """Return the JSON of a task."""
+    fields_ = {name: getattr(task, name) for name in _OF_TASK}
+    return to_json({**fields_, "scopes": sorted(task.scopes)})
 
 
 def read_task(data: bytes) -> TaskRecord:
-    """A task. Raises ValueError or TypeError where `data` is none."""
-    said: dict[str, Any] = from_json(data)
-    return TaskRecord(**{**said, "scopes": frozenset(said["scopes"])})
+    """Return a task. Raises ValueError or TypeError if `data` is invalid."""
+    fields_: dict[str, Any] = from_json(data)
+    return TaskRecord(**{**fields_, "scopes": frozenset(fields_["scopes"])})
 
 
 def write_change(change: Change) -> bytes:
-    """A change."""
+    """Return the JSON of a change."""
     return to_json([change.what, change.uri, change.part])
 
 
 def read_change(data: bytes) -> Change:
-    """A change. Raises ValueError or TypeError where `data` is none."""
+    """Return a change. Raises ValueError or TypeError if `data` is invalid."""
     return Change(*from_json(data))

@@ -13,5 +13,5 @@ def _read(name: str) -> str:
 
 
 BATCH = "\n".join(_read(name) for name in ("batch_begin", *_PARTS, "batch_end"))
-"""Does the operations of one replica, in order; they stand in the files between the first and the last."""
+"""Runs the operations of one replica, in order; they are defined in the files between the first and the last."""
 JOIN, LEAVE = _read("join"), _read("leave")

@@ -13,23 +13,23 @@ from .records import read_session, write_session
 
 _IDLE_SECONDS = 60.0
 _MANY = 500
-"""Sessions that are kept by one operation."""
+"""Sessions whose lifetime one operation extends."""
 
 
 class RedisSessions:
     """A `SessionStore` in Redis."""
 
     def __init__(self, link: Link, hand: Callable[[News], None]) -> None:
-        """`hand` takes what this replica is told of a session."""
+        """`hand` is called with notices for this replica about a session."""
         self._link = link
         self._hand = hand
         self._known: dict[str, tuple[bytes, SessionRecord]] = {}
-        """The sessions that this replica has: the revision that it knows, and its record."""
+        """The sessions that this replica has: the revision that it knows, and the record."""
         self.idle_seconds = _IDLE_SECONDS
-        """The least that any of them is kept for."""
+        """The least idle time of any of them."""
 
     async def create(self, record: SessionRecord) -> None:
-        """Adds a session, which this replica has."""
+        """Add a session, which this replica has."""
         idle = round(record.idle_seconds * 1000)
         self.idle_seconds = min(self.idle_seconds, record.idle_seconds)
         words = (record.id, write_session(record), _owner(record.principal), idle)
@@ -39,11 +39,11 @@ class RedisSessions:
     async def enter(
         self, id: str, principal: Principal | None, ids: Sequence[RequestId] = ()
     ) -> tuple[SessionRecord, bool] | None:
-        """The session of that id, for a request of `principal`; None where there is none of his. With it, whether the
-        requests `ids` are served here from now on."""
-        known = self._known.get(id)
-        revision = b"" if known is None else known[0]
-        claims = [json_of(one) for one in ids]
+        """Return the session of that id for a request of `principal`, or None if the principal has none of that id.
+        The second value is True if the requests `ids` are served here from now on."""
+        cached = self._known.get(id)
+        revision = b"" if cached is None else cached[0]
+        claims = [json_of(request_id) for request_id in ids]
 
         def undo(reply: list[Any] | None) -> Arguments | None:
             return None if reply is None or not claims or not reply[2] else ("leave", id, *claims)
@@ -53,107 +53,109 @@ class RedisSessions:
             self._known.pop(id, None)
             return None
         revision, data, is_free = reply
-        if data is not None or known is None:
-            known = self._known[id] = revision, read_session(id, data)
-            self.idle_seconds = min(self.idle_seconds, known[1].idle_seconds)
-        return known[1], bool(is_free)
+        if data is not None or cached is None:
+            cached = self._known[id] = revision, read_session(id, data)
+            self.idle_seconds = min(self.idle_seconds, cached[1].idle_seconds)
+        return cached[1], bool(is_free)
 
     def leave(self, id: str, ids: Sequence[RequestId]) -> None:
-        """The requests `ids` are answered, or given up: their ids are free."""
+        """Free the ids of the requests `ids`, which are answered or given up."""
         if ids:
-            self._link.tell("leave", id, *(json_of(one) for one in ids))
+            self._link.tell("leave", id, *(json_of(request_id) for request_id in ids))
 
     async def owner(self, id: str, request_id: RequestId) -> int | None:
-        """The replica that serves that request; None where none does."""
+        """Return the replica that serves that request; None if none does."""
         number = await self._link.ask("owner", id, json_of(request_id))
         return None if number is None else int(number)
 
     async def update(self, id: str, before: Snapshot, after: Snapshot) -> None:
-        """What lasts of a session has changed here, which is merged with what changed elsewhere."""
-        known = self._known.get(id)
-        if known is None:
-            # It has ended, or this replica was lost since: who is told that the others know has to be told the truth.
-            known = _read(id, await self._link.ask("update", id, b"", b""))
-        while known is not None:
-            revision, record = known
+        """Merge a change of the lasting state of a session with the changes made elsewhere."""
+        cached = self._known.get(id)
+        if cached is None:
+            # It has ended, or this replica was lost since: the caller must only return if the others know the change.
+            cached = _read(id, await self._link.ask("update", id, b"", b""))
+        while cached is not None:
+            revision, record = cached
             merged = merge(record.snapshot, before, after)
             changed = replace(record, snapshot=merged)
             reply = await self._link.ask("update", id, revision, write_session(changed))
             is_done = reply is not None and reply[1] is None
-            known = (reply[0], changed) if is_done else _read(id, reply)
-            if known is not None and id in self._known:
-                self._known[id] = known
+            cached = (reply[0], changed) if is_done else _read(id, reply)
+            if cached is not None and id in self._known:
+                self._known[id] = cached
             if is_done:
                 if merged is not after:
                     self._hand(News(id, snapshot=merged))
                 return
 
     def watch(self, id: str, uri: str, *, is_watched: bool) -> None:
-        """This replica tells the client of that resource from now on, or none does. That which did is told."""
+        """Set whether this replica reports changes of that resource to the client, or none does. The one that did so
+        before is notified."""
         self._link.tell("watch", id, uri, int(is_watched))
 
     async def adopt(self, id: str) -> Sequence[str]:
-        """The resources that no replica tells the client of any more: this one does from now on."""
+        """Return the resources that no replica reports to the client any more: this one does from now on."""
         uris = await self._link.ask("adopt", id)
         return [uri.decode() for uri in uris]
 
     async def lapse(self, id: str, *, busy: bool) -> bool:
-        """This replica was not asked for the session for as long as one may be idle. Whether it ended by that."""
+        """Note that this replica had no request for the session during the idle time. Return True if that ended the
+        session."""
         has_ended = bool(await self._link.ask("lapse", id, int(busy)))
         if has_ended or not busy:
             self._known.pop(id, None)
         return has_ended
 
     def release(self, id: str) -> None:
-        """This replica no longer has the session, which goes on."""
+        """Give up the session on this replica; the session continues."""
         if self._known.pop(id, None) is not None:
             self._link.tell("release", id)
 
     def delete(self, id: str) -> None:
-        """Ends a session."""
+        """End a session."""
         self._known.pop(id, None)
         self._link.tell("delete", id)
 
     async def settle(self) -> None:
-        """Returns when Redis has all that it was told before."""
+        """Return when Redis has all calls made before."""
         await self._link.ask("look")
 
-    # What its replica does
+    # For its replica
 
     def release_all(self) -> None:
-        """This replica leaves the others, who go on with what it has."""
+        """Give up all sessions, since this replica leaves the others; they continue there."""
         for id_ in list(self._known):
             self.release(id_)
 
     def keep(self) -> None:
-        """What this replica has lasts."""
+        """Extend the lifetime of the sessions of this replica."""
         ids = list(self._known)
         for start in range(0, len(ids), _MANY):
             self._link.tell("keep", *ids[start : start + _MANY])
 
     def heard(self, id: str, revision: bytes, data: bytes) -> None:
-        """Another replica says how a session is now."""
+        """Handle the new state of a session from another replica."""
         if id in self._known:
             record = read_session(id, data)
             self._known[id] = revision, record
             self._hand(News(id, snapshot=record.snapshot))
 
     def heard_watch(self, id: str, uri: str) -> None:
-        """Another replica tells the client of that resource from now on, or none does."""
+        """Handle the notice that another replica reports that resource to the client from now on, or none does."""
         self._hand(News(id, uri=uri))
 
     def heard_end(self, id: str) -> None:
-        """Another replica has ended a session."""
+        """Handle the end of a session by another replica."""
         self._known.pop(id, None)
         self._hand(News(id))
 
     def lose(self) -> None:
-        """This replica has no sessions any more."""
+        """Delete all sessions: this replica has none any more."""
         self._known.clear()
 
 
 def _read(id: str, reply: list[bytes] | None) -> tuple[bytes, SessionRecord] | None:
-    """The revision of a session, and its record, as a change is told that came too late."""
+    """Return the revision of a session, and its record, from the reply to a change that came too late."""
     return None if reply is None else (reply[0], read_session(id, reply[1]))
 
 

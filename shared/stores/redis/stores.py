@@ -1,7 +1,7 @@
-"""Redis as what replicas share: how one of them joins the others, lives as long as it can renew its lease, and begins
-again where it could not.
+"""Redis as the stores of replicas: each joins the others, lives while it can renew its lease, and begins again if it
+could not.
 
-Two connections do: one for all operations, one on which it is woken when something is in its inbox.
+Two connections are enough: one for all operations, one on which it is woken for entries in its inbox.
 """
 
 import asyncio
@@ -27,32 +27,32 @@ from .tasks import RedisTasks
 log = logging.getLogger("shared.stores")
 
 RENEWALS = 3
-"""How often a lease is renewed in its time."""
+"""The number of renewals of a lease in its time."""
 NUMBERS = 2**20
 AGAIN_SECONDS = 0.1
 LEAVE_SECONDS = 2.0
-"""How long a replica that stops waits for what it has queued."""
+"""Seconds that a replica that stops waits for its queued operations."""
 
 
 class Stores:
-    """Makes replicas of those who have the same prefix in one Redis."""
+    """Creates replicas, which share all data under one prefix in one Redis."""
 
     def __init__(self, connect: Callable[[], Redis], prefix: str, lease_seconds: float, secret: bytes) -> None:
-        """`connect` makes a client of Redis, `secret` is the same for all replicas."""
+        """`connect` creates a client of Redis, `secret` is the same for all replicas."""
         self._connect = connect
         self._prefix = prefix
         self._lease_seconds = lease_seconds
         self._secret = secret
 
     def named(self, name: str) -> "Stores":
-        """Those of a server of that name, which others do not see."""
-        # A cursor of one server is nothing to another one.
+        """Return the stores of a server of that name, separate from all others."""
+        # A cursor of one server is invalid for another one.
         secret = sha256(self._secret + b"\0" + name.encode()).digest()
         return Stores(self._connect, f"{self._prefix}{name}:", self._lease_seconds, secret)
 
     @asynccontextmanager
     async def join(self) -> AsyncIterator["RedisReplica"]:
-        """Makes the caller a replica as long as the block."""
+        """Make the caller a replica for the duration of the block."""
         client = self._connect()
         replica = RedisReplica(client, self._prefix, self._lease_seconds, self._secret)
         async with aclosing(client):
@@ -67,7 +67,7 @@ class Stores:
 
 
 class RedisReplica:
-    """One of those who share a Redis. From when it is lost on until it has joined again it is none of them."""
+    """One of the replicas that share a Redis. After it is lost it is not one of them until it has joined again."""
 
     def __init__(self, client: Redis, prefix: str, lease_seconds: float, secret: bytes) -> None:
         self.secret = secret
@@ -88,32 +88,32 @@ class RedisReplica:
 
     @property
     def number(self) -> int:
-        """From 0 on, and below 2^20; another one after it was lost."""
+        """The number: from 0 on, below 2^20, and a new one after the replica was lost."""
         return self.link.number
 
     @property
     def reason(self) -> str | None:
-        """Why the other replicas are out of reach; None where they are not."""
+        """The reason why the other replicas are out of reach; None if they are reachable."""
         return self.link.reason
 
     def watch(self, watcher: ReplicaWatcher) -> None:
-        """Has `watcher` hear what becomes of this replica and the others."""
+        """Notify `watcher` of the events of this replica and of the others."""
         self._watchers.append(watcher)
 
     def log(self, limits: ReplayLimits) -> RedisLog:
-        """What streams keep."""
+        """Return the log of the streams."""
         self._log = self._log or RedisLog(self.link, limits)
         return self._log
 
     def tasks(self, limits: TaskLimits) -> RedisTasks:
-        """The tasks of all replicas."""
+        """Return the tasks of all replicas."""
         self._tasks = self._tasks or RedisTasks(self.link, limits)
         return self._tasks
 
     # Its life
 
     async def join(self) -> None:
-        """Becomes one of the others, if Redis can be reached; else that is tried until it can."""
+        """Join the other replicas, if Redis can be reached; otherwise that is tried until it can."""
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await self.link.join()
@@ -122,7 +122,7 @@ class RedisReplica:
             log.error("--store: %s; it is tried again until it can: %s", self.link.reason, error)
 
     async def leave(self) -> None:
-        """Leaves what it has to the others."""
+        """Leave its sessions and tasks to the others."""
         self._is_leaving = True
         self.sessions.release_all()
         if self._tasks is not None:
@@ -133,7 +133,7 @@ class RedisReplica:
             await self.link.leave()
 
     async def live(self) -> None:
-        """Does what is asked of it; joins again when it was lost."""
+        """Run the operations; join again when it was lost."""
         while True:
             await self.link.run()
             while not self.link.is_joined:
@@ -159,7 +159,7 @@ class RedisReplica:
             watcher.returned()
 
     async def renew(self) -> None:
-        """Renews the lease in time; gives up what is here where that fails."""
+        """Renew the lease in time; give up all that is here if that fails."""
         pause = self.link.lease_seconds / RENEWALS
         while True:
             if self.link.is_joined:
@@ -175,7 +175,7 @@ class RedisReplica:
                     self.link.lose("its lease has run out, as Redis did not answer in time")
 
     async def wait_to_be_woken(self) -> None:
-        """Looks into the inbox when somebody says that there is something in it."""
+        """Read the inbox when a notice of an entry arrives."""
         while True:
             try:
                 with anyio.CancelScope() as self._listening:
@@ -188,7 +188,7 @@ class RedisReplica:
         try:
             await pubsub.subscribe(f"{self._prefix}wake:{self.number}")
             while True:
-                # Also when nobody says so: what was said while the connection was broken is lost.
+                # Also without a notice: those sent while the connection was broken are lost.
                 await pubsub.get_message(timeout=self.link.lease_seconds)
                 self.link.look()
         finally:
@@ -196,11 +196,11 @@ class RedisReplica:
                 await pubsub.aclose()  # type: ignore[no-untyped-call]
 
     def _listen_anew(self) -> None:
-        """It has another number, or the primary is another Redis."""
+        """Subscribe again: this replica has another number, or the primary is another Redis."""
         self._listening.cancel()
 
     def _keep(self, seconds: float) -> None:
-        """Has what is here last, now and then."""
+        """Extend the lifetime of sessions and streams, now and then."""
         self._kept += seconds
         if self._kept >= self.sessions.idle_seconds / 4:
             self._kept = 0.0
@@ -209,10 +209,14 @@ class RedisReplica:
                 self._log.keep()
 
     def _renewed(self, newest: int, alive: set[int]) -> None:
-        """These replicas there are. Who came and went since the last time is gone as well."""
-        # Numbers are leased one after the other: between two looks one may have come and gone, and owes answers.
-        came = set() if self._newest is None else {number % NUMBERS for number in range(self._newest + 1, newest + 1)}
-        gone = (self._alive | came) - alive
+        """Handle a renewal with the present replicas. Replicas that came and went since the last time are gone as
+        well."""
+        # Numbers are leased one after the other: between two renewals one may have come and gone, and left requests
+        # unanswered.
+        arrived = (
+            set() if self._newest is None else {number % NUMBERS for number in range(self._newest + 1, newest + 1)}
+        )
+        gone = (self._alive | arrived) - alive
         self._newest, self._alive = newest, alive
         if self._log is not None:
             self._log.renewed(alive)
@@ -231,7 +235,7 @@ class RedisReplica:
             watcher.lost()
 
     def _receive(self, entry: list[bytes]) -> None:
-        """Something of its inbox."""
+        """Handle an entry of the inbox."""
         kind, name, first, second, third = entry
         match kind:
             case b"news":

@@ -24,11 +24,11 @@ from .link import Arguments, Link
 log = logging.getLogger("shared.stores")
 
 _UNKNOWN = -1
-"""A number that no message follows."""
+"""A number that is followed by no message."""
 
 
 class StreamContext:
-    """What the streams of all sessions at one replica share: Redis, what is kept there, and for how long."""
+    """The common parts of the streams of all sessions at one replica: Redis, the limits, and the lifetime."""
 
     def __init__(self, link: Link, limits: ReplayLimits) -> None:
         self.link = link
@@ -36,11 +36,11 @@ class StreamContext:
         self.kept_ms = round(1_000 * limits.replay_seconds)
         self.bounds: Arguments = (limits.replay_bytes, limits.replay_events, limits.session_replay_bytes)
         self.unread = ExpiryQueue(limits.replay_seconds, RedisStream.forget_sent)
-        """The sessions' own streams that were read here and are not any more."""
+        """The sessions' own streams that were read here and no longer are."""
 
 
 class _Session(Protocol):
-    """The session of a stream, which has it by its name as long as it is served or read here."""
+    """The session of a stream, which has it by its name while it is served or read here."""
 
     id: str
 
@@ -92,24 +92,25 @@ class RedisStream:
         self._events = events
         self._is_own = is_own
         self._has_ended = False
-        """Whether nothing more is added here."""
+        """True if nothing more is added here."""
         self._fresh: list[bytes] = []
-        """What its reader has not taken; as long as it is not shown, everything."""
+        """The messages that its reader has not taken; before it is shown, all messages."""
         self._behind = self._elsewhere = 0
-        """Bytes that its reader has not taken, or that Redis does not have yet; that a reader elsewhere has not."""
+        """Bytes that its reader has not taken, or that Redis does not have yet; bytes that a reader elsewhere has
+        not taken."""
         self._got = self._taken = 0
         """The numbers of the last message here, and of the last that the reader took."""
         self._last = self._dropped = 0
         self._left = 0
-        """The number that Redis gave to the leaving of the last reader here; 0 where it gave none."""
+        """The number that Redis gave to the departure of the last reader here; 0 if it gave none."""
         self._reads_elsewhere = False
         self._settling: asyncio.Future[None] | None = None
 
     # Writing
 
     def put(self, message: bytes, *, once: bool = False, everywhere: bool = False) -> None:
-        """Adds a message; with `once` not if the same one waits for a reader. With `everywhere` every replica that
-        has the session adds it, of which that of the reader counts. Cuts a reader off that is too far behind."""
+        """Add a message; with `once` not if the same message waits for a reader. With `everywhere` every replica
+        that has the session adds it, and that of the reader counts. Cuts off a reader that is too far behind."""
         if self._has_ended or self.is_lost:
             return
         if self.crowds(message):
@@ -120,13 +121,14 @@ class RedisStream:
             self._append(message, "shared" if everywhere else "once" if once else "")
 
     def crowds(self, message: bytes) -> bool:
-        """Whether `message` is too much on top of what its reader, or Redis, has not taken yet."""
-        # Nobody reads it yet, so nobody is slow: the POST that brought the request is about to.
+        """Return True if `message` would exceed the limit on messages that its reader, or Redis, has not taken
+        yet."""
+        # Without a reader nothing is slow: the POST with the request is about to read.
         behind = 0 if self._is_here and self.reader is None else self._behind + self._elsewhere
         return bool(behind) and behind + len(message) > self._events.log.limits.stream_bytes
 
     def answer(self, message: bytes) -> None:
-        """Adds the last message, whatever waits, and ends."""
+        """Add the last message, no matter how much waits, and end the stream."""
         if self._has_ended or self.is_lost:
             self._has_ended = True
             return
@@ -138,8 +140,8 @@ class RedisStream:
             self._append(message, "answer")
 
     def end(self, refusal: Refusal | None = None) -> None:
-        """Nothing more will come; `refusal` says why, where an answer is still owed. Without one the requests were
-        cancelled, and nobody comes back for it."""
+        """End the stream; `refusal` is the reason if an answer is still due. Without one the requests were
+        cancelled, and no client reconnects for them."""
         if self._has_ended:
             return
         self._has_ended = True
@@ -151,7 +153,7 @@ class RedisStream:
             events.log.link.tell("finish", *words, reply=lambda _: self.ended("ended", refusal))
 
     def pause(self, retry_ms: int) -> None:
-        """Has its reader pause, if there is one."""
+        """Pause the reader, if there is one."""
         if self.reader is not None:
             self.reader.pause(retry_ms)
         elif not self._is_here:
@@ -159,7 +161,7 @@ class RedisStream:
 
     @property
     def _is_here(self) -> bool:
-        """Whether all of it is here."""
+        """True if the whole stream is in this replica."""
         return not self.name
 
     def _keep(self, message: bytes) -> None:
@@ -198,26 +200,27 @@ class RedisStream:
     # Reading
 
     def settled(self) -> Awaitable[None] | None:
-        """What to await before bytes of what was put leave: other replicas know it then. None: they do. It raises
-        OSError where they are out of reach."""
+        """Return an awaitable for the time when other replicas know the messages that were put, to await before
+        their bytes are sent; None if they know them already. It raises OSError while they are out of reach."""
         settling = self._settling
         return None if settling is None or (settling.done() and settling.exception() is None) else self._wait()
 
     async def _wait(self) -> None:
         if self._settling is not None:
-            # Several wait for it: one that gives up must not cancel it for the others.
+            # Several wait for it: a waiter that is cancelled must not cancel it for the others.
             await asyncio.shield(self._settling)
 
     def read(self, reader: EventReader, after: int | None = None) -> None:
-        """Has `reader` read what nobody has taken, or everything after message number `after`; the reader before it
-        is cut off."""
+        """Begin reading with `reader`: the messages that were not taken yet, or all after message number `after`;
+        the previous reader is cut off."""
         if self.reader is not None:
             self.reader.cut()
         self.reader = reader
         if self._is_here:
             return
         self._events.log.unread.stop(self)
-        # What comes before Redis has noted the new reader is for the one before, and comes again with its reply.
+        # Messages that arrive before Redis has noted the new reader are for the previous one, and come again with its
+        # reply.
         self._fresh, self._behind, self._got = [], 0, _UNKNOWN
         self._begin_to_settle()
         self._events.log.link.tell(
@@ -227,7 +230,7 @@ class RedisStream:
         )
 
     def _began(self, reader: EventReader, reply: list[bytes] | None) -> None:
-        """Redis has taken note of a reader; what there is for it."""
+        """Handle the reply of Redis to a new reader, with the messages for it."""
         if self.reader is not reader:
             return
         if reply is None:
@@ -242,23 +245,23 @@ class RedisStream:
         self._settle()
 
     def got(self, number: int, message: bytes) -> None:
-        """Redis has given this message that number; what was told before is not told again."""
+        """Take a message with the number from Redis; a repeated one is ignored."""
         if self.reader is None or number != self._got + 1:
             return
-        # The reply and the inbox may both bring a message; the number tells that it came already.
+        # The reply and the inbox may both bring a message; the number shows that it came already.
         self._got = number
         self._fresh.append(message)
         self._behind += len(message)
         limit = self._events.log.limits.stream_bytes
         if self.owner is not None:
-            limit *= 2  # where it is served, it is waited for when half of that is on its way
+            limit *= 2  # where it is served, senders wait when half of that is on its way
         if self._behind > limit and self._behind > len(message) and not self._has_ended:
             self._cut_off()
         else:
             self.reader.wake()
 
     def ended(self, how: str, refusal: Refusal | None = None) -> None:
-        """Nothing more comes for its reader."""
+        """Note that nothing more comes for its reader."""
         self._has_ended = self.is_over = True
         self.answered = how == "answered"
         self.refusal = None if self.answered else refusal
@@ -268,16 +271,16 @@ class RedisStream:
             self._forget()
 
     def take(self) -> list[ServerSentEvent]:
-        """What its reader has not taken yet; it counts as sent from now on."""
+        """Return the messages that the reader has not taken yet; they count as sent from now on."""
         fresh, self._fresh = self._fresh, []
         numbered = enumerate(fresh, self._got - len(fresh) + 1)
-        events = [ServerSentEvent(one, id=f"{self.name}_{number}") for number, one in numbered]
+        events = [ServerSentEvent(message, id=f"{self.name}_{number}") for number, message in numbered]
         self._taken = self._got
         size = sum(map(len, fresh))
         self._behind -= size
         if fresh and self._is_own:
             self._events.log.link.tell("sent", self._events.id, self.name, self._taken)
-        # Whoever serves it elsewhere holds back what is too much for this reader.
+        # The replica that serves it holds back messages that are too much for this reader.
         elif fresh and self.owner is not None:
             self._events.log.link.tell("took", self._events.id, self.name, size)
         if self.reader is not None:
@@ -285,7 +288,7 @@ class RedisStream:
         return events
 
     def leave(self, reader: EventReader) -> None:
-        """`reader` reads no more. A stream whose client can't come back is lost."""
+        """End reading by `reader`. A stream whose client can't reconnect is lost."""
         if self.reader is not reader:
             return
         self.reader = None
@@ -302,11 +305,11 @@ class RedisStream:
         if self.is_over or self.owner is not None:
             self._forget()
 
-    def _note_left(self, left: int) -> None:
-        self._left = left
+    def _note_left(self, departure: int) -> None:
+        self._left = departure
 
     def taken_over(self) -> None:
-        """Another replica has the reader now."""
+        """Note that another replica has the reader now."""
         reader, self.reader = self.reader, None
         self._fresh, self._behind = [], 0
         if reader is not None:
@@ -315,7 +318,8 @@ class RedisStream:
             self._forget()
 
     def show(self) -> str:
-        """Its name, which leaves with its events: from now on any replica finds it, and the client may come back."""
+        """Return the name, which is sent with its events: from now on any replica finds the stream, and the client
+        may reconnect."""
         if self.name:
             return self.name
         events = self._events
@@ -324,10 +328,10 @@ class RedisStream:
         waiting, self._fresh, self._behind = self._fresh, [], 0
         self._got = self._taken = 0
         settling = self._begin_to_settle()
-        ids = b"\n".join(json_of(one) for one in self.ids)
+        ids = b"\n".join(json_of(request_id) for request_id in self.ids)
         events.log.link.tell("show", events.id, self.name, ids)
         was_over, self.is_over = self.is_over, False
-        # Until now it was in memory alone: most streams end so, and Redis never hears of them.
+        # Until now it was in memory only: most streams end so, and Redis never knows them.
         for number, message in enumerate(waiting, 1):
             self._append(message, "answer" if was_over and number == len(waiting) else "")
         self._has_ended = was_over
@@ -335,68 +339,69 @@ class RedisStream:
         return self.name
 
     def position(self, retry_ms: int) -> ServerSentEvent:
-        """An event without data that tells where the client is, and how long to wait before it comes back."""
+        """Return an event without data that holds the client's position and the milliseconds to wait before it
+        reconnects."""
         return ServerSentEvent(b"", id=f"{self.name}_{self._taken}", retry=retry_ms)
 
     def has(self, number: int) -> bool:
-        """Whether there has been a message of that number, as it was found; 0 is the beginning."""
+        """Return True if there had been a message of that number when it was found; 0 is the beginning."""
         return 0 <= number <= self._last
 
     def follows(self, number: int) -> bool:
-        """Whether everything after that message is kept, as it was found."""
+        """Return True if every message after that number was stored when it was found."""
         return number >= self._dropped
 
     @property
     def is_read(self) -> bool:
-        """Whether somebody reads it: here, or elsewhere as it was found."""
+        """True if the stream has a reader: here, or elsewhere when it was found."""
         return self.reader is not None or self._reads_elsewhere
 
     @property
     def is_sent(self) -> bool:
-        """Whether there is nothing to take."""
+        """True if there is nothing to take."""
         return not self._fresh
 
     @property
     def sole_answer(self) -> bytes | None:
-        """The answer, where it is all that was ever put and nobody can come back for it."""
+        """The answer, if it is all that was ever put and no client can reconnect for it."""
         return self._fresh[0] if self._is_here and self.answered and self._got == 1 and self._fresh else None
 
     def forget(self) -> None:
-        """Gives up everything that is here."""
+        """Delete all messages that are here."""
         self._fresh, self._behind = [], 0
 
-    # What its log does
+    # For its log
 
     def found(self, last: int, dropped: int, over: bytes, is_read: int, owner: bytes) -> None:
-        """This is how Redis has it."""
+        """Take over the state of the stream in Redis."""
         self._last, self._dropped = last, dropped
         self._reads_elsewhere = bool(is_read) and self.reader is None
         link = self._events.log.link
         self.owner = int(owner) if owner and int(owner) != link.number else None
 
     def took(self, behind: int) -> None:
-        """A reader elsewhere has taken something."""
+        """Note that a reader elsewhere has taken messages."""
         self._elsewhere = behind
         self._make_way()
 
     def _make_way(self) -> None:
-        """Lets what was held back go on, where half of what may be on its way has come."""
+        """Wake senders that were held back, if half of the bytes allowed on the way have arrived."""
         if self._behind + self._elsewhere <= self._events.log.limits.stream_bytes // 2:
             self._events.taken()
 
     def forget_sent(self) -> None:
-        """Nobody has come back for long: what was taken is kept no more."""
+        """Delete the messages that were taken, since no client has reconnected for long."""
         if self._left:
             self._events.log.link.tell("forget_sent", self._events.id, self.name, self._left)
 
     def close(self, refusal: Refusal) -> None:
-        """The session has ended."""
+        """End the stream with its session."""
         self._has_ended = True
         self.ended("ended", refusal)
         self._settle()
 
     def lose(self) -> None:
-        """This replica no longer is one of those that share it."""
+        """Give up the stream: this replica no longer is one of those that share it."""
         self._has_ended = self.is_lost = True
         if self.reader is not None:
             self.reader.cut()
@@ -404,7 +409,7 @@ class RedisStream:
 
     @property
     def is_beginning(self) -> bool:
-        """Whether Redis has not taken note of its reader yet: what it says until then is for the one before."""
+        """True if Redis has not noted the reader yet: its messages until then are for the previous one."""
         return self._got == _UNKNOWN
 
     @property
@@ -415,7 +420,7 @@ class RedisStream:
     def _begin_to_settle(self) -> "asyncio.Future[None]":
         before, settling = self._settling, asyncio.get_running_loop().create_future()
         if before is not None and not before.done():
-            # Redis answers in order: whoever waits for what came before waits no longer than this one.
+            # Redis answers in order: tasks that wait for the previous one wait no longer than this one.
             settling.add_done_callback(partial(_settle_alike, before))
         self._settling = settling
         if not self._events.log.link.is_joined:
@@ -425,7 +430,7 @@ class RedisStream:
     def _fail(self) -> None:
         if self._settling is not None and not self._settling.done():
             self._settling.set_exception(Unavailable(may_have_run=True))
-            self._settling.exception()  # nobody has to ask for it
+            self._settling.exception()  # marks it as retrieved
 
     def _settle(self, settling: "asyncio.Future[None] | None" = None) -> None:
         settling = settling or self._settling
@@ -445,11 +450,11 @@ def _settle_alike(before: "asyncio.Future[None]", settled: "asyncio.Future[None]
         before.set_result(None)
     else:
         before.set_exception(error)
-        before.exception()  # nobody has to ask for it
+        before.exception()  # marks it as retrieved
 
 
 def write_refusal(refusal: Refusal | None) -> bytes:
-    """A refusal, or that there is none."""
+    """Return the JSON of a refusal; empty for None."""
     if refusal is None:
         return b""
     failure = refusal.failure
@@ -458,7 +463,7 @@ def write_refusal(refusal: Refusal | None) -> bytes:
 
 
 def read_refusal(data: bytes) -> Refusal | None:
-    """What `write_refusal` wrote."""
+    """Return the refusal from the result of `write_refusal`."""
     if not data:
         return None
     status, code, message, more, headers = from_json(data)

@@ -1,6 +1,6 @@
 """The tasks of all replicas, in Redis: see `scripts/tasks.lua`.
 
-A task whose replica is gone has failed. It is whoever asks for it that finds this out, and says so to all.
+A task whose replica is gone has failed. The next request for it notices this, and marks it for all.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _ERROR = {"error": {"code": -32603, "message": _GONE, "data": {"mayHaveRun": Tru
 
 
 class RedisTasks:
-    """A `TaskStore` in Redis. It raises OSError where Redis is away."""
+    """A `TaskStore` in Redis. It raises OSError while Redis is out of reach."""
 
     def __init__(self, link: Link, limits: TaskLimits) -> None:
         self._link = link
@@ -31,36 +31,36 @@ class RedisTasks:
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     async def create(self, task: TaskRecord) -> bool:
-        """Keeps a new task; False where there are too many."""
+        """Store a new task; return False if there are too many."""
         limits, milliseconds = self._limits, round(task.seconds * 1000)
         words: Arguments = (task.id, write_task(task), task.client, task.principal or "", _now(), milliseconds)
         words += (limits.total, limits.of_one_client)
         return bool(await self._link.ask("create_task", *words, undo=lambda _: ("forget_task", task.id)))
 
     async def get(self, id: str) -> TaskRecord | None:
-        """The task of that id."""
+        """Return the task of that id."""
         reply = await self._link.ask("get_task", id, _now(), is_patient=True)
         return None if reply is None else await self._current(*reply)
 
     async def replace(self, before: TaskRecord, after: TaskRecord) -> bool:
-        """Puts `after` in the place of `before`; False where that is not what is kept. Raises OverflowError where
-        the results of all tasks would take more than may be kept."""
+        """Replace `before` by `after`; return False if `before` is not the stored record. Raises OverflowError if
+        the results of all tasks would exceed the limit."""
         size = 0 if after.outcome is None else len(json_of(after.outcome))
         is_small = after.outcome is None or ("error" in after.outcome and size <= SMALL_BYTES)
         words = (after.id, before.revision, write_task(after), size, int(is_small), self._limits.result_bytes)
-        # What came of hours of work is not lost in a moment without Redis.
+        # The result of hours of work is not lost in a moment without Redis.
         reply = await self._link.ask("replace_task", *words, is_patient=True)
         if reply < 0:
             raise OverflowError(f"the results of tasks take {self._limits.result_bytes:,} bytes at most")
         return bool(reply)
 
     async def forget(self, id: str) -> None:
-        """Gives up a task."""
+        """Delete a task."""
         await self._link.ask("forget_task", id)
 
     async def listed(self, principal: str) -> Sequence[TaskRecord]:
-        """The tasks of a principal, the oldest first."""
-        return [await self._current(*found) for found in await self._link.ask("listed", principal, _now())]
+        """Return the tasks of a principal, the oldest first."""
+        return [await self._current(*entry) for entry in await self._link.ask("listed", principal, _now())]
 
     async def _current(self, data: bytes, is_served: int) -> TaskRecord:
         task = read_task(data)
@@ -78,21 +78,21 @@ class RedisTasks:
         if await self.replace(task, failed):
             return failed
         reply = await self._link.ask("get_task", task.id, _now())
-        return failed if reply is None else await self._current(*reply)  # somebody was faster
+        return failed if reply is None else await self._current(*reply)  # another replica was faster
 
-    # Who wants to hear of one
+    # Listeners
 
     def hear(self, id: str, wake: Wake) -> Callable[[], None]:
-        """Has `wake` called whenever that task was replaced, has expired or was given up, until the function that
-        this gives is called."""
+        """Call `wake` each time that task was replaced, has expired or was deleted, until the returned function is
+        called."""
         if id not in self._heard:
             self._tell(id)
         self._heard[id] = (*self._heard.get(id, ()), wake)
 
         def unhear() -> None:
-            left = tuple(one for one in self._heard.get(id, ()) if one is not wake)
-            if left:
-                self._heard[id] = left
+            remaining = tuple(callback for callback in self._heard.get(id, ()) if callback is not wake)
+            if remaining:
+                self._heard[id] = remaining
             elif self._heard.pop(id, None) is not None:
                 self._link.tell("unhear_task", id)
                 self._stop(id)
@@ -100,23 +100,23 @@ class RedisTasks:
         return unhear
 
     def heard(self, id: str) -> None:
-        """A task has changed."""
+        """Handle a change of a task."""
         for wake in self._heard.get(id, ()):
             wake()
 
     def look(self) -> None:
-        """Any of them may have changed, or be nobody's any more."""
+        """Wake all listeners: any task may have changed, or lost its replica."""
         for id_ in list(self._heard):
             self.heard(id_)
 
     def joined(self) -> None:
-        """This replica is a new one: Redis does not know yet what it wants to hear of."""
+        """Subscribe again: this replica is a new one, and Redis does not know its listeners yet."""
         for id_ in self._heard:
             self._tell(id_)
         self.look()
 
     def close(self) -> None:
-        """Takes its timers away."""
+        """Cancel its timers."""
         for id_ in list(self._timers):
             self._stop(id_)
 

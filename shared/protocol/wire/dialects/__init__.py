@@ -1,8 +1,8 @@
-"""What else a peer may speak than the specification: older descriptions of the protocol, each a dialect.
+"""Dialects: older descriptions of the protocol that a peer may use besides the specification.
 
-The first message of a connection settles what it speaks, and a `Dialect` stands from then on between the JSON of
-that peer and the messages that all others send. The core knows of none: a dialect's request is a standard one that
-needs no handshake, or one of the methods of `extensions/dialects`, which have names that nobody sends by chance.
+The first message of a connection settles what it speaks, and a `Dialect` stands from then on between the JSON of that
+peer and the messages that all others send. The core knows of none: a dialect's request is a standard one that needs
+no handshake, or one of the methods of `extensions/dialects`, which have names that nobody sends by chance.
 
     document       is settled by                                                module
     000            a method that begins with `mcp/`                             document_000
@@ -32,16 +32,17 @@ _OF_002 = ("call_tool", "read_resource", "render_prompt")
 
 
 class Dialect(Protocol):
-    """What one connection speaks; it remembers what is under way there."""
+    """The state of one connection with a dialect, including its requests in progress."""
 
     name: str
     """The number of the document that describes it."""
 
     def read(self, value: dict[str, Any]) -> Sequence[Message]:
-        """What the peer means by `value`: one message or more. Never raises for its content."""
+        """Return the messages in `value`. Never raises for its content."""
 
     def refuse(self, answer: Failure) -> Malformed:
-        """What to make of a text that is no message here, so that `write` gives this answer, under the peer's id."""
+        """Return the replacement for a text that is not a message, so that `write` sends this answer, under the
+        peer's id."""
 
     def write(self, message: Message) -> dict[str, Any] | None:
         """`message` in the words of the peer; None where it gets nothing. Where this raises, a bug, the request is
@@ -66,7 +67,8 @@ def find_dialect(value: dict[str, Any], *, is_stream: bool) -> Dialect | None:
 
 
 def client_dialect(document: str) -> Dialect:
-    """What a client speaks on one connection with a server of `document`. Raises ValueError for an unknown one."""
+    """Return the client's side of one connection with a server of `document`. Raises ValueError for an unknown
+    one."""
     match document:
         case "000":
             from .client_000 import Client000
@@ -80,8 +82,8 @@ def client_dialect(document: str) -> Dialect:
 
 
 def _is_of_002(params: Any) -> bool:
-    """Whether an `initialize` with these params is one of document 002: they are empty, or name a version in a way of
-    that document, without what the specification requires besides."""
+    """Return True if an `initialize` with these params is one of document 002: they are empty, or name a version in
+    a way of that document, without the further params of the specification."""
     if not isinstance(params, dict) or "capabilities" in params or "clientInfo" in params:
         return False
     named = params.get("protocolVersion")

@@ -44,11 +44,11 @@ _HANDSHAKE = {
     "capabilities": {},
     "clientInfo": {"name": "document 000", "version": "0"},
 }
-"""What stands for a client that says nothing of the kind."""
+"""The capabilities of a client that declares none."""
 
 
 class Document000:
-    """What one connection speaks."""
+    """The state of one connection."""
 
     name = "000"
 
@@ -62,11 +62,12 @@ class Document000:
     # What the peer sends
 
     def read(self, value: dict[str, Any]) -> Sequence[Message]:
-        """What the peer means by `value`: one message, or for `mcp/initialize` on a stream the whole handshake."""
+        """Return the message in `value`, or for `mcp/initialize` on a stream those of the whole handshake."""
         return self._requests.read(value, self._read)
 
     def refuse(self, answer: Failure) -> Malformed:
-        """What to make of a text that is no message here, so that `write` gives this answer, under the peer's id."""
+        """Return the replacement for a text that is not a message, so that `write` sends this answer, under the
+        peer's id."""
         return self._requests.refuse(answer)
 
     def _read(self, value: dict[str, Any]) -> Sequence[Message]:
@@ -126,13 +127,13 @@ class Document000:
         match message:
             case Response(number, result) if (request := self._requests.find(number)) is not None:
                 # The result in the form that 5.2 gives it.
-                told: Any = self._with_ids(result)
+                answer: Any = self._with_ids(result)
                 if request.method in _OWN:
-                    told = told["value"]
+                    answer = answer["value"]
                 elif request.method == _INITIALIZE:
-                    told = self._introduction(told)
+                    answer = self._introduction(answer)
                 self._requests.close(number)
-                return _answer(request.id, result=told)
+                return _answer(request.id, result=answer)
             case Failure(number):
                 request = OpenRequest(None) if number is None else self._requests.close(number)
                 if request is None:
@@ -148,7 +149,7 @@ class Document000:
         return None  # questions go to those who declare that they answer them, and nobody sends anything else
 
     def _introduction(self, result: dict[str, Any]) -> dict[str, Any]:
-        """What `mcp/initialize` says, made of the result of either lifecycle (5.2.1)."""
+        """Return the answer to `mcp/initialize`, from the result of either lifecycle (5.2.1)."""
         server = result.get("serverInfo") or result["_meta"][SERVER_INFO]
         offered = [
             f"{_PREFIX}{row.name}"
@@ -157,8 +158,12 @@ class Document000:
             and (self._is_stream or row.last.stateless)
             and declared(result["capabilities"], row.capability) not in (None, False)
         ]
-        told = {"name": server["name"], "version": server["version"], "methods": [_INITIALIZE, *_OWN, *offered]}
-        return {**told, "instructions": result["instructions"]} if "instructions" in result else told
+        introduction = {
+            "name": server["name"],
+            "version": server["version"],
+            "methods": [_INITIALIZE, *_OWN, *offered],
+        }
+        return {**introduction, "instructions": result["instructions"]} if "instructions" in result else introduction
 
     def _with_ids(self, params: dict[str, Any]) -> dict[str, Any]:
         """`params` that name a subscription by the peer's id of it."""

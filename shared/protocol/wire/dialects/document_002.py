@@ -52,7 +52,7 @@ _STANDARD = frozenset(row.name for row in REQUESTS)
 
 
 class Document002:
-    """What one connection speaks."""
+    """The state of one connection."""
 
     name = "002"
 
@@ -60,15 +60,16 @@ class Document002:
         self._requests = OpenRequests()
 
     def read(self, value: dict[str, Any]) -> Sequence[Message]:
-        """What the peer means by `value`: one message."""
+        """Return the message in `value`."""
         return self._requests.read(value, self._read, is_bare="jsonrpc" not in value)
 
     def refuse(self, answer: Failure) -> Malformed:
-        """What to make of a text that is no message here, so that `write` gives this answer, under the peer's id."""
+        """Return the replacement for a text that is not a message, so that `write` sends this answer, under the
+        peer's id."""
         return self._requests.refuse(answer)
 
     def write(self, message: Message) -> dict[str, Any] | None:
-        """`message` with the peer's own id; None for what is no answer."""
+        """Return `message` with the peer's own id; None if it is not an answer."""
         if not isinstance(message, Response | Failure):
             return None
         request = OpenRequest(None) if message.id is None else self._requests.find(message.id)
@@ -96,8 +97,8 @@ class Document002:
             raise _unknown(method)
         if not isinstance(params, dict):
             raise InvalidParams('"params" must be an object')
-        meant = _METHODS[method]
-        return [self._requests.open(id_, method, meant.call, enveloped(meant.params(params)), is_bare=is_bare)]
+        target = _METHODS[method]
+        return [self._requests.open(id_, method, target.call, enveloped(target.params(params)), is_bare=is_bare)]
 
 
 def _answer(request: OpenRequest, **outcome: Any) -> dict[str, Any]:

@@ -1,11 +1,12 @@
-"""What the params, results and errors of document 002 are in the specification. What the document leaves open:
+"""Params, results and errors of document 002, converted to and from the specification. What the document leaves
+open:
 
 * a client's `version`, or a semantic `protocolVersion`, is the highest that it speaks, as is `maxVersion`; it speaks
-  all from there down to `minVersion`, or to the first of that major version ("Compatibility of versions");
-* the `arguments` of a resource fill the braces of its URI, and those that are left become its query;
-* `arguments` of both may be of any type: what is no text becomes text as in JSON, and null is left out;
-* the data of a tool stands in place of a text that is its JSON, or else behind the content, which stays as it is;
-* the texts of several messages are joined by an empty line, and what is no text is named in brackets.
+all from there down to `minVersion`, or to the first of that major version ("Compatibility of versions"); * the
+`arguments` of a resource fill the braces of its URI, and those that are left become its query; * `arguments` of both
+may be of any type: what is no text becomes text as in JSON, and null is left out; * the data of a tool stands in
+place of a text that is its JSON, or else behind the content, which stays as it is; * the texts of several messages
+are joined by an empty line, and what is no text is named in brackets.
 """
 
 import re
@@ -25,21 +26,22 @@ VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0")
 
 NO_COMMON_VERSION, RESOURCE_NOT_FOUND, RESOURCE_FAILED = 1001, 3001, 3002
 TOOL_NOT_FOUND, TOOL_FAILED, URI_INCOMPLETE, PROMPT_FAILED = 4001, 4002, 5001, 6001
-"""Codes in the ranges of "Error handling", of which the document itself numbers 3001 alone."""
+"""Codes in the ranges of "Error handling"; the document itself numbers 3001 only."""
 
 _CODES: Mapping[tuple[str, int], int] = {
     ("read_resource", -32603): RESOURCE_FAILED,
     ("call_tool", -32603): TOOL_FAILED,
     ("render_prompt", -32603): PROMPT_FAILED,
 }
-"""What an error of the core is there. The codes that the document shares with JSON-RPC stay elsewhere."""
+"""The codes of document 002 for errors of the core. The codes that the document shares with JSON-RPC stay
+elsewhere."""
 
 MAX_TEMPLATE, MAX_BRACES = 4_096, 16
 """Characters of a URI with braces, and pairs of these: it becomes a pattern, and takes a millisecond for that."""
 _TOO_MUCH = f"a URI with braces may have {MAX_TEMPLATE:,} characters and {MAX_BRACES} pairs of them"
 
 _HIGHEST = ("maxVersion", "version", "protocolVersion")
-"""Where a client says the highest version that it speaks; the first of them counts."""
+"""The params in which a client sends its highest version; the first of them counts."""
 
 _Object = dict[str, Any]
 
@@ -69,10 +71,10 @@ def initialize_result(result: _Object) -> _Object:
 
 
 def _parts(version: object) -> tuple[int, ...]:
-    found = re.fullmatch(SEMANTIC_VERSION, version) if isinstance(version, str) else None
-    if found is None:
+    match_ = re.fullmatch(SEMANTIC_VERSION, version) if isinstance(version, str) else None
+    if match_ is None:
         raise InvalidParams("a version has the form MAJOR.MINOR.PATCH")
-    return tuple(int(part) for part in found.groups())
+    return tuple(int(part) for part in match_.groups())
 
 
 # Resources
@@ -82,23 +84,23 @@ def read_params(params: _Object) -> _Object:
     """The URI to read, with the arguments in it. Raises InvalidParams, and RpcError 5001 for braces that stay empty,
     are too many, or of no form that we know."""
     uri = _string(params, "uri")
-    left = texts_of(_arguments(params))
+    values = texts_of(_arguments(params))
     if "{" in uri:
         if len(uri) > MAX_TEMPLATE or uri.count("{") > MAX_BRACES:
             raise RpcError(_TOO_MUCH, code=URI_INCOMPLETE)
         try:
             template = UriTemplate(uri)
-            uri = template.expand(left)
+            uri = template.expand(values)
         except (DeclarationError, InvalidParams) as error:
             raise RpcError(str(error), code=URI_INCOMPLETE) from None
-        left = {name: value for name, value in left.items() if name not in template.names}
-    return {"uri": with_query(uri, left)}
+        values = {name: value for name, value in values.items() if name not in template.names}
+    return {"uri": with_query(uri, values)}
 
 
 def read_result(result: _Object) -> _Object:
     """The contents of a resource as content: texts as `text`, bytes as `blob` in base64."""
     value = result["value"]
-    return {"content": [_content(one) for one in value["contents"]], "isError": False, "meta": value["meta"]}
+    return {"content": [_content(item) for item in value["contents"]], "isError": False, "meta": value["meta"]}
 
 
 def _content(contents: _Object) -> _Object:
@@ -111,7 +113,7 @@ def _content(contents: _Object) -> _Object:
 
 
 def tool_params(params: _Object) -> _Object:
-    """Raises InvalidParams."""
+    """Raise InvalidParams."""
     return {"name": _string(params, "name"), "arguments": _arguments(params)}
 
 
@@ -139,7 +141,7 @@ def _is_json_of(block: _Object, data: object) -> bool:
 
 
 def prompt_params(params: _Object) -> _Object:
-    """Raises InvalidParams."""
+    """Raise InvalidParams."""
     return {"name": _string(params, "name"), "arguments": texts_of(_arguments(params))}
 
 

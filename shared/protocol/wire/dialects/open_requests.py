@@ -77,7 +77,7 @@ class OpenRequests:
         return Malformed(Failure(number, answer.code, answer.message, answer.data))
 
     def number_of(self, id: Any) -> int | None:
-        """Our id of the request to which the peer gave that one; None where there is none."""
+        """Return our id of the request with the peer's id; None if there is none."""
         return self._by_id.get(id) if is_id(id) else None
 
     def find(self, number: RequestId | None) -> OpenRequest | None:
@@ -85,15 +85,15 @@ class OpenRequests:
         return self._by_number.get(number) if isinstance(number, int) else None
 
     def close(self, number: RequestId | None) -> OpenRequest | None:
-        """Forgets the request that has our id `number`, and gives it; None where it is over already."""
-        found = self._by_number.pop(number, None) if isinstance(number, int) else None
-        if found is not None and self._by_id.get(found.id) == number:
-            del self._by_id[found.id]
-        return found
+        """Forget the request that has our id `number`, and gives it; None where it is over already."""
+        entry = self._by_number.pop(number, None) if isinstance(number, int) else None
+        if entry is not None and self._by_id.get(entry.id) == number:
+            del self._by_id[entry.id]
+        return entry
 
 
 def is_id(value: Any) -> bool:
-    """Whether a request may have this id (JSON-RPC 2.0, section 4), and its answer too."""
+    """Return True if a request may have this id (JSON-RPC 2.0, section 4), and its answer too."""
     return value is None or (isinstance(value, str) and is_text(value)) or type(value) is int
 
 
@@ -108,5 +108,5 @@ def enveloped(params: dict[str, Any], token: RequestId | None = None, log_level:
     if not isinstance(meta, dict):
         raise InvalidParams('"params._meta" must be an object')
     own = {"progressToken": token, LOG_LEVEL: log_level}
-    wanted = {name: value for name, value in own.items() if value is not None}
-    return {**params, "_meta": {**wanted, **meta, PROTOCOL_VERSION: NEWEST.date, CLIENT_CAPABILITIES: {}}}
+    defaults = {name: value for name, value in own.items() if value is not None}
+    return {**params, "_meta": {**defaults, **meta, PROTOCOL_VERSION: NEWEST.date, CLIENT_CAPABILITIES: {}}}

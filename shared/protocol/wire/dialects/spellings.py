@@ -7,7 +7,7 @@ and in `notifications/resources/updated` (001, 10.2), reach whoever reads them a
 from typing import Any
 
 _QUESTIONS = {"sampling/complete": "sampling/createMessage", "elicitation/request": "elicitation/create"}
-"""What a server asks in the words of 003, and what that is called in the specification."""
+"""The methods of a server's requests in document 003, and their names in the specification."""
 
 
 def standard_method(method: str) -> str:
@@ -16,6 +16,6 @@ def standard_method(method: str) -> str:
 
 
 def server_info(result: dict[str, Any]) -> object:
-    """What the `result` of `initialize` says of the server: `serverInfo`, or where that is missing the
+    """Return the server information in the `result` of `initialize`: `serverInfo`, or if that is missing the
     `implementation` of 004."""
     return result.get("serverInfo", result.get("implementation"))
