@@ -168,7 +168,7 @@ def _require_count(count: int, lines: list[int], where: _Where) -> None:
     if count == 1:
         suggestion = "Add neighbouring lines until it is unique, or give count to replace several."
         raise where.error("ambiguous_match", reason, suggestion)
-    raise where.error("wrong_count", f"{reason}, not {count or MAX_PLACES:,}")
+    raise where.error("wrong_count", f"{reason}, and not {count or MAX_PLACES:,}")
 
 
 def _found_tolerantly(text: str, edit: Edit, where: _Where) -> tuple[list[Replacement], str | None]:

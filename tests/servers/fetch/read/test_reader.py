@@ -149,12 +149,12 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
     "paragraphs": (lambda: word(WIDE), "more than 256 MiB of memory"),
     "levels in Word": (lambda: word(DEEP), "nested too deeply"),
     "levels in a text": (lambda: opened("text", "<text:section>" * 9_999 + "</text:section>" * 9_999), "too deeply"),
-    "entities in Word": (lambda: with_part(word(""), "word/document.xml", f"{DOCTYPE}<w>&l9;</w>"), "no XML"),
+    "entities in Word": (lambda: with_part(word(""), "word/document.xml", f"{DOCTYPE}<w>&l9;</w>"), "not XML"),
     "entities in Excel": (
         lambda: with_part(WORKBOOK, "xl/worksheets/sheet1.xml", f"{DOCTYPE}<worksheet>&l9;</worksheet>"),
         "damaged",
     ),
-    "entities in a text": (lambda: with_part(opened("text", ""), "content.xml", f"{DOCTYPE}<a>&l9;</a>"), "no XML"),
+    "entities in a text": (lambda: with_part(opened("text", ""), "content.xml", f"{DOCTYPE}<a>&l9;</a>"), "not XML"),
     "rows": (
         lambda: opened("spreadsheet", f"<table:table>{'<table:table-row/>' * 5_000_000}</table:table>"),
         "more than 256 MiB of memory",

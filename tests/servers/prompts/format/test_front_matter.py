@@ -86,7 +86,7 @@ REFUSED = {
     "a value twice": (front("arguments: [{name: a, enum: [x, x]}]"), "enum has a value twice"),
     "a default of no value": (front("arguments: [{name: a, enum: [x], default: y}]"), "not one of its values"),
     "a default of another type": (front("arguments: [{name: a, type: number, default: true}]"), "is not a number"),
-    "an infinite default": (front("arguments: [{name: a, type: number, default: 1e999}]"), "no finite number"),
+    "an infinite default": (front("arguments: [{name: a, type: number, default: 1e999}]"), "not a finite number"),
     "required with a default": (front("arguments: [{name: a, required: true, default: b}]"), "can't have both"),
     "required as a word": (front("arguments: [{name: a, required: 'yes'}]"), "neither true nor false"),
     "an unknown role": (front("messages: [{role: system, text: a}]"), "role is not one of: user, assistant"),

@@ -94,7 +94,7 @@ def test_a_library_of_too_many_files_keeps_what_it_had(tmp_path: Path, monkeypat
     write(tmp_path, {"dir/c.md": text})
     found.look()
     assert found.names == ["a", "dir-b"]
-    assert [str(one) for one in found.problems()] == [": the library has more than 3 files"]
+    assert [str(one) for one in found.problems()] == ["the library has more than 3 files"]
     with pytest.raises(PromptError) as caught:
         walked(tmp_path)
     assert caught.value.code == "too_large"

@@ -153,7 +153,7 @@ def test_a_folder_that_is_gone_keeps_what_it_had(tmp_path: Path) -> None:
     found = library(tmp_path / "lib", {"a.md": SIMPLE})
     (tmp_path / "lib").rename(tmp_path / "away")
     assert found.look() == Changed(frozenset(), others=False)
-    assert [str(one) for one in found.problems()] == [": the folder can't be read"]
+    assert [str(one) for one in found.problems()] == ["the folder can't be read"]
     assert texts(found, "a") == ["Say it."]
     (tmp_path / "away").rename(tmp_path / "lib")
     found.look()

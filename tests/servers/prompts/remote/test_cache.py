@@ -166,7 +166,7 @@ def test_of_many_files_that_stay_out_the_first_are_named(
     update(made)
     assert [(one.path, one.reason) for one in made.problems()] == [
         ("b", "it is a link, and links are not followed"),
-        ("", "2 more files are left out"),
+        ("", "2 more files left out"),
     ]
 
 

@@ -162,8 +162,8 @@ async def test_a_server_without_sessions_is_not_told_of_the_end() -> None:
     ("answer", "error", "text"),
     [
         (Answer(500, "oh"), PeerError, "HTTP 500"),
-        (Answer(200, "oh"), ConnectionError, "no answer"),
-        (Answer(202), ConnectionError, "no answer"),
+        (Answer(200, "oh"), ConnectionError, "not an answer"),
+        (Answer(202), ConnectionError, "not an answer"),
         (said({"error": {"code": -32600, "message": "gone"}}, 404), PeerError, "404: gone"),
         (said({"error": {"code": -32600, "message": "bad"}}, 400), PeerError, "bad"),
     ],

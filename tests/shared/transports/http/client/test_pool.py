@@ -106,6 +106,6 @@ async def test_a_proxy_that_can_not_be_used_is_not_named(monkeypatch: pytest.Mon
 
 async def test_a_url_that_is_none() -> None:
     for url in ("", "mcp", "ftp://a/", "http://", "http:///mcp", "http://a b/", "http://a/\ud800"):
-        with pytest.raises(ValueError, match="no URL of HTTP"):
+        with pytest.raises(ValueError, match="not an HTTP URL"):
             async with lent_http(None, url):
                 pass
