@@ -34,16 +34,16 @@ USE = ("possession", "Possession", ["tests.shared.auth.issuing"])
 POLICY = ("policy", "Policy", ["tests.checks.auth.test_checks_matter"])
 Place = tuple[str, str, list[str]]
 MUTANTS: dict[str, tuple[Place, str, str]] = {
-    "audience": (CLAIMS, "not any(isinstance(one, str) and canonical(one) in ours for one in those)", "False"),
-    "audience compared": (CLAIMS, "canonical(one) in ours", "True"),
-    "issuer": (JWT, 'one.url == signed.claims.get("iss")', "True"),
+    "audience": (CLAIMS, "not any(isinstance(item, str) and canonical(item) in ours for item in those)", "False"),
+    "audience compared": (CLAIMS, "canonical(item) in ours", "True"),
+    "issuer": (JWT, 'candidate.url == signed.claims.get("iss")', "True"),
     "expiry": (CLAIMS, "now >= expires + skew", "False"),
     "some expiry": (JWT, "if granted.principal.expires is None:", "if False:"),
     "not yet valid": (CLAIMS, "begins > now + skew", "False"),
     "scope": (CLAIMS, "Principal(key, name, frozenset(parts), client", "Principal(key, name, None, client"),
     "scopes of the token": (POLICY, "not grants(principal.scopes, needed)", "False"),
     "scopes of the operator": (POLICY, "all(grants(ceiling, needed) for ceiling in entitled.ceilings)", "True"),
-    "each of several scopes": (POLICY, "return all(any(one in held", "return any(any(one in held"),
+    "each of several scopes": (POLICY, "return all(any(sufficient in owned", "return any(any(sufficient in owned"),
     "names for logs": (CLAIMS, " or not value.isprintable()", ""),
     "type": (JWT, "kind.lower() not in _TYPES", "False"),
     "keys in the header": (JWT, "not _KEYS.isdisjoint(signed.header)", "False"),
@@ -63,7 +63,7 @@ MUTANTS: dict[str, tuple[Place, str, str]] = {
     "type of a proof": (PROOF, 'signed.header.get("typ") != _TYPE', "False"),
     "method of a proof": (PROOF, 'claims.get("htm") != method', "False"),
     "URL of a proof": (PROOF, 'not _same(claims["htu"], url)', "False"),
-    "age of a proof": (PROOF, "not now - WINDOW <= made <= now + WINDOW", "False"),
+    "age of a proof": (PROOF, "not now - WINDOW <= issued <= now + WINDOW", "False"),
     "token of a proof": (PROOF, 'claims["ath"].encode("utf-8", "replace"), token_hash(token).encode()', 'b"", b""'),
 }
 
