@@ -70,14 +70,14 @@ class Addresses:
     def __init__(self, resolve: Resolve = resolve) -> None:
         self._resolve = resolve
 
-    async def find(self, url: str, near: str | None = None) -> Sequence[str]:
+    async def find(self, url: str, referrer: str | None = None) -> Sequence[str]:
         """Return the addresses to connect to for `url`, which the document from `near` names; for a URL from the
         operator or the user, `near` is None, or the URL itself. Empty if a proxy of the environment connects.
 
         Raises `ForbiddenAddress` if the document may not name it, OSError if the host has no address.
         """
         parts = check_scheme(url)
-        origin = None if near is None else check_scheme(near)
+        origin = None if referrer is None else check_scheme(referrer)
         is_proxied = _is_proxied(parts)
         if origin is not None and parts.scheme == "http" and origin.scheme != "http":
             raise ForbiddenAddress(

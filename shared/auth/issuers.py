@@ -43,18 +43,18 @@ log = logging.getLogger("shared.auth.issuers")
 async def find_metadata(web: Web, issuer: str, near: str | None = None) -> IssuerMetadata:
     """The metadata of `issuer`, from the first of its places where it is; `near` is the URL of what has named the
     issuer. Raises AuthError."""
-    found = await first_metadata(web, issuer_metadata_urls(issuer), issuer, near)
-    if found is None:
+    metadata = await first_metadata(web, issuer_metadata_urls(issuer), issuer, near)
+    if metadata is None:
         raise MetadataError(f"the issuer {escape(issuer)[:200]} has no metadata at its well-known URLs")
-    return found
+    return metadata
 
 
-async def first_metadata(web: Web, urls: Sequence[str], issuer: str, near: str | None) -> IssuerMetadata | None:
+async def first_metadata(web: Web, urls: Sequence[str], issuer: str, referrer: str | None) -> IssuerMetadata | None:
     """The first document at one of `urls` that is of `issuer`; None where there is none. Raises AuthError, also where
     there are only documents of others."""
     wrong: MetadataError | None = None
     for url in urls:
-        answer = await web.get_json(url, near=near)
+        answer = await web.get_json(url, near=referrer)
         if answer.status != 200 or not isinstance(answer.document, dict):
             continue
         try:
@@ -93,15 +93,15 @@ class Issuer:
     async def keys(self, kid: str | None, algorithm: str) -> Sequence[Key]:
         """The keys that may have signed a token which names `kid` and `algorithm`. Raises AuthError where that can't
         be known."""
-        found = self._matching(kid, algorithm)
+        matching = self._matching(kid, algorithm)
         now = self._clock()
         # While somebody fetches new keys the old ones serve on: nobody has to wait for what is most likely the
         # same.
-        if found and (now < self._until or self._turn.locked()):
-            return found
+        if matching and (now < self._until or self._turn.locked()):
+            return matching
         # Anybody can name a key that there is not, and would have us ask the issuer as often as he likes.
         if self._keys is not None and now < min(self._until, self._tried + REFETCH):
-            return found
+            return matching
         await self._refresh(self._attempts)
         return self._matching(kid, algorithm)
 
@@ -166,20 +166,20 @@ class Issuer:
             raise MetadataError("its keys are not a JWK Set")
         if len(listed) > MAX_KEYS:
             raise MetadataError(f"it has more than {MAX_KEYS} keys")
-        read = [(one, public_key(one)) for one in listed]
-        self._keys = [_Named(one.get("kid"), one.get("alg"), key) for one, key in read if key is not None]
+        read = [(entry, public_key(entry)) for entry in listed]
+        self._keys = [_Named(entry.get("kid"), entry.get("alg"), key) for entry, key in read if key is not None]
         self._fetched = self._clock()
         # For how many seconds keys count as new (RFC 9111, section 5.2.2.1), within bounds.
-        found = re.search(r"(?:^|[,\s])max-age=(\d{1,9})", answer.headers.get("cache-control", "").lower(), re.ASCII)
+        match = re.search(r"(?:^|[,\s])max-age=(\d{1,9})", answer.headers.get("cache-control", "").lower(), re.ASCII)
         self._until = self._fetched + (
-            _FRESH if found is None else min(max(float(found[1]), _LEAST_FRESH), _MOST_FRESH)
+            _FRESH if match is None else min(max(float(match[1]), _LEAST_FRESH), _MOST_FRESH)
         )
 
     def _matching(self, kid: str | None, algorithm: str) -> Sequence[Key]:
-        fitting = [one for one in self._keys or () if one.algorithm in (None, algorithm)]
+        fitting = [entry for entry in self._keys or () if entry.algorithm in (None, algorithm)]
         if kid is not None:
-            return [one.key for one in fitting if one.kid == kid]
+            return [entry.key for entry in fitting if entry.kid == kid]
         # A token that names no key is tried with those there are, unless that would be much work.
         # A key of another kind would fail anyhow, and take the time of a verification.
-        usable = [one.key for one in fitting if one.key.key_type == _KIND.get(algorithm[:2])]
+        usable = [entry.key for entry in fitting if entry.key.key_type == _KIND.get(algorithm[:2])]
         return usable if len(usable) <= MOST_TRIED else ()

@@ -81,7 +81,7 @@ class Web:
         return await self._ask("POST", url, near, headers, json=document)
 
     async def _ask(
-        self, method: str, url: str, near: str | None, headers: Mapping[str, str] | None, **body: Any
+        self, method: str, url: str, referrer: str | None, headers: Mapping[str, str] | None, **body: Any
     ) -> Answer:
         # A compressed answer may be far bigger than it looks.
         plain = {"accept": "application/json", "accept-encoding": "identity", **(headers or {})}
@@ -92,7 +92,7 @@ class Web:
             raise WebError("a URL, or the data for it, has characters that can't be sent") from None
         try:
             with anyio.fail_after(self._patience):
-                places = await self._addresses.find(str(request.url), near)
+                places = await self._addresses.find(str(request.url), referrer)
                 return await self._sent(request, places)
         except (OSError, ValueError, httpx.HTTPError, httpx.InvalidURL) as error:  # TimeoutError is an OSError
             raise Unreachable(f"{host} can't be reached: {type(error).__name__}") from error

@@ -275,7 +275,7 @@ def _object(method: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 def _about(principal: Principal | None) -> dict[str, Any]:
     """Who asks, as far as that is known."""
-    came = arrival.get()
+    http_request = arrival.get()
     about: dict[str, Any] = {}
     if principal is not None:
         about = {"principal": principal.key}
@@ -283,10 +283,10 @@ def _about(principal: Principal | None) -> dict[str, Any]:
             about["name"] = principal.name
         if principal.client is not None:
             about["token_client"] = principal.client
-    if came is not None:
-        about["address"] = came.address
-        if came.session is not None:
-            about["session"] = came.session
+    if http_request is not None:
+        about["address"] = http_request.address
+        if http_request.session is not None:
+            about["session"] = http_request.session
     if (span := current.get()) is not None:
         about["trace"] = span.trace_id
     return about

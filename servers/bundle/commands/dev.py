@@ -38,8 +38,8 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("file", metavar="FILE.py", type=Path, help="it has a Server, as `app`")
     parser.add_argument("--port", type=int, help="port to bind (default: 8000)")
     parser.add_argument("--no-browser", action="store_true", help="only print the URL")
-    given = parser.parse_args(argv)
-    file = given.file.absolute()
+    args = parser.parse_args(argv)
+    file = args.file.absolute()
     if not file.is_file():
         exit_with_error(program, f"there is no file {file}")
     if file.suffix != ".py" or "." in file.stem:
@@ -47,13 +47,13 @@ def main(argv: Sequence[str]) -> int:
     if missing_extra():
         exit_with_error(program, needs_extra("http"))
     words = {"transport": "http", "host": "127.0.0.1", "workers": "1"}
-    if given.port is not None:
-        words["port"] = str(given.port)
+    if args.port is not None:
+        words["port"] = str(args.port)
     # Editors write a file in several steps, all of which are over in a moment.
     run_process(
         *watched_folders(file),
         target=serve,
-        args=(program, file, words, not given.no_browser),
+        args=(program, file, words, not args.no_browser),
         watch_filter=PythonFilter(),
         debounce=200,
         recursive=False,

@@ -45,22 +45,26 @@ def main(argv: Sequence[str]) -> int:
     parser.add_server()
     options, arguments = parser.read(argv)
     try:
-        found = find_wanted(options, arguments)
+        selection = find_wanted(options, arguments)
         with _target_of(options) as target:
             if options.scope == "project":
-                found = found._replace(server=shareable(found.client, target.machine, Path.cwd(), found.server))
-            change = installing.install(target, found.server, options.replace)
-            if options.scope == "project" and has_own_paths(target.machine, Path.cwd(), found.server):
+                selection = selection._replace(
+                    server=shareable(selection.client, target.machine, Path.cwd(), selection.server)
+                )
+            change = installing.install(target, selection.server, options.replace)
+            if options.scope == "project" and has_own_paths(target.machine, Path.cwd(), selection.server):
                 note = f"the file is shared, and {target.client.title} has no form for its paths of this machine"
                 change = change._replace(notes=(*change.notes, note))
-            _show_and_make(change, found.secrets, options.dry_run, f"now {found.client.renewal}")
+            _show_and_make(change, selection.secrets, options.dry_run, f"now {selection.client.renewal}")
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     if options.dry_run:
         return 0
     directory = Path(target.machine.home) if options.scope == "user" else Path.cwd()
-    is_foreign = found.entry is BUNDLE
-    launch = Launch(found.client, target.path, directory, found.server, found.entry, found.words, is_foreign)
+    is_foreign = selection.entry is BUNDLE
+    launch = Launch(
+        selection.client, target.path, directory, selection.server, selection.entry, selection.words, is_foreign
+    )
     # The entry stays in any case: what is wrong may be put right where it is.
     out = console()
     with out.status(f"starting it as {launch.client.title} will"):
@@ -130,8 +134,8 @@ def _show_and_make(change: Change, secrets: Set[str], dry_run: bool, then: str) 
         out.print(f"{path} says so already")
         return
     is_new, is_gone = change.before is None, change.after is None
-    told = ": a new file" if is_new else ": deleted, since it has nothing else" if is_gone else ""
-    out.print(f"{path}{told}")
+    suffix = ": a new file" if is_new else ": deleted, since it has nothing else" if is_gone else ""
+    out.print(f"{path}{suffix}")
     before, after = change.before or b"", change.after or b""
     for line in find_differences(change.target.client, before, after, change.shown, secrets):
         out.print(Text(f"{line.sign} {plain(line.text.expandtabs())}", style=_STYLES[line.sign]))
@@ -141,5 +145,5 @@ def _show_and_make(change: Change, secrets: Set[str], dry_run: bool, then: str) 
         out.print("nothing was changed, as --dry-run asks")
         return
     backup = change.make()
-    kept = f"; the file as it was: {backup}" if backup is not None else ""
-    out.print(f"done: {then}{kept}")
+    backup_note = f"; the file as it was: {backup}" if backup is not None else ""
+    out.print(f"done: {then}{backup_note}")

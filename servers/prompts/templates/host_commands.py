@@ -70,8 +70,8 @@ def _place_codex_word(number: int, argument: Argument) -> str:
 
 
 def _place_input(number: int, argument: Argument) -> str:
-    said = re.sub(r"[{}\n]+", " ", argument.description or "")[:500].strip()
-    return f"${{input:{argument.name}:{said}}}" if said else f"${{input:{argument.name}}}"
+    label = re.sub(r"[{}\n]+", " ", argument.description or "")[:500].strip()
+    return f"${{input:{argument.name}:{label}}}" if label else f"${{input:{argument.name}}}"
 
 
 _HINTED = ("description", "argument-hint")
@@ -190,8 +190,8 @@ def _choose_places(prompt: Prompt, arguments: Sequence[Argument], host: Host) ->
         return {arguments[0].name: host.all}
     place = (host.word if prompt.words and not prompt.declared else host.named) or host.word
     ordered = prompt.words or tuple(argument.name for argument in arguments)
-    known = {argument.name: argument for argument in arguments}
-    return {name: place(number, known[name]) for number, name in enumerate(ordered)} if place else {}
+    by_name = {argument.name: argument for argument in arguments}
+    return {name: place(number, by_name[name]) for number, name in enumerate(ordered)} if place else {}
 
 
 def _render(rendering: Rendering, values: Mapping[str, Any]) -> str:
@@ -218,8 +218,8 @@ def _find_replaced(text: str, syntax: Syntax, host: Host) -> tuple[str, ...]:
 
 def _choose_front(prompt: Prompt, data: bytes, host: Host) -> tuple[str, tuple[str, ...]]:
     """The front matter for the host, as it is written where it is written already, and what is lost of it."""
-    found = _FRONT.match(_decode(data)) if prompt.syntax not in ("jinja", "gemini") else None
-    if found is None:
+    match = _FRONT.match(_decode(data)) if prompt.syntax not in ("jinja", "gemini") else None
+    if match is None:
         lost = [key for key, value in (("title", prompt.title), ("tags", prompt.tags)) if value]
         lost += [f"the {key} of arguments" for key in ("type", "default", "enum") if _declares(prompt.arguments, key)]
         is_described = prompt.syntax in ("jinja", "gemini")
@@ -227,12 +227,14 @@ def _choose_front(prompt: Prompt, data: bytes, host: Host) -> tuple[str, tuple[s
         lost += ["description"] if is_described and not has_place else []
         return write_yaml({"description": prompt.description}) if has_place else "", tuple(lost)
     keys = parse_document(data).front or YamlMapping(1)
-    kept = {key: value for key, value in keys.items() if key in host.keys}
-    lines = found[2].splitlines(keepends=True)
+    supported = {key: value for key, value in keys.items() if key in host.keys}
+    lines = match[2].splitlines(keepends=True)
     starts = [keys.lines[key] - _FIRST_LINE for key in keys]
     parts = zip(keys, starts, [*starts[1:], None], strict=True)
-    written = "".join("".join(lines[start:end]) for key, start, end in parts if key in kept)
-    return written if _says(written, kept) else write_yaml(kept), tuple(key for key in keys if key not in kept)
+    written = "".join("".join(lines[start:end]) for key, start, end in parts if key in supported)
+    return written if _says(written, supported) else write_yaml(supported), tuple(
+        key for key in keys if key not in supported
+    )
 
 
 def _says(written: str, keys: Mapping[str, Any]) -> bool:
@@ -258,8 +260,8 @@ def _write(prompt: Prompt, host: Host, front: str, text: str, data: bytes) -> by
     before, after = "\n" if front else "", "\n"
     if prompt.syntax not in ("jinja", "gemini"):
         whole = _decode(data)
-        found = _FRONT.match(whole)
-        body = whole[found.end() :] if found else whole
+        match = _FRONT.match(whole)
+        body = whole[match.end() :] if match else whole
         before = body[: len(body) - len(body.lstrip())]
         after = body[len(body.rstrip()) :]
     return f"{f'---{chr(10)}{front}---{chr(10)}' if front else ''}{before}{text}{after}".encode()

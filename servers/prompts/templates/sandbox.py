@@ -110,15 +110,15 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def look_through(self, source: str) -> tuple[tuple[str, ...], int]:
         """The names that a template includes, and how many parts it has, which is what compiling it takes."""
-        found = list(_walk(self.parse(source)))
-        names = (one.template for one in found if isinstance(one, nodes.Include))
-        return tuple(one.value for one in names if isinstance(one, nodes.Const)), len(found)
+        parts = list(_walk(self.parse(source)))
+        names = (part.template for part in parts if isinstance(part, nodes.Include))
+        return tuple(name.value for name in names if isinstance(name, nodes.Const)), len(parts)
 
     def names(self, source: str) -> tuple[set[str], set[str]]:
         """The names that a template takes from outside, and those that it sets."""
         tree = self.parse(source)
-        given = {one.name for one in _walk(tree) if isinstance(one, nodes.Name) and one.ctx != "load"}
-        return find_undeclared_variables(tree) - {"range"}, given
+        assigned = {node.name for node in _walk(tree) if isinstance(node, nodes.Name) and node.ctx != "load"}
+        return find_undeclared_variables(tree) - {"range"}, assigned
 
     def uses(self, source: str) -> Iterator[Use]:
         """Yield each place where a template takes a name from outside, and what it does with it there."""
@@ -143,7 +143,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         """Arithmetic, after a look at how large its result gets."""
         spending.get().step()
         if isinstance(left, int | float) and isinstance(right, int | float):
-            if any(isinstance(one, int) and one.bit_length() > _MOST_BITS for one in (left, right)):
+            if any(isinstance(number, int) and number.bit_length() > _MOST_BITS for number in (left, right)):
                 raise OverflowError("a number in the template is too large")
         elif operator == "+" and isinstance(left, str) and isinstance(right, str):
             require_size(len(left) + len(right))
@@ -180,11 +180,11 @@ def _finalize(_: Context, value: Any) -> str:
 
 
 def _range(*bounds: int) -> list[int]:
-    found = range(*bounds)
+    numbers = range(*bounds)
     # len() has no room for a very large range.
-    if found and (abs(found[0]) > MOST_ITEMS or abs(found[-1]) > MOST_ITEMS or len(found) > MOST_ITEMS):
+    if numbers and (abs(numbers[0]) > MOST_ITEMS or abs(numbers[-1]) > MOST_ITEMS or len(numbers) > MOST_ITEMS):
         require_size(MOST_ITEMS + 1, MOST_ITEMS)
-    return list(found)
+    return list(numbers)
 
 
 def _walk(tree: nodes.Node) -> Iterator[nodes.Node]:
@@ -251,7 +251,7 @@ def _check_form(node: nodes.Node) -> None:
             # Without context, Jinja would collect all output before anything could count it.
             if not constant or node.ignore_missing or not node.with_context:
                 _refuse(node, "an include has one file, whose path is written out in quotes, and nothing else")
-        case nodes.List() | nodes.Tuple() if not all(isinstance(one, nodes.Const) for one in node.items):
+        case nodes.List() | nodes.Tuple() if not all(isinstance(item, nodes.Const) for item in node.items):
             _refuse(node, "a list in a template has constant items")
         case nodes.Assign() | nodes.For() if not isinstance(node.target, nodes.Name):
             _refuse(node, "a value has one name")
@@ -274,5 +274,5 @@ class _Joining(NodeTransformer):
     """Makes a filter of each `~`, which Jinja would not bound."""
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802 (the name is Jinja's)
-        items = nodes.List([self.visit(one) for one in node.nodes], lineno=node.lineno)
+        items = nodes.List([self.visit(child) for child in node.nodes], lineno=node.lineno)
         return _filter(items, JOINED)

@@ -415,8 +415,10 @@ class ClientSession:
         kind = answer.result.get("resultType", "complete") if self._mode.stateless else "complete"
         if kind == "complete" or (kind == "task" and sent.takes_tasks):
             return Answered(answer.id, answer)
-        wanted = read_input_wanted(answer) if kind == "input_required" and sent.method in _MULTI_ROUND else None
-        return wanted or Unusable(answer.id, f"the server answered {sent.method} with a result of no known type")
+        input_wanted = read_input_wanted(answer) if kind == "input_required" and sent.method in _MULTI_ROUND else None
+        return input_wanted or Unusable(
+            answer.id, f"the server answered {sent.method} with a result of no known type"
+        )
 
     def _cancel_task(self, late: Response) -> None:
         """Cancel the task that a call became while it was cancelled: its server received the cancellation too
@@ -468,27 +470,27 @@ class ClientSession:
         if self._mode.stateless:
             # Neither may the server ask here nor we answer (2026-07-28, Transports, stdio).
             return None
-        asked = Asked(request.id, standard_method(request.method), request.params)
-        refusal = self._refusal(asked)
+        question = Asked(request.id, standard_method(request.method), request.params)
+        refusal = self._refusal(question)
         if refusal is not None:
             self._reply(request.id, failure(request.id, refusal))
         elif request.method == "ping":
             self._reply(request.id, Response(request.id, {}))
         else:
             self._asked.add(request.id)
-            return asked
+            return question
         return None
 
-    def _refusal(self, asked: Asked) -> RpcError | None:
-        if asked.id in self._asked:
+    def _refusal(self, question: Asked) -> RpcError | None:
+        if question.id in self._asked:
             return InvalidRequest("this id is in use by a request that has no answer yet")
-        if len(self._asked) >= MAX_QUESTIONS and asked.method != "ping":
+        if len(self._asked) >= MAX_QUESTIONS and question.method != "ping":
             return RpcError("too many questions at once", code=_TOO_MANY)
-        mode = asked.params.get("mode", "form")
+        mode = question.params.get("mode", "form")
         # An empty capability means forms; without any, the missing handler is the answer. The server's mode may be of
         # any type, and is looked for in a list as not all have a hash.
         modes = list(self._identity.capabilities.get("elicitation") or ("form",))
-        if asked.method == "elicitation/create" and mode not in modes:
+        if question.method == "elicitation/create" and mode not in modes:
             return InvalidParams("this mode of elicitation was not declared")
         return None
 

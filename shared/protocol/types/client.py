@@ -61,9 +61,12 @@ class CreateMessageResult(Wire):
     @classmethod
     def of(cls, model: str, *blocks: Wire, stop_reason: str | None = "endTurn") -> Self:
         """What the `model` said in these blocks; "toolUse" is the reason where it wants tools called."""
-        said = [block.to_wire() for block in blocks]
+        contents = [block.to_wire() for block in blocks]
         return cls(
-            role="assistant", content=said[0] if len(said) == 1 else said, model=model, stop_reason=stop_reason
+            role="assistant",
+            content=contents[0] if len(contents) == 1 else contents,
+            model=model,
+            stop_reason=stop_reason,
         )
 
     @property

@@ -128,9 +128,11 @@ class Changes:
         await checkpoint_if_cancelled()
         # As many as are left for others: alone, one may have half of them, of two each a third, and so on. Who is not
         # one of several has them all.
-        left = MAX_HELD - self._total
-        if left <= 0 or (client and self._shares.get(client, 0) >= left):
-            raise InvalidParams(f"the server keeps {left:,} more subscriptions for other clients; end some first")
+        remaining = MAX_HELD - self._total
+        if remaining <= 0 or (client and self._shares.get(client, 0) >= remaining):
+            raise InvalidParams(
+                f"the server keeps {remaining:,} more subscriptions for other clients; end some first"
+            )
         self._shares[client] += 1
         self._total += 1
         with ExitStack() as undoing:

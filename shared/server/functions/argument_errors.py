@@ -26,21 +26,23 @@ def describe(error: ValidationError, schema: Schema) -> str:
     """What is wrong, one clause per argument, without the values themselves; `schema` is what they had to fit, whose
     root is an object."""
     errors = error.errors(include_url=False, include_input=False, include_context=False)
-    missing = [one["loc"] for one in errors if one["type"] == "missing"]
+    missing = [detail["loc"] for detail in errors if detail["type"] == "missing"]
     # The members of a union may have the same to say.
-    clauses = list(dict.fromkeys(_clause(one["type"], one["loc"], one["msg"], schema, missing) for one in errors))
+    clauses = list(
+        dict.fromkeys(_clause(detail["type"], detail["loc"], detail["msg"], schema, missing) for detail in errors)
+    )
     more = [f"and {len(clauses) - _CLAUSES:,} more"] if len(clauses) > _CLAUSES else []
     return "; ".join(clauses[:_CLAUSES] + more)
 
 
-def shortened(arguments: Any, known: Collection[str]) -> Any:
+def shortened(arguments: Any, declared: Collection[str]) -> Any:
     """The beginning of `arguments` of which too many values are wrong, with all that are `known`."""
     if isinstance(arguments, list):
         return [shortened(item, ()) for item in arguments[:_ITEMS]]
     if not isinstance(arguments, dict):
         return arguments
-    names = [name for name in known if name in arguments]
-    names += islice((name for name in arguments if name not in known), _MEMBERS)
+    names = [name for name in declared if name in arguments]
+    names += islice((name for name in arguments if name not in declared), _MEMBERS)
     return {name: shortened(arguments[name], ()) for name in names}
 
 
@@ -52,20 +54,24 @@ def _clause(
     missing: Sequence[Sequence[int | str]],
 ) -> str:
     unknown = kind in _UNKNOWN
-    path, found = _follow(location[:-1] if unknown else location, schema)
+    path, nodes = _follow(location[:-1] if unknown else location, schema)
     if unknown:
-        known = [name for one in found for name in one.get("properties", ())]
-        message = _unknown(str(location[-1]), known, [str(one[-1]) for one in missing if one[:-1] == location[:-1]])
+        names = [name for node in nodes for name in node.get("properties", ())]
+        message = _unknown(
+            str(location[-1]), names, [str(place[-1]) for place in missing if place[:-1] == location[:-1]]
+        )
     return f"{'.'.join(path)}: {message}" if path else message
 
 
-def _unknown(name: str, known: Sequence[str], missing: Sequence[str]) -> str:
+def _unknown(name: str, names: Sequence[str], missing: Sequence[str]) -> str:
     # What is missing is meant by a part of its name: `table_name` by `name`, which is nearer to others.
-    meant = (one for one in missing if min(len(name), len(one)) >= _PART and (name in one or one in name))
-    close = next(meant, None) or nearest(name, known)
+    candidates = (
+        other for other in missing if min(len(name), len(other)) >= _PART and (name in other or other in name)
+    )
+    close = next(candidates, None) or nearest(name, names)
     if close is not None:
         return f"unknown argument {name!r}, did you mean {close!r}?"
-    there_are = f"there are: {', '.join(known)}" if known else "it takes none"
+    there_are = f"there are: {', '.join(names)}" if names else "it takes none"
     return f"unknown argument {name!r} ({there_are})"
 
 
@@ -78,11 +84,11 @@ def _follow(location: Iterable[int | str], schema: Schema) -> tuple[list[str], l
         # pydantic puts the member that was tried between a union and what is wrong.
         if not members:
             path.append(str(part))
-        inner = members or [one for node in nodes for one in _inside(node, part)]
-        references = [one.get("$ref") for one in inner]
+        inner = members or [child for node in nodes for child in _inside(node, part)]
+        references = [child.get("$ref") for child in inner]
         nodes = [
-            schema["$defs"][reference.removeprefix("#/$defs/")] if reference else one
-            for one, reference in zip(inner, references, strict=True)
+            schema["$defs"][reference.removeprefix("#/$defs/")] if reference else child
+            for child, reference in zip(inner, references, strict=True)
         ]
     return path, nodes
 
@@ -92,7 +98,7 @@ def _members(node: Schema, tried: str) -> list[Schema]:
     members: list[Schema] = node.get("anyOf") or node.get("oneOf") or []
     # pydantic names a member by its discriminator, or by its class.
     reference = node.get("discriminator", {}).get("mapping", {}).get(tried, f"#/$defs/{tried}")
-    return [one for one in members if one.get("$ref") == reference] or members
+    return [member for member in members if member.get("$ref") == reference] or members
 
 
 def _inside(node: Schema, part: int | str) -> list[Schema]:
@@ -100,4 +106,4 @@ def _inside(node: Schema, part: int | str) -> list[Schema]:
         several = [*node.get("prefixItems", ())[part : part + 1], node.get("items")]
     else:
         several = [node.get("properties", {}).get(part), node.get("additionalProperties")]
-    return [one for one in several if isinstance(one, dict)][:1]
+    return [child for child in several if isinstance(child, dict)][:1]

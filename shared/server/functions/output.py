@@ -113,14 +113,14 @@ def format_type(declared: Any) -> str:
 
 def _walk(schema: object) -> Iterator[dict[str, Any]]:
     """All parts of a schema of pydantic's core, each a mapping."""
-    left = [schema]
-    while left:
-        part = left.pop()
+    pending = [schema]
+    while pending:
+        part = pending.pop()
         if isinstance(part, dict):
             yield part
-            left += [inner for key, inner in part.items() if key != "metadata"]
+            pending += [inner for key, inner in part.items() if key != "metadata"]
         elif isinstance(part, list | tuple):
-            left += part
+            pending += part
 
 
 def _reads_back(part: dict[str, Any]) -> bool:

@@ -30,51 +30,51 @@ _MOST_LINKS = 100
 def main(argv: Sequence[str]) -> int:
     """Calls the tool and shows what it gives; the exit code."""
     parser = call_parser()
-    given, talk = parser.read(argv)
+    options, talk = parser.read(argv)
     try:
-        check_out(given.out)
-        if (given.task is None) == (given.tool is None):
+        check_out(options.out)
+        if (options.task is None) == (options.tool is None):
             raise Misuse("takes a TOOL, or --task ID in its place")
-        if given.task is not None and (given.detach or given.whole is not None):
+        if options.task is not None and (options.detach or options.whole is not None):
             raise Misuse("--task goes on with a call that was made: it takes neither arguments nor --detach")
-        if (given.detach or given.task is not None) and "://" not in given.server:
+        if (options.detach or options.task is not None) and "://" not in options.server:
             raise Misuse("a server that is started for one command ends with it, and its tasks with it: give a URL")
-        whole = _whole(given.whole)
+        whole = _whole(options.whole)
     except Misuse as error:
         exit_with_error(parser.prog, str(error))
     bar = Bar()
     status = Status(talk.say, bar)
 
     async def work(client: Client) -> int:
-        if given.task is not None:
+        if options.task is not None:
             with bar:
                 try:
-                    taken = client.take_up({"taskId": given.task}, timeout=talk.seconds)
-                    result = await taken.plain_result(status.take)
+                    task = client.take_up({"taskId": options.task}, timeout=talk.seconds)
+                    result = await task.plain_result(status.take)
                 except anyio.get_cancelled_exc_class():
                     talk.say("the task goes on")
                     raise
-            return await _give(client, result, given, talk)
+            return await _give(client, result, options, talk)
         tools = await _tools(client, talk)
-        arguments = {**(whole or {}), **_arguments(given, tools, is_whole=whole is not None)}
-        if given.detach:
-            with _naming_tools(given.tool, tools):
-                started = await client.start_tool(given.tool, arguments, timeout=talk.seconds)
+        arguments = {**(whole or {}), **_arguments(options, tools, is_whole=whole is not None)}
+        if options.detach:
+            with _naming_tools(options.tool, tools):
+                started = await client.start_tool(options.tool, arguments, timeout=talk.seconds)
             if started.id is None:
                 talk.say("the server made no task of it, and has answered")
-                return await _give(client, await started.plain_result(), given, talk)
-            if given.json:
+                return await _give(client, await started.plain_result(), options, talk)
+            if options.json:
                 write_json(started.saved())
             else:
                 show([Piece(started.id)])
             talk.say("the task goes on; --task with this id, in place of the tool, waits for its end")
             return DONE
-        params = {"name": given.tool, "arguments": arguments}
-        with bar, _naming_tools(given.tool, tools):
+        params = {"name": options.tool, "arguments": arguments}
+        with bar, _naming_tools(options.tool, tools):
             result = await client.request(
                 "tools/call", params, timeout=talk.seconds, on_progress=bar.report, on_task=status.take
             )
-        return await _give(client, result, given, talk)
+        return await _give(client, result, options, talk)
 
     return talk.run(work, asking(talk, bar.pause))
 
@@ -118,16 +118,16 @@ async def _tools(client: Client, talk: Talk) -> Mapping[str, Any]:
     return {str(tool.get("name")): tool for tool in records_of(tools)}
 
 
-def _arguments(given: Namespace, tools: Mapping[str, Any], *, is_whole: bool) -> dict[str, Any]:
+def _arguments(options: Namespace, tools: Mapping[str, Any], *, is_whole: bool) -> dict[str, Any]:
     """The words as the tool's schema wants them. Raises Misuse for what it does not take, and for what it lacks.
 
     A tool that is not listed is called all the same, since the server alone knows why it is not on offer.
     """
-    schema = tools.get(given.tool, {}).get("inputSchema")
-    arguments = read_arguments(given.pairs, schema)
-    missing = [one for one in parameters_of(schema).values() if one.required and one.name not in arguments]
+    schema = tools.get(options.tool, {}).get("inputSchema")
+    arguments = read_arguments(options.pairs, schema)
+    missing = [param for param in parameters_of(schema).values() if param.required and param.name not in arguments]
     if missing and not is_whole:
-        raise Misuse(f"{given.tool} needs {' and '.join(f'{one.name}={one.kind}' for one in missing)}")
+        raise Misuse(f"{options.tool} needs {' and '.join(f'{param.name}={param.kind}' for param in missing)}")
     return arguments
 
 
@@ -142,24 +142,24 @@ def _naming_tools(name: str, tools: Mapping[str, Any]) -> Iterator[None]:
         raise Misuse(unknown("tool", name, tools)) from None
 
 
-async def _give(client: Client, result: dict[str, Any], given: Namespace, talk: Talk) -> int:
+async def _give(client: Client, result: dict[str, Any], options: Namespace, talk: Talk) -> int:
     """Show a result, and save its parts that `--out` saves; return the exit code. Raises Misuse where they can't be
     saved, once the rest is shown: the call is made, and its answer would not come again."""
     links = [block for block in records_of(result.get("content")) if block.get("type") == "resource_link"]
-    if given.out is None:
-        if links and "://" not in given.server:
+    if options.out is None:
+        if links and "://" not in options.server:
             talk.say("the links lead to this server while it runs; --out FILE saves what they lead to")
-        return _show(result, pieces_of(result.get("content")), given)
+        return _show(result, pieces_of(result.get("content")), options)
     linked = await _read_links(client, links, talk)
     pieces = pieces_of(result.get("content"))
     saved = [*(piece for piece in pieces if piece.data is not None), *linked]
     try:
         if saved:
-            save(saved, given.out, talk.say)
+            save(saved, options.out, talk.say)
         elif not links:
             talk.say("nothing to save: the answer is text")
     finally:
-        ending = _show(result, [piece for piece in pieces if piece.data is None], given)
+        ending = _show(result, [piece for piece in pieces if piece.data is None], options)
     return ending
 
 
@@ -179,9 +179,9 @@ async def _read_links(client: Client, links: Sequence[dict[str, Any]], talk: Tal
     return linked
 
 
-def _show(result: dict[str, Any], pieces: Sequence[Piece], given: Namespace) -> int:
+def _show(result: dict[str, Any], pieces: Sequence[Piece], options: Namespace) -> int:
     has_failed = result.get("isError") is True
-    if given.json:
+    if options.json:
         write_json(result)
     elif not result.get("content") and result.get("structuredContent") is not None:
         show([Piece(json.dumps(result["structuredContent"], indent=2, ensure_ascii=False))])

@@ -48,11 +48,11 @@ def _tools(_params: Fields, result: Any) -> Fields:
 
 
 def _resources(_params: Fields, result: Any) -> Fields:
-    return {"resources": [_entry(one, "uri") for one in result if "{" not in one["resourceId"]]}
+    return {"resources": [_entry(entry, "uri") for entry in result if "{" not in entry["resourceId"]]}
 
 
 def _templates(_params: Fields, result: Any) -> Fields:
-    return {"resourceTemplates": [_entry(one, "uriTemplate") for one in result if "{" in one["resourceId"]]}
+    return {"resourceTemplates": [_entry(entry, "uriTemplate") for entry in result if "{" in entry["resourceId"]]}
 
 
 def _entry(entry: Fields, key: str) -> Fields:
@@ -67,7 +67,7 @@ def _execution(params: Fields) -> Fields:
 def _tool_result(_params: Fields, result: Any) -> Fields:
     if isinstance(result, str):
         return {"content": [{"type": "text", "text": result}]}
-    if isinstance(result, list) and all(isinstance(one, dict) and "type" in one for one in result):
+    if isinstance(result, list) and all(isinstance(block, dict) and "type" in block for block in result):
         return {"content": result}
     if isinstance(result, dict) and isinstance(result.get("content"), list):
         return result
@@ -80,7 +80,7 @@ def _reading(params: Fields) -> Fields:
 
 
 def _contents(params: Fields, result: Any) -> Fields:
-    if isinstance(result, list) and all(isinstance(one, dict) and "uri" in one for one in result):
+    if isinstance(result, list) and all(isinstance(block, dict) and "uri" in block for block in result):
         return {"contents": result}
     return {"contents": [{"uri": params["uri"], "text": result if isinstance(result, str) else json_text(result)}]}
 

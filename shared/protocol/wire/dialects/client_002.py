@@ -27,14 +27,16 @@ def _description(_params: Fields, result: Any) -> Fields:
 def _tools(_params: Fields, result: Any) -> Fields:
     return {
         "tools": [
-            {**_named(one), "inputSchema": one.get("arguments") or {"type": "object"}} for one in result["tools"]
+            {**_named(tool), "inputSchema": tool.get("arguments") or {"type": "object"}} for tool in result["tools"]
         ]
     }
 
 
 def _prompts(_params: Fields, result: Any) -> Fields:
     return {
-        "prompts": [{**_named(one), "arguments": _arguments(one.get("arguments") or {})} for one in result["prompts"]]
+        "prompts": [
+            {**_named(prompt), "arguments": _arguments(prompt.get("arguments") or {})} for prompt in result["prompts"]
+        ]
     }
 
 
@@ -46,8 +48,8 @@ def _arguments(schema: Fields) -> list[Fields]:
     """The arguments of a prompt, which has a JSON Schema of them."""
     required = schema.get("required", [])
     return [
-        {"name": name, "required": name in required, **{key: one[key] for key in ("description",) if key in one}}
-        for name, one in schema.get("properties", {}).items()
+        {"name": name, "required": name in required, **{key: field[key] for key in ("description",) if key in field}}
+        for name, field in schema.get("properties", {}).items()
     ]
 
 
@@ -57,8 +59,10 @@ def _call(params: Fields) -> Fields:
 
 def _tool_result(_params: Fields, result: Any) -> Fields:
     blocks = result["content"]
-    content = [{"type": "text", "text": json_text(one["json"])} if one["type"] == "json" else one for one in blocks]
-    data = [{"structuredContent": one["json"]} for one in blocks if one["type"] == "json"]
+    content = [
+        {"type": "text", "text": json_text(block["json"])} if block["type"] == "json" else block for block in blocks
+    ]
+    data = [{"structuredContent": block["json"]} for block in blocks if block["type"] == "json"]
     return {"content": content, **(data[-1] if data else {}), "isError": result.get("isError", False)}
 
 
