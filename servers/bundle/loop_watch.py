@@ -1,4 +1,4 @@
-"""Says which line of an author's code keeps the event loop, and with it all clients, waiting."""
+"""A watchdog that reports which line of an author's code blocks the event loop, and so all clients."""
 
 import asyncio
 import logging
@@ -18,14 +18,15 @@ _LIBRARIES = (sys.prefix, sys.base_prefix, *_OURS)
 
 
 def watch_loop(folder: Path) -> None:
-    """Has a thread log each time that code in `folder` keeps the running event loop for over 100 ms, with its stack;
-    libraries in it do not count. The thread ends with the loop."""
+    """Start a thread that logs, with the stack, each time that code in `folder` blocks the running event loop for
+    over 100 ms; libraries in it do not count. The thread ends with the loop."""
     loop, thread = asyncio.get_running_loop(), get_ident()
     Thread(target=_watch, args=[loop, thread, folder], daemon=True).start()
 
 
 def is_authors(file: Path, folder: Path) -> bool:
-    """True for a file in `folder` that is not ours and not installed: a project often has its environment in it."""
+    """Return True for a file in `folder` that is not ours and not installed: a project often contains its virtual
+    environment."""
     return file.is_relative_to(folder) and not any(file.is_relative_to(place) for place in _LIBRARIES)
 
 

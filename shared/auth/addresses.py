@@ -71,8 +71,8 @@ class Addresses:
         self._resolve = resolve
 
     async def find(self, url: str, referrer: str | None = None) -> Sequence[str]:
-        """Return the addresses to connect to for `url`, which the document from `near` names; for a URL from the
-        operator or the user, `near` is None, or the URL itself. Empty if a proxy of the environment connects.
+        """Return the addresses to connect to for `url`, which the document from `referrer` names; for a URL from the
+        operator or the user, `referrer` is None, or the URL itself. Empty if a proxy of the environment connects.
 
         Raises `ForbiddenAddress` if the document may not name it, OSError if the host has no address.
         """

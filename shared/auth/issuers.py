@@ -1,8 +1,8 @@
-"""An authorization server as those see it who take its tokens: its metadata and its keys, asked for when needed.
+"""Issuers of accepted tokens: the metadata and the keys of an authorization server, fetched when needed.
 
-A token names the key that signed it, and anybody can name one that there is not: so an unknown one has the keys
-fetched again, but not more often than every half minute, by one request for all who wait. While the issuer can't be
-asked, the keys that it had serve on, for a day.
+A token names the key that signed it, and anybody can name a key that does not exist. So an unknown name makes the
+keys be fetched again, but at most every half minute, and by one request for all who wait. While the issuer can't be
+reached, its last keys stay valid for a day.
 """
 
 import logging
@@ -25,12 +25,12 @@ from .web import Unreachable, Web, WebError
 
 MAX_KEYS = 100
 REFETCH = 30.0
-"""Seconds between two times that an unknown key has all keys fetched."""
+"""The least number of seconds between two fetches of all keys because of an unknown one."""
 RETRY = 5.0
-"""Seconds before an issuer is asked again that could not be."""
+"""The number of seconds before the next request to an issuer after a failed one."""
 STALE = 24 * 3600.0
 MOST_TRIED = 4
-"""With how many keys a token is tried that names none."""
+"""The number of keys that are tried for a token that names none."""
 MOST_WAITING = 256
 _FRESH = 600.0
 _LEAST_FRESH, _MOST_FRESH = 60.0, 24 * 3600.0
@@ -41,8 +41,8 @@ log = logging.getLogger("shared.auth.issuers")
 
 
 async def find_metadata(web: Web, issuer: str, near: str | None = None) -> IssuerMetadata:
-    """The metadata of `issuer`, from the first of its places where it is; `near` is the URL of what has named the
-    issuer. Raises AuthError."""
+    """Return the metadata of `issuer`, from the first of its well-known URLs that has it; `near` is the URL of the
+    document that names the issuer. Raises AuthError."""
     metadata = await first_metadata(web, issuer_metadata_urls(issuer), issuer, near)
     if metadata is None:
         raise MetadataError(f"the issuer {escape(issuer)[:200]} has no metadata at its well-known URLs")
@@ -50,8 +50,8 @@ async def find_metadata(web: Web, issuer: str, near: str | None = None) -> Issue
 
 
 async def first_metadata(web: Web, urls: Sequence[str], issuer: str, referrer: str | None) -> IssuerMetadata | None:
-    """The first document at one of `urls` that is of `issuer`; None where there is none. Raises AuthError, also where
-    there are only documents of others."""
+    """Return the first document at one of `urls` that belongs to `issuer`; None if there is no document. Raises
+    AuthError, also if there are only documents of others."""
     wrong: MetadataError | None = None
     for url in urls:
         answer = await web.get_json(url, near=referrer)
@@ -74,10 +74,10 @@ class _Named:
 
 
 class Issuer:
-    """One whose tokens are taken."""
+    """An authorization server whose tokens are accepted."""
 
     def __init__(self, url: str, web: Web, clock: Callable[[], float] = time.monotonic) -> None:
-        """Raises `ForbiddenAddress` where `url` is no issuer (RFC 8414, section 2)."""
+        """Raises `ForbiddenAddress` if `url` is not a valid issuer (RFC 8414, section 2)."""
         if check_scheme(url).query:
             raise ForbiddenAddress("the URL of an issuer has no query")
         self.url = url
@@ -91,22 +91,21 @@ class Issuer:
         self._turn = anyio.Lock()
 
     async def keys(self, kid: str | None, algorithm: str) -> Sequence[Key]:
-        """The keys that may have signed a token which names `kid` and `algorithm`. Raises AuthError where that can't
-        be known."""
+        """Return the keys that may have signed a token which names `kid` and `algorithm`. Raises AuthError if the
+        keys can't be fetched."""
         matching = self._matching(kid, algorithm)
         now = self._clock()
-        # While somebody fetches new keys the old ones serve on: nobody has to wait for what is most likely the
-        # same.
+        # While another task fetches new keys, the old ones are used: the new ones are most likely the same.
         if matching and (now < self._until or self._turn.locked()):
             return matching
-        # Anybody can name a key that there is not, and would have us ask the issuer as often as he likes.
+        # Anybody can name a key that does not exist, and could make us ask the issuer as often as they like.
         if self._keys is not None and now < min(self._until, self._tried + REFETCH):
             return matching
         await self._refresh(self._attempts)
         return self._matching(kid, algorithm)
 
     async def metadata(self) -> IssuerMetadata:
-        """What it says of itself. Raises AuthError."""
+        """Return the metadata of the issuer. Raises AuthError."""
         if self._metadata is not None:
             return self._metadata
         self._check_crowd()
@@ -139,11 +138,11 @@ class Issuer:
             await ask()
         except AuthError as error:
             log.warning("the issuer %s can't be asked for its keys: %s", self.url, error)
-            # The metadata may be what is wrong, such as an address of keys that has moved: they are read anew.
+            # The metadata may be outdated, such as the URL of the keys: they are read again.
             self._fault, self._metadata = error, None
             self._until = now + REFETCH
-            # An issuer that is down for an hour must not lock everybody out; one that is gone for a day may have
-            # been told to take keys back.
+            # An issuer that is down for an hour must not lock everybody out; one that is down for a day may have
+            # revoked keys.
             if now - self._fetched > STALE:
                 self._keys = None
         else:
@@ -169,7 +168,7 @@ class Issuer:
         read = [(entry, public_key(entry)) for entry in listed]
         self._keys = [_Named(entry.get("kid"), entry.get("alg"), key) for entry, key in read if key is not None]
         self._fetched = self._clock()
-        # For how many seconds keys count as new (RFC 9111, section 5.2.2.1), within bounds.
+        # The number of seconds that the keys are fresh (RFC 9111, section 5.2.2.1), within bounds.
         match = re.search(r"(?:^|[,\s])max-age=(\d{1,9})", answer.headers.get("cache-control", "").lower(), re.ASCII)
         self._until = self._fetched + (
             _FRESH if match is None else min(max(float(match[1]), _LEAST_FRESH), _MOST_FRESH)
@@ -179,7 +178,7 @@ class Issuer:
         fitting = [entry for entry in self._keys or () if entry.algorithm in (None, algorithm)]
         if kid is not None:
             return [entry.key for entry in fitting if entry.kid == kid]
-        # A token that names no key is tried with those there are, unless that would be much work.
+        # A token that names no key is tried with all of them, unless that would be much work.
         # A key of another kind would fail anyhow, and take the time of a verification.
         usable = [entry.key for entry in fitting if entry.key.key_type == _KIND.get(algorithm[:2])]
         return usable if len(usable) <= MOST_TRIED else ()

@@ -150,12 +150,12 @@ class Policy:
 
 
 def grants(owned: Collection[str], needed: Iterable[str]) -> bool:
-    """Return True if the scopes `held` include all that are `needed`."""
+    """Return True if the scopes `owned` include all that are `needed`."""
     return all(any(sufficient in owned for sufficient in _enough(scope)) for scope in needed)
 
 
 def _enough(scope: str) -> list[str]:
-    """Return the scopes of which each is enough for `scope`."""
+    """Return all scopes that are enough for `scope`."""
     parts = scope.split(":")
     # `*` and `files:*` include `files:read` (2026-07-28, Authorization: a broader scope counts as a narrower one).
     wider = [":".join([*parts[:count], "*"]) for count in range(len(parts))]

@@ -14,7 +14,7 @@ MAX_PROOFS_OF_KEY = 16_384
 MAX_KEYS = 8_192
 MAX_KEYS_OF_OWNER = 64
 SWEEP_SECONDS = 1.0
-"""Seconds between two searches for old proofs while there is no room left."""
+"""The number of seconds between two searches for old proofs while no more can be stored."""
 _DIGEST = 12
 
 
@@ -31,8 +31,8 @@ class _Seen:
 class SeenProofs:
     """The proofs of the last minutes, so that each is accepted once.
 
-    If a key has made more than can be stored, its older ones are refused: only that key is affected. Nor can one
-    principal have so many keys that there is no room for those of others.
+    If a key has made more proofs than can be stored, its older ones are refused: only that key is affected. A limit
+    of keys for each principal leaves room for the keys of others.
     """
 
     def __init__(

@@ -48,7 +48,7 @@ class Web:
     def __init__(
         self, *, verify: ssl.SSLContext | None = None, patience: float = PATIENCE, resolve: Resolve = resolve
     ) -> None:
-        """`verify` has the trusted certificates, in place of the usual."""
+        """`verify` has the trusted certificates, if they are not the usual ones."""
         self._verify = verify
         self._patience = patience
         self._addresses = Addresses(resolve)

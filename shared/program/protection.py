@@ -1,4 +1,4 @@
-"""The options that say who may use a server over HTTP, how much, and what is written down of it."""
+"""Options for the access to a server over HTTP, its limits, and its audit log."""
 
 from pathlib import Path
 from typing import Literal
@@ -16,16 +16,16 @@ class RuledOptions(BaseModel):
 
     @property
     def rules(self) -> Rules:
-        """Who may do what at the server."""
+        """The rules of access to the server."""
         return self._rules
 
     def keep_to(self, rules: Rules) -> None:
-        """Has these be the rules."""
+        """Set the rules."""
         self._rules = rules
 
     @property
     def tokens_have_scopes(self) -> bool:
-        """Whether a token may allow less than everything."""
+        """True if a token may allow less than everything."""
         return False
 
 
@@ -62,5 +62,5 @@ class ProtectionOptions(RuledOptions):
 
     @property
     def tokens_have_scopes(self) -> bool:
-        """Whether a token may allow less than everything."""
+        """True if a token may allow less than everything."""
         return bool(self.auth_issuer) or self.tokens_file is not None

@@ -1,10 +1,10 @@
-"""Who has done what: a line of JSON for each request that was served, refused, or cancelled while it waited.
+"""The audit log: a line of JSON for each request that was served, refused, or cancelled while it waited.
 
-What a call was about is a digest of its arguments, or the arguments without their secrets. Where a call is made of
-another one, as by the door to many servers, the innermost is written down, under the name of the server it is of.
+A line has a digest of the arguments, or the arguments without their secrets. If a call makes another one, as the
+gateway to many servers does, the innermost one is logged, under the name of its server.
 
-Where lines can't be written, on a full disk for one, that is logged once, counted, and work goes on; or, where lines
-are required, they are kept, and no more work is taken on until they are written.
+If lines can't be written, for instance on a full disk, this is logged once, the lines are counted, and work goes on;
+or, if lines are required, they are kept, and no new work is accepted until they are written.
 """
 
 import asyncio
@@ -43,32 +43,32 @@ if TYPE_CHECKING:
 log = logging.getLogger("shared.audit")
 
 MOST_WAITING = 10_000
-"""Lines that are kept until they can be written."""
+"""The number of lines that are kept until they can be written."""
 AGAIN_SECONDS = 0.5
-"""How long after a failure it is tried again."""
+"""The number of seconds between a failure and the next attempt to write."""
 MOST_REFUSED = 1_000
-"""Of these, those that tell of refusals: what was done is more than what was not."""
+"""The number of these lines that may be refusals: what was done is more important than what was not."""
 _LEAST_ERROR, _TOO_MANY_REQUESTS = 400, 429
 _LONGEST = 200
-"""Characters of the name of a method."""
+"""The number of characters of a method's name that are logged."""
 
 
 @record
 class Arrival:
-    """What is known of the HTTP request that a call came with."""
+    """The properties of the HTTP request that carried a call."""
 
     address: str
     session: str | None
-    """A digest of its id: who has that has the session."""
+    """A digest of the id of its session: the id itself would give access to it."""
 
 
 arrival: ContextVar[Arrival | None] = ContextVar("arrival", default=None)
-"""That of the request being served, where it came over HTTP and somebody writes down what is done."""
+"""The arrival of the request that is being served, if it came over HTTP and there is an audit log."""
 
 
 @record
 class _Note:
-    """Whether a call within another one was written down."""
+    """The record of an outer call: it has a list with one item, which is True once a call within it was logged."""
 
     is_written: list[bool]
 
@@ -91,7 +91,7 @@ class Audit:
         are written."""
         self.arguments = arguments
         self.lost = 0
-        """How many lines were not written, and will not be."""
+        """The number of lines that were dropped."""
         self._file = file
         self._clock = clock
         self._required = required
@@ -101,7 +101,7 @@ class Audit:
         self._floods = Floods(self._write_refusal, clock)
 
     def write(self, entry: dict[str, Any], most: int = MOST_WAITING) -> None:
-        """Writes a line down, after those that wait, which are `most` at most. Never raises."""
+        """Write a line after those that wait, of which there are `most` at most. Never raises."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = _line({"time": now, **entry})
         if not self._waiting and self._written(line):
@@ -113,15 +113,15 @@ class Audit:
 
     @property
     def is_blocked(self) -> bool:
-        """Whether nothing may be done, as lines wait that can't be written."""
+        """True if no work may be done, since required lines can't be written."""
         self._floods.settle()
         if self._waiting and self._clock() >= self._again:
             self._catch_up()
         return bool(self._waiting)
 
     def refused(self, server: str, refusal: Refusal, principal: Principal | None) -> None:
-        """Writes down that an HTTP request was refused, or a call of a WebSocket. Of a client that does too much, or
-        that nobody knows, one line a second says how often."""
+        """Log that an HTTP request, or a call of a WebSocket, was refused. For a client that is unknown or sends too
+        much, one line a second gives the number."""
         about = _about(principal)
         entry = {**about, "server": server, "outcome": "refused", "status": refusal.status}
         entry["reason"] = refusal.failure.message
@@ -132,13 +132,13 @@ class Audit:
             self._floods.add((client, server, refusal.status), entry)
 
     def served(self, server: str, method: str, path: str, principal: Principal | None, status: int = 200) -> None:
-        """Writes down an HTTP request that no session tells of: a stream, the end of a session, a page."""
+        """Log an HTTP request that is not a request of a session: a stream, the end of a session, a page."""
         outcome = {"outcome": "ok"} if status < _LEAST_ERROR else {"outcome": "refused", "status": status}
         self.write({**_about(principal), "server": server, "method": method, "path": path[:500], **outcome})
 
     def settled(self, server: str, request: Settled) -> None:
-        """Writes down a request that ended before any handler had it. Of what is too much, one line a second says
-        how often."""
+        """Log a request that ended before it reached a handler. For requests over a limit, one line a second gives
+        the number."""
         outcome, principal = request.outcome, request.principal
         if isinstance(outcome, Failure) and outcome.kind == LimitExceeded.kind:
             self.refused(server, Refusal(_TOO_MANY_REQUESTS, outcome), principal)
@@ -151,7 +151,8 @@ class Audit:
     def entry(
         self, server: str, method: str, raw: dict[str, Any], peer: Peer | None, principal: Principal | None
     ) -> dict[str, Any]:
-        """Who asks, and for what: the first fields of the line of a request with the params `raw`."""
+        """Return the first fields of the line of a request with the params `raw`: the client, and what it
+        requests."""
         about = _about(principal)
         if "session" not in about and peer is not None and peer.session is not None:
             about["session"] = f"#{peer.session}"
@@ -159,7 +160,7 @@ class Audit:
         if client:
             about["client"] = redacted(str(client)[:200])
         arguments = {name: value for name, value in raw.items() if name != "_meta"}
-        # Of a method that nobody knows the client has chosen the name.
+        # The client has chosen the name of an unknown method.
         about |= {"server": server, "method": redacted(method[:_LONGEST])}
         return {**about, **_object(method, arguments), **self._shown(arguments)}
 
@@ -171,7 +172,7 @@ class Audit:
         return {"arguments_sha256": sha256(_canonical(arguments.get("arguments", arguments))).hexdigest()}
 
     def close(self) -> None:
-        """Writes what waits, where that can be, and closes the file."""
+        """Write the waiting lines, if possible, and close the file."""
         self._floods.settle(everything=True)
         self._catch_up()
         if self._waiting:
@@ -202,7 +203,7 @@ class Audit:
 
 
 def audited(audit: Audit, server: str) -> Extension[Any]:
-    """The extension that writes down what is done by the server of that name. It is around all others."""
+    """Return the extension that logs the calls of the server of that name. It wraps all other extensions."""
 
     def around(method: Method, handler: Handler) -> Handler:
         async def handled(running: Run[Any], context: Context[Any], params: Any) -> Any:
@@ -224,20 +225,20 @@ def audited(audit: Audit, server: str) -> Extension[Any]:
 
 
 class _Call:
-    """One request that a handler is asked."""
+    """One request to a handler."""
 
     def __init__(self, audit: Audit, server: str, method: Method, context: Context[Any], params: Params) -> None:
         self._audit = audit
         self._server = server
-        # One handler has all methods that only servers behind a gateway know.
+        # One handler serves all methods that only servers behind a gateway know.
         self._method = context.call.method.name if method.name == OTHERWISE else method.name
         self._context = context
-        # A call that is answered, as one that became a task, has given up what the client sent.
+        # A call that is answered, such as one that became a task, no longer has what the client sent.
         raw = context.call.raw
         self._raw = params.model_dump(mode="json", by_alias=True, exclude_none=True) if raw is None else raw
 
     async def run(self, handler: Handler, running: Run[Any], params: Any) -> Any:
-        """What `handler` gives, once it is written down."""
+        """Call `handler`, log the call, and return the result."""
         outer, note = _outer.get(), _Note([False])
         token = _outer.set(note)
         began, result = time.perf_counter(), None
@@ -248,7 +249,7 @@ class _Call:
             _outer.reset(token)
             error = sys.exc_info()[1] if result is None else None
             call = self._context.call
-            # Whether somebody has given the call up; one that became a task was answered long before it ended.
+            # True if the call was given up; one that became a task was answered long before it ended.
             is_over = call.is_over if call.link is not None else call.outlet is None
             outcome = _outcome_of(result) if error is None else _outcome_of_error(error, is_over=is_over)
             if not note.is_written[0]:
@@ -263,7 +264,7 @@ class _Call:
 
 
 def _object(method: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """What a call names."""
+    """Return the fields for the object that a call names: a tool, a prompt, or a URI."""
     name, uri = arguments.get("name"), arguments.get("uri")
     named: dict[str, Any] = {}
     if isinstance(name, str):
@@ -274,7 +275,7 @@ def _object(method: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _about(principal: Principal | None) -> dict[str, Any]:
-    """Who asks, as far as that is known."""
+    """Return the fields for the client of the current request, as far as it is known."""
     http_request = arrival.get()
     about: dict[str, Any] = {}
     if principal is not None:
@@ -293,7 +294,7 @@ def _about(principal: Principal | None) -> dict[str, Any]:
 
 
 def _outcome_of(outcome: Outcome | Failure | None) -> dict[str, Any]:
-    """How a request ended that was answered with `outcome`; None where it was cancelled."""
+    """Return the fields for the end of a request that was answered with `outcome`; None for a cancelled one."""
     if isinstance(outcome, Failure):
         return {"outcome": outcome.kind or "error", "code": outcome.code}
     if isinstance(outcome, BaseException):
@@ -306,7 +307,7 @@ def _outcome_of(outcome: Outcome | Failure | None) -> dict[str, Any]:
 def _outcome_of_error(error: BaseException, *, is_over: bool) -> dict[str, Any]:
     match error:
         case asyncio.CancelledError():
-            # Nobody has cancelled it where it is still to be answered: its time was up.
+            # A call that is still to be answered was not cancelled by anybody: its time was up.
             return {"outcome": "cancelled" if is_over else "timeout"}
         case CallTimeout():
             return {"outcome": "timeout"}
@@ -321,7 +322,7 @@ def _outcome_of_error(error: BaseException, *, is_over: bool) -> dict[str, Any]:
 
 
 def _sizes(raw: dict[str, Any], result: object) -> dict[str, int]:
-    """The bytes of a request, and of its result where it has one."""
+    """Return the bytes of a request, and of its result if it has one."""
     return {"bytes_in": len(_canonical(raw)), "bytes_out": len(_canonical(result)) if isinstance(result, dict) else 0}
 
 

@@ -1,7 +1,7 @@
-"""`python -m servers dev FILE.py`: a server in one file, while its author writes it.
+"""`python -m servers dev FILE.py`: serve a server in one file while its author writes it.
 
-A process serves the file, with the workbench, to this machine alone. It is started again when the file changes, or a
-Python file beside it or in a folder beside it, always at the same port, so a page that is open goes on.
+A process serves the file, with the workbench, to this machine only. It is restarted when the file changes, or a
+Python file beside it or in a folder beside it, always at the same port, so that an open page goes on.
 """
 
 import os
@@ -31,7 +31,7 @@ from ..workbench.front import Workbench
 
 
 def main(argv: Sequence[str]) -> int:
-    """Serves until a signal ends it; the exit code."""
+    """Serve until a signal ends it; return the exit code."""
     program = f"{program_name()} dev"
     what = "Serve FILE.py with the workbench, and start it again when it or a Python file beside it changes."
     parser = LineParser(program, "%(prog)s [OPTION ...] FILE.py", what)
@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
     words = {"transport": "http", "host": "127.0.0.1", "workers": "1"}
     if args.port is not None:
         words["port"] = str(args.port)
-    # Editors write a file in several steps, all of which are over in a moment.
+    # Editors write a file in several steps within a moment.
     run_process(
         *watched_folders(file),
         target=serve,
@@ -62,14 +62,14 @@ def main(argv: Sequence[str]) -> int:
 
 
 def watched_folders(file: Path) -> set[Path]:
-    """The folder of `file`, and those in it that have Python files. All below may be a whole home directory: 100,000
-    folders, and some that nobody may read."""
+    """Return the folder of `file`, and the folders in it that have Python files. Everything below could be a whole
+    home directory: 100,000 folders, some of them unreadable."""
     return {file.parent, *(module.parent for module in file.parent.glob("*/*.py"))}
 
 
 def serve(program: str, file: Path, words: dict[str, str], browse: bool) -> None:
-    """Serves the file in this process until a signal ends it. `words` are options as they are written. Raises what
-    the file raises."""
+    """Serve the file in this process until a signal ends it. `words` are the options as text. Raises what the file
+    raises."""
     module = load_module(file)
     try:
         app = find_server(module, file)
@@ -81,7 +81,7 @@ def serve(program: str, file: Path, words: dict[str, str], browse: bool) -> None
     def started(url: str) -> None:
         watch_loop(file.parent)
         print(f"the workbench is at {url}; Ctrl+C ends it", file=sys.stderr, flush=True)  # noqa: T201 - for people
-        if browse and os.environ.get("WATCHFILES_CHANGES") == "[]":  # no change has started it again
+        if browse and os.environ.get("WATCHFILES_CHANGES") == "[]":  # this is the first start, not one after a change
             Thread(target=webbrowser.open, args=[url], daemon=True).start()
 
     choice = Choice([Chosen(file.stem, app, settings, None)])
@@ -89,17 +89,18 @@ def serve(program: str, file: Path, words: dict[str, str], browse: bool) -> None
 
 
 def load_module(file: Path) -> ModuleType:
-    """The module that `file` is, or another of that name that Python has already. Raises what the file raises."""
+    """Import `file`, and return its module, or another one of that name that is imported already. Raises what the
+    file raises."""
     sys.path.insert(0, str(file.parent))
     return import_module(file.stem)
 
 
 def find_server(module: ModuleType, file: Path) -> Server[Any]:
-    """The server that `module` declares. Raises ValueError where there is none or several, and where it is not
-    `file`."""
+    """Return the server that `module` declares. Raises ValueError if it declares none or several, or was not imported
+    from `file`."""
     if getattr(module, "__file__", None) != str(file):
         raise ValueError(f"Python has a module called {file.stem!r} already: give the file another name")
-    # One that has two names is one.
+    # A server with two names counts once.
     servers = {id(value): value for value in vars(module).values() if isinstance(value, Server)}
     if len(servers) != 1:
         raise ValueError(f"{file.name} has {len(servers)} servers: declare one, as in `app = Server(...)`")

@@ -1,6 +1,6 @@
-"""`python -m servers install` and `uninstall`: a server put into the configuration of a client, and taken out of it.
+"""`python -m servers install` and `uninstall`: add a server to the configuration of a client, and remove it.
 
-Both show a change, and make it.
+Both show the change before they make it.
 """
 
 from argparse import Namespace
@@ -33,13 +33,13 @@ from ..terminal.output import console, wrap
 from .config import HostParser, find_wanted
 
 SECONDS = 60.0
-"""How long the server may take to answer: as long as clients wait, since uvx may have packages to fetch."""
+"""The time limit for an answer of the server: clients wait as long, since uvx may have packages to fetch."""
 
 _STYLES = {"-": "red", "+": "green", " ": "dim"}
 
 
 def main(argv: Sequence[str]) -> int:
-    """Shows and makes the change; the exit code."""
+    """Show the change and make it; return the exit code."""
     parser = _parser("install", "Put a server into the configuration of a client, and nothing else.")
     parser.add_switch("--replace", "replace an entry of that name that was not put there, or was changed since")
     parser.add_server()
@@ -65,7 +65,7 @@ def main(argv: Sequence[str]) -> int:
     launch = Launch(
         selection.client, target.path, directory, selection.server, selection.entry, selection.words, is_foreign
     )
-    # The entry stays in any case: what is wrong may be put right where it is.
+    # The entry stays in any case: a fault can be fixed in place.
     out = console()
     with out.status(f"starting it as {launch.client.title} will"):
         trial = anyio.run(partial(try_launch, launch, target.machine, this_installation(), SECONDS, modes=MODES[:1]))
@@ -83,7 +83,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def uninstall(argv: Sequence[str]) -> int:
-    """Shows and makes the change; the exit code."""
+    """Show the change and make it; return the exit code."""
     parser = _parser("uninstall", "Take a server out of the configuration of a client, without a trace.")
     options, arguments = parser.read(argv)
     try:
@@ -96,7 +96,7 @@ def uninstall(argv: Sequence[str]) -> int:
             try:
                 program = launch_command(entry)
             except ValueError:
-                # The wheel is gone; what install put there is known without it.
+                # The wheel is gone, but the entry that install wrote can be computed without it.
                 program = local_command(entry)
             change = installing.uninstall(target, options.name or server, program)
             then = f"{target.client.title} no longer has the entry once it starts again"
@@ -107,7 +107,7 @@ def uninstall(argv: Sequence[str]) -> int:
 
 
 def _parser(name: str, description: str) -> HostParser:
-    """The parser of a command that changes the file of a client."""
+    """Return the parser of a command that changes the file of a client."""
     parser = HostParser(name, description)
     parser.add_entry()
     parser.add_scope()
@@ -117,16 +117,16 @@ def _parser(name: str, description: str) -> HostParser:
 
 @contextmanager
 def _target_of(options: Namespace) -> Iterator[Target]:
-    """The file that is to be changed, by no other of these commands meanwhile. Raises ValueError."""
+    """Yield the file to change, locked against other such commands except for a dry run. Raises ValueError."""
     target = Target.of(client_named(options.client), this_machine(), options.scope, Path.cwd())
     with nullcontext() if options.dry_run else target.held():
         yield target
 
 
 def _show_and_make(change: Change, secrets: Set[str], dry_run: bool, then: str) -> None:
-    """Shows what changes in the file, and makes the change unless it is a `dry_run`; says what comes `then`.
+    """Show what changes in the file, make the change unless it is a `dry_run`, and print `then`.
 
-    Raises ValueError where it can't be made.
+    Raises ValueError if the change can't be made.
     """
     out = console()
     path = change.target.path

@@ -1,9 +1,9 @@
-"""A prompt as the command of a host.
+"""Export of a prompt as a command of a host.
 
-The text is what the prompt says where the host's own placeholders are given for its arguments. A host has no
-conditions: an optional argument with which a template does more than to write it keeps its default, which is named
-as a loss, and a required one is refused. Whether the command says the same is then tried: both are rendered with the
-same words. So a text in which the host would see a placeholder of its own is refused, and never written wrongly.
+The text of the command is the prompt rendered with the host's own placeholders as arguments. A host has no
+conditions: an optional argument that a template does more with than write it keeps its default, which is reported as
+a loss; a required one is refused. Then both are rendered with the same words, to test that the command says the
+same. So a text in which the host would see a placeholder of its own is refused, and never written wrongly.
 """
 
 import json
@@ -31,36 +31,36 @@ _LIVE: dict[Syntax, re.Pattern[str]] = {
     "opencode": _SHELL,
     "vscode": re.compile(r"\$\{(?:file|selectedText|selection|workspaceFolder)\w*\}|#file:\S+"),
 }
-"""What a host replaces in a text besides arguments: by the output of a program, or by a file."""
+"""The text that a host replaces besides arguments, with the output of a program or with a file."""
 _FIRST_LINE = 2
-"""Of front matter, in its file."""
+"""The line of a file at which the lines of its front matter begin, counted from 1."""
 _MOST_CODEX_WORDS = 9
 _TESTED = ("string", "enum", "file", "url")
 _WRITTEN = (*_TESTED, "number")
-"""Types of arguments that are written as they are typed; a number is false where it is 0."""
+"""The types of arguments that are written as they are typed. A number is not in `_TESTED`: 0 is false."""
 _AS_SKILL = "Export it as a skill: without --as."
 _MOST_SHOWN = 80
 """Characters of a line in an error."""
 
 Place = Callable[[int, Argument], str]
-"""The placeholder for an argument that has this number, from 0."""
+"""Returns the placeholder for an argument with this number, from 0."""
 
 
 class Host(NamedTuple):
-    """How a host writes its commands."""
+    """The format of a host's commands."""
 
     title: str
     syntax: Syntax
     ending: str
-    """Of the names of files."""
+    """The extension of its files."""
     keys: tuple[str, ...]
-    """What it knows in front matter, of what other hosts know as well."""
+    """The keys of front matter that it supports, of those that other hosts support too."""
     all: str | None
-    """The placeholder for all that is typed; None where the host has none."""
+    """The placeholder for all that is typed; None if the host has none."""
     word: Place | None = None
-    """For an argument that is a word of what is typed."""
+    """The placeholder for an argument that is one of the typed words."""
     named: Place | None = None
-    """For an argument that has a name."""
+    """The placeholder for an argument with a name."""
 
 
 def _place_codex_word(number: int, argument: Argument) -> str:
@@ -97,7 +97,7 @@ HOSTS = {
         "VS Code", "vscode", ".prompt.md", ("description",), "${input:arguments}", _place_input, _place_input
     ),
 }
-"""By the names that the command line has for them."""
+"""The hosts, by their names on the command line."""
 
 
 class Command(NamedTuple):
@@ -105,12 +105,12 @@ class Command(NamedTuple):
 
     data: bytes
     losses: tuple[str, ...]
-    """What of the prompt it does not have."""
+    """The parts of the prompt that it lacks."""
 
 
 def write_command(rendering: Rendering, data: bytes, host: Host) -> Command:
-    """The command that says what a prompt says, whose file has `data`. Raises PromptError where the host can't say
-    it."""
+    """Return the command that says the same as a prompt, whose file contains `data`. Raises PromptError if the host
+    can't express it."""
     prompt = rendering.prompt
     if prompt.syntax == host.syntax:
         return Command(data, ())
@@ -131,7 +131,7 @@ def write_command(rendering: Rendering, data: bytes, host: Host) -> Command:
 
 def _name_left_out(prompt: Prompt, fixed: Collection[str]) -> Iterator[str]:
     optional = [argument.name for argument in prompt.arguments if argument.name in fixed and not argument.required]
-    # A required one that is more than written is refused before.
+    # A required argument that is more than written was refused before.
     unused = [argument.name for argument in prompt.arguments if argument.name in fixed and argument.required]
     for what, names in (("optional", optional), ("unused", unused)):
         if names:
@@ -147,7 +147,7 @@ def _parse(written: bytes, prompt: Prompt, host: Host) -> Prompt:
 
 
 def _choose_arguments(rendering: Rendering, host: Host) -> tuple[Argument, ...]:
-    """The arguments that the command takes; the others keep their defaults. Raises PromptError."""
+    """Return the arguments that the command takes; the others keep their defaults. Raises PromptError."""
     prompt = rendering.prompt
     if prompt.syntax != "jinja":
         return prompt.arguments
@@ -159,7 +159,7 @@ def _choose_arguments(rendering: Rendering, host: Host) -> tuple[Argument, ...]:
         if use.how == "written":
             is_plain = argument.type in _WRITTEN
         else:
-            # What is required is never empty.
+            # A required argument is never empty.
             is_plain = use.how == "tested" and argument.required and argument.type in _TESTED
         if not is_plain:
             judged.setdefault(use.name, use.line)
@@ -179,12 +179,12 @@ def _has_places(arguments: Sequence[Argument], host: Host) -> bool:
 
 
 def _choose_places(prompt: Prompt, arguments: Sequence[Argument], host: Host) -> dict[str, str]:
-    """The host's placeholder for each argument. Raises PromptError."""
+    """Return the host's placeholder for each argument, by name. Raises PromptError."""
     if not _has_places(arguments, host):
         most = "no arguments" if host.all is None else f"one argument, {host.all}"
         reason = f"commands of {host.title} take {most}, and it needs {format_names(arguments)}"
         raise PromptError("bad_prompt", reason, _AS_SKILL)
-    # One argument of ours is a whole text, and what has a name or a number would be its first word.
+    # A single argument of ours is a whole text; a placeholder with a name or a number would be its first word.
     is_text = prompt.syntax == "jinja" and host.named is not host.word
     if len(arguments) == 1 and host.all and (arguments[0].name == _ALL or host.word is None or is_text):
         return {arguments[0].name: host.all}
@@ -195,7 +195,7 @@ def _choose_places(prompt: Prompt, arguments: Sequence[Argument], host: Host) ->
 
 
 def _render(rendering: Rendering, values: Mapping[str, Any]) -> str:
-    """The one text that a prompt is. Raises PromptError where it has something else."""
+    """Render the prompt to its one text. Raises PromptError if it has anything else."""
     messages = rendering.render(values)
     if len(messages) != 1 or not isinstance(messages[0].content, Text):
         reason = "a command is one text, and it has several messages, or files in them"
@@ -204,7 +204,7 @@ def _render(rendering: Rendering, values: Mapping[str, Any]) -> str:
 
 
 def _find_replaced(text: str, syntax: Syntax, host: Host) -> tuple[str, ...]:
-    """What the prompt's own host would replace in the text, and the other does not. Raises PromptError where that one
+    """Return the text that the prompt's own host would replace and `host` does not. Raises PromptError if `host`
     would replace something else."""
     ours, theirs = _LIVE.get(syntax), _LIVE.get(host.syntax)
     if ours is theirs:
@@ -217,7 +217,8 @@ def _find_replaced(text: str, syntax: Syntax, host: Host) -> tuple[str, ...]:
 
 
 def _choose_front(prompt: Prompt, data: bytes, host: Host) -> tuple[str, tuple[str, ...]]:
-    """The front matter for the host, as it is written where it is written already, and what is lost of it."""
+    """Return the front matter for the host, with the lines of the prompt's own where it has any, and the names of
+    what is lost."""
     match = _FRONT.match(_decode(data)) if prompt.syntax not in ("jinja", "gemini") else None
     if match is None:
         lost = [key for key, value in (("title", prompt.title), ("tags", prompt.tags)) if value]
@@ -238,7 +239,8 @@ def _choose_front(prompt: Prompt, data: bytes, host: Host) -> tuple[str, tuple[s
 
 
 def _says(written: str, keys: Mapping[str, Any]) -> bool:
-    """Whether front matter has these keys: in YAML of several styles some lines don't say it without the others."""
+    """Return True if the lines `written` are front matter with these `keys`: in some styles of YAML, a line depends
+    on other lines."""
     with suppress(PromptError):
         return parse_document(f"---\n{written}---\n".encode()).front == keys
     return False
@@ -268,17 +270,17 @@ def _write(prompt: Prompt, host: Host, front: str, text: str, data: bytes) -> by
 
 
 class _Trial(NamedTuple):
-    """A prompt and the command that was made of it, rendered with the same words."""
+    """A comparison of a prompt with the command made of it, both rendered with the same words."""
 
     ours: Rendering
     theirs: Rendering
     arguments: Sequence[Argument]
-    """Arguments of the prompt that the command takes."""
+    """The arguments of the prompt that the command takes."""
     fixed: Mapping[str, Any]
-    """The values of the others."""
+    """The values of the other arguments."""
 
     def require_same(self, host: Host) -> None:
-        """Raises PromptError where the command says something else than the prompt."""
+        """Raise PromptError if the command does not say the same as the prompt."""
         names = self._match_names()
         if len(names) != len(self.arguments) or len(names) != len(self.theirs.prompt.arguments):
             requested = format_names(self.theirs.prompt.arguments)
@@ -293,14 +295,14 @@ class _Trial(NamedTuple):
                 raise PromptError("bad_prompt", f"{reason}{line[:_MOST_SHOWN]!r}", _AS_SKILL)
 
     def find_losses(self) -> tuple[str, ...]:
-        """Name what a command made of a template can't say: it has no defaults, and fences of one length."""
+        """Return what a command made of a template can't express: it has no defaults, and fences of one length."""
         if self.ours.prompt.syntax != "jinja":
             return ()
         names = {argument.name: argument.name for argument in self.arguments}
         required = {argument.name: argument.name for argument in self.arguments if argument.required}
         fenced, actual = self._render_both({name: f"```\n{value}\n```" for name, value in names.items()})
         losses = ["longer fences around arguments with a fence in them"] if fenced != actual else []
-        # All of them, and each alone: a default may be another argument.
+        # Left out together, and each alone: a default may be another argument.
         optional = names.keys() - required.keys()
         left_out = [required, *({key: names[key] for key in names if key != name} for name in optional)]
         pairs = map(self._render_both, left_out)
@@ -309,7 +311,7 @@ class _Trial(NamedTuple):
         return tuple(losses)
 
     def _match_names(self) -> dict[str, str]:
-        """The command's name for each argument: the same, in another case, or a word at the same position."""
+        """Return the command's name for each argument: the same, in another case, or a word at the same position."""
         prompt = self.ours.prompt
         names = prompt.words or tuple(argument.name for argument in self.arguments)
         theirs = self.theirs.prompt.words or tuple(argument.name for argument in self.theirs.prompt.arguments)

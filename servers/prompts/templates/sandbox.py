@@ -1,10 +1,10 @@
-"""Jinja for prompts: the immutable sandbox, and of its language the part that can be bounded.
+"""Jinja for prompts: the immutable sandbox, restricted to the part of the language that can be bounded.
 
-Theory. A template has outputs, filters, tests, comparisons, arithmetic, `if`, `for`, `set`, `with` and includes of
+A template has outputs, filters, tests, comparisons, arithmetic, `if`, `for`, `set`, `with` and includes of
 constant names. It has no macros, no inheritance, no imports, no attributes but those of `loop`, and no calls but
-`range(...)`: what could recurse, reach into objects or escape the counting is refused when the template is read, with
-its line. What is left gets its size bounded where it grows (arithmetic, `~`, filters) and its steps counted where it
-repeats (loops, filters, includes). The sandbox of Jinja stands behind all that, though nothing gets there.
+`range(...)`: whatever could recurse, reach into objects or escape the counting is refused when the template is read,
+with its line. In the rest, sizes are bounded where values grow (arithmetic, `~`, filters) and steps are counted where
+they repeat (loops, filters, includes). The sandbox of Jinja is a second barrier, which nothing reaches.
 """
 
 import math
@@ -72,21 +72,21 @@ _TESTS = "defined undefined none string number boolean true false in eq ne lt le
 _SPECIAL = {"loop", "range"}
 _MOST_BITS = 256
 _WRITING = {"default", "fence", "trim", JOINED}
-"""Filters that write what they are given, at least where it is not empty; `fence` does more with its language."""
+"""Filters that write their value, at least if it is not empty; `fence` does more with its language."""
 
 
 class Use(NamedTuple):
-    """A name in a template."""
+    """The use of a name in a template."""
 
     name: str
     line: int | None
     """None in a template that another one includes."""
     how: Literal["written", "tested", "judged"]
-    """Written into the text; tested for whether it is empty; or anything else."""
+    """Written into the text; tested for being empty; or used in any other way."""
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """The environment that all prompts share: nothing that a rendering does changes it."""
+    """The environment that all prompts share. Rendering does not change it."""
 
     intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
 
@@ -96,7 +96,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             finalize=_finalize,
             trim_blocks=True,
             lstrip_blocks=True,
-            # Else what is constant is computed while a template is compiled, where nothing counts it.
+            # Otherwise constant parts are computed while a template is compiled, where nothing counts them.
             optimized=False,
             autoescape=False,
         )
@@ -105,42 +105,45 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.globals = {"range": _range}
 
     def template(self, source: str, name: str) -> Template:
-        """The template of a text. Raises TemplateSyntaxError, and what Python raises for code that is too deep."""
+        """Compile a text to a template. Raises TemplateSyntaxError, and what Python raises for code that is too
+        deep."""
         return Template.from_code(self, self.compile(source, name, filename=name), {"range": _range})
 
     def look_through(self, source: str) -> tuple[tuple[str, ...], int]:
-        """The names that a template includes, and how many parts it has, which is what compiling it takes."""
+        """Return the names that a template includes, and the number of its parts, to which the cost of compiling it
+        is proportional."""
         parts = list(_walk(self.parse(source)))
         names = (part.template for part in parts if isinstance(part, nodes.Include))
         return tuple(name.value for name in names if isinstance(name, nodes.Const)), len(parts)
 
     def names(self, source: str) -> tuple[set[str], set[str]]:
-        """The names that a template takes from outside, and those that it sets."""
+        """Return the names that a template takes from outside, and those that it sets."""
         tree = self.parse(source)
         assigned = {node.name for node in _walk(tree) if isinstance(node, nodes.Name) and node.ctx != "load"}
         return find_undeclared_variables(tree) - {"range"}, assigned
 
     def uses(self, source: str) -> Iterator[Use]:
-        """Yield each place where a template takes a name from outside, and what it does with it there."""
+        """Yield each use of a name that a template takes from outside."""
         tree = self.parse(source)
         outside = find_undeclared_variables(tree)
         return (use for use in _find_uses(tree, "judged") if use.name in outside)
 
     def get_template(self, name: Any, parent: str | None = None, globals: Any = None) -> Template:
-        """What an include gets: one of the templates that were read with the prompt."""
+        """Return the template of an include, which was read with the prompt."""
         budget = spending.get()
         budget.step()
         return budget.partials[name]  # type: ignore[no-any-return] # these are templates
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """An item of a list or a text; Jinja would go on to attributes."""
+        """Return an item of a list or a text. Jinja's own method would try attributes too."""
         try:
             return obj[argument]
         except (LookupError, TypeError):
             return self.undefined(obj=obj, name=argument)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """Arithmetic, after a look at how large its result gets."""
+        """Compute an operation if the size of its result is within the limits. Raises OverflowError for a number that
+        is too large, TypeError for operands of other types."""
         spending.get().step()
         if isinstance(left, int | float) and isinstance(right, int | float):
             if any(isinstance(number, int) and number.bit_length() > _MOST_BITS for number in (left, right)):
@@ -160,7 +163,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         for node in _walk(tree):
             _check(node)
             _check_form(node)
-        # Filters count what Jinja would do uncounted.
+        # Filters count the work that Jinja would do uncounted.
         for node in list(_walk(tree)):
             match node:
                 case nodes.For():
@@ -221,7 +224,7 @@ def _find_uses(node: nodes.Node, how: Literal["written", "tested", "judged"]) ->
 
 
 def _check(node: nodes.Node) -> None:
-    """What a template can't reach. Raises TemplateSyntaxError."""
+    """Refuse what no template may use. Raises TemplateSyntaxError."""
     match node:
         case _ if not isinstance(node, _ALLOWED):
             _refuse(node, f"{type(node).__name__} is not available in prompts")
@@ -242,7 +245,7 @@ def _check(node: nodes.Node) -> None:
 
 
 def _check_form(node: nodes.Node) -> None:
-    """How a template may use what it has. Raises TemplateSyntaxError."""
+    """Refuse forms that a template may not use. Raises TemplateSyntaxError."""
     match node:
         case nodes.For() if node.recursive:
             _refuse(node, "recursive loops are not available")
@@ -262,7 +265,7 @@ def _is_name(node: nodes.Node, name: str) -> bool:
 
 
 def _refuse(node: nodes.Node, reason: str) -> NoReturn:
-    # What Jinja puts around a tag may have no line.
+    # A node that Jinja adds around a tag may have no line.
     raise TemplateSyntaxError(reason, node.lineno or 1)
 
 
@@ -271,7 +274,7 @@ def _filter(node: nodes.Node, name: str) -> nodes.Filter:
 
 
 class _Joining(NodeTransformer):
-    """Makes a filter of each `~`, which Jinja would not bound."""
+    """Replaces each `~`, which Jinja would not bound, with a filter."""
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802 (the name is Jinja's)
         items = nodes.List([self.visit(child) for child in node.nodes], lineno=node.lineno)

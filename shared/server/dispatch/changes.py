@@ -1,12 +1,12 @@
-"""The change bus: what changed, told to whoever asked, at most once per pause.
+"""The change bus, which notifies listeners of changes, at most once per pause.
 
-Changes that come close together are one: a change that is already waiting to be told is not added again. A
-peer that is slow to read holds up nobody, and what waits for it is bounded by what it subscribed to.
+Changes that come close together count as one: a change whose notification is pending is not added again. A peer that
+reads slowly delays no other, and its pending notifications are bounded by the number of its subscriptions.
 
-Resources are watched while somebody subscribes to them: `on_subscribe` is called for each subscription and
-says under which key changes of the resource are published; `on_unsubscribe` when the last one of a key ends.
-`on_wanted` is called once, when a client first lists resources or listens to that list: from then on somebody
-may be interested in its changes.
+Resources are watched while a client subscribes to them: `on_subscribe` is called for each subscription and returns
+the key under which changes of the resource are published; `on_unsubscribe` is called when the last one of a key ends.
+`on_wanted` is called once, when a client first lists resources or listens to that list: from then on clients may be
+interested in its changes.
 """
 
 import logging
@@ -24,7 +24,7 @@ from ...protocol.session.events import Change
 from ...protocol.session.subscriptions import LISTS
 
 MAX_HELD = 10_000
-"""Subscriptions of all clients together."""
+"""The number of subscriptions of all clients together."""
 
 Share = Callable[[Change], None]
 Subscribed = Callable[[Any, str], Awaitable[str]]
@@ -36,28 +36,28 @@ log = logging.getLogger("shared.server.dispatch.changes")
 
 
 class Listener(Protocol):
-    """Who is told of what changes. Neither waits nor raises."""
+    """A receiver of changes. Its methods neither wait nor raise."""
 
     def changed(self, change: Change) -> None:
-        """Something has changed."""
+        """Take notice of a change."""
 
     def announce(self, message: LogMessage) -> None:
-        """Something holds from now on that concerns everybody."""
+        """Take notice of a message that concerns everybody."""
 
 
 class Changes:
-    """Connects what changes to who wants to know."""
+    """Passes changes on to the listeners that are interested."""
 
     def __init__(self) -> None:
         self.on_subscribe: Subscribed | None = None
         self.on_unsubscribe: Unsubscribed | None = None
         self.on_wanted: Wanted | None = None
         self.share: Share | None = None
-        """Tells other replicas of the server of what has changed, where there are any."""
+        """Notifies other replicas of the server of a change; None if there are no others."""
         self.on_heard: Heard | None = None
-        """Of a change of a resource that another replica tells of, the keys to tell of here, in place of that of the
-        change: of one that is `written`, all that it concerns. A server that looks for changes itself looks then, and
-        gives none. It neither waits nor raises."""
+        """Returns the keys to notify of here, for a change of a resource in another replica, in place of the key of
+        the change: for a `written` one, all keys that it concerns. A server that looks for changes itself looks then,
+        and returns no keys. It neither waits nor raises."""
         self._wanted = False
         self._is_warned = False
         self._listeners: dict[Listener, None] = {}
@@ -66,68 +66,69 @@ class Changes:
         self._total = 0
 
     def tools(self) -> None:
-        """The list of tools changed."""
+        """Publish a change of the list of tools."""
         self._publish(Change("tools"))
 
     def prompts(self) -> None:
-        """The list of prompts changed."""
+        """Publish a change of the list of prompts."""
         self._publish(Change("prompts"))
 
     def resources(self) -> None:
-        """The list of resources changed."""
+        """Publish a change of the list of resources."""
         self._publish(Change("resources"))
 
     def resource(self, key: str, part: str | None = None) -> None:
-        """The resource known under `key` changed, or the `part` of it that has this URI; what a read gives is new
-        from now on."""
+        """Publish a change of the resource of `key`, or of its `part` with this URI. From now on a read gives the new
+        content."""
         if self.on_subscribe is None and not self._is_warned:
             self._is_warned = True
             log.warning("nobody can hear that %s changed: the server has no `on_subscribe`", key)
-        # Nobody here may have subscribed, and a client of another replica all the same.
+        # A client of another replica may have subscribed, even if nobody here has.
         if key in self._holders or self.share is not None:
             self._publish(Change("resource", key, part))
 
     def wrote(self, key: str) -> None:
-        """This server has itself written what is known under `key`. Its own clients hear of that as of any change,
-        by what watches; other replicas, which may not see it as it is on a network volume, hear of it by this."""
+        """Notify other replicas that this server itself has written the resource of `key`: they may not see that by
+        themselves if it is on a network volume. The server's own clients are notified as of any other change, by what
+        watches the resource."""
         self._tell_others(Change("written", key))
 
     def announce(self, message: LogMessage) -> None:
-        """Something holds from now on that concerns everybody."""
+        """Pass a message that concerns everybody on to all listeners."""
         for listener in tuple(self._listeners):
             listener.announce(message)
 
     @property
     def listeners(self) -> tuple[Listener, ...]:
-        """Who is told."""
+        """The listeners."""
         return tuple(self._listeners)
 
     def join(self, listener: Listener) -> None:
-        """Tells `listener` of changes from now on."""
+        """Notify `listener` of changes from now on."""
         self._listeners[listener] = None
 
     def leave(self, listener: Listener) -> None:
-        """No longer."""
+        """Stop notifying `listener`."""
         self._listeners.pop(listener, None)
 
     async def want_resources(self) -> None:
-        """A client is interested in the list of resources."""
+        """Call `on_wanted` if this is the first client that is interested in the list of resources."""
         if not self._wanted:
             self._wanted = True
             if self.on_wanted is not None:
                 await self.on_wanted()
 
     async def hold(self, context: Any, uri: str, client: str = "") -> str:
-        """Begins a subscription of `client` to `uri`, for the call of `context`; its key.
+        """Begin a subscription of `client` to `uri`, for the call of `context`; return its key.
 
-        Raises ResourceNotFound where it may not be subscribed to, InvalidParams where the client has its share.
+        Raises ResourceNotFound if the URI may not be subscribed to, InvalidParams if the client's share is used up.
         """
         if self.on_subscribe is None:
             raise ResourceNotFound(uri)
-        # Of a client that is gone no more of its many subscriptions are begun.
+        # A client that is gone begins no more of its many subscriptions.
         await checkpoint_if_cancelled()
-        # As many as are left for others: alone, one may have half of them, of two each a third, and so on. Who is not
-        # one of several has them all.
+        # A client may have as many as remain for others: half of them if it is alone, a third each of two, and so on.
+        # Without a name there is only one client, which may have all.
         remaining = MAX_HELD - self._total
         if remaining <= 0 or (client and self._shares.get(client, 0) >= remaining):
             raise InvalidParams(
@@ -144,10 +145,10 @@ class Changes:
         return key
 
     async def release(self, keys: Iterable[str], client: str = "") -> None:
-        """Ends one subscription of `client` to each of `keys`, cancelled or not, and whatever the server's own code
+        """End one subscription of `client` to each of `keys`, even if cancelled, and even if the server's own code
         raises."""
         async with AsyncExitStack() as ending:
-            # A stack: each of them is released, whatever the release of another one raises.
+            # A stack: each key is released, even if the release of another one raises.
             for key in reversed(tuple(keys)):
                 ending.push_async_callback(self._release, key, client)
 
@@ -168,16 +169,16 @@ class Changes:
                 await self.on_unsubscribe(key)
 
     def is_held(self, key: str) -> bool:
-        """Whether somebody subscribes to what is known under `key`."""
+        """Return True if a client subscribes to the resource of `key`."""
         return key in self._holders
 
     @property
     def held(self) -> int:
-        """How many resources somebody subscribes to."""
+        """The number of resources with subscriptions."""
         return len(self._holders)
 
     def heard(self, change: Change) -> None:
-        """Something has changed, as another replica says."""
+        """Pass on a change that another replica has published."""
         if change.uri is None:
             self._tell(change)
             return
@@ -187,9 +188,9 @@ class Changes:
                 self._tell(Change("resource", key, change.part if key == change.uri else None))
 
     def look_again(self) -> None:
-        """Anything may have changed."""
-        # Nobody knows what was missed: a client that reads once too often is better than one that shows what is no
-        # more.
+        """Notify the listeners that anything may have changed."""
+        # It is unknown which changes were missed: a client that reads once too often is better than one with outdated
+        # content.
         for name in LISTS:
             self._tell(Change(name))
         for key in tuple(self._holders):

@@ -1,4 +1,4 @@
-"""What is wrong with arguments, told to whoever sent them: which argument, of which object, and what it may be."""
+"""Error messages for invalid arguments: which argument, of which object, and what it may be."""
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
@@ -11,23 +11,23 @@ from ...text import nearest
 Schema = dict[str, Any]
 
 MOST_ERRORS = 1_000
-"""Errors of which pydantic makes a list in a few milliseconds; a client can cause hundreds of thousands."""
+"""The number of errors that pydantic lists in a few milliseconds; a client can cause hundreds of thousands."""
 _CLAUSES = 20
-"""What is said of one call's arguments; more is counted."""
+"""The number of errors in the message for one call; the others are only counted."""
 _ITEMS = 10
 _MEMBERS = 100
-"""Items of an array and members of an object that are tried again where too many are wrong."""
+"""The numbers of items of an array and members of an object that are validated again if too many are wrong."""
 _PART = 3
-"""Characters that a name shares with another at least, to be taken for it."""
+"""The least length of two names that are taken for the same because one is a part of the other."""
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")  # of models and typed dicts; of dataclasses
 
 
 def describe(error: ValidationError, schema: Schema) -> str:
-    """What is wrong, one clause per argument, without the values themselves; `schema` is what they had to fit, whose
-    root is an object."""
+    """Return a message for `error`, one clause per argument, without the values; `schema` is that of the arguments,
+    and its root is an object."""
     errors = error.errors(include_url=False, include_input=False, include_context=False)
     missing = [detail["loc"] for detail in errors if detail["type"] == "missing"]
-    # The members of a union may have the same to say.
+    # The members of a union may have the same error.
     clauses = list(
         dict.fromkeys(_clause(detail["type"], detail["loc"], detail["msg"], schema, missing) for detail in errors)
     )
@@ -36,7 +36,7 @@ def describe(error: ValidationError, schema: Schema) -> str:
 
 
 def shortened(arguments: Any, declared: Collection[str]) -> Any:
-    """The beginning of `arguments` of which too many values are wrong, with all that are `known`."""
+    """Return the beginning of `arguments`, too many of which are wrong, with all that are `declared`."""
     if isinstance(arguments, list):
         return [shortened(item, ()) for item in arguments[:_ITEMS]]
     if not isinstance(arguments, dict):
@@ -64,7 +64,7 @@ def _clause(
 
 
 def _unknown(name: str, names: Sequence[str], missing: Sequence[str]) -> str:
-    # What is missing is meant by a part of its name: `table_name` by `name`, which is nearer to others.
+    # A missing argument is more likely meant if one name is part of the other: `table_name` and `name`.
     candidates = (
         other for other in missing if min(len(name), len(other)) >= _PART and (name in other or other in name)
     )
@@ -76,12 +76,12 @@ def _unknown(name: str, names: Sequence[str], missing: Sequence[str]) -> str:
 
 
 def _follow(location: Iterable[int | str], schema: Schema) -> tuple[list[str], list[Schema]]:
-    """The way to what `location` names, as a reader would write it, and the schemas that this may have."""
+    """Return the path to `location`, as a reader would write it, and the schemas that the value there may have."""
     path: list[str] = []
     nodes = [schema]
     for part in location:
         members = [member for node in nodes for member in _members(node, str(part))]
-        # pydantic puts the member that was tried between a union and what is wrong.
+        # pydantic puts the tried member of a union into the location.
         if not members:
             path.append(str(part))
         inner = members or [child for node in nodes for child in _inside(node, part)]
@@ -94,7 +94,7 @@ def _follow(location: Iterable[int | str], schema: Schema) -> tuple[list[str], l
 
 
 def _members(node: Schema, tried: str) -> list[Schema]:
-    """The member of a union that is called `tried`; all of them where they have no such names."""
+    """Return the member of a union that is called `tried`, in a list; all of them if none has that name."""
     members: list[Schema] = node.get("anyOf") or node.get("oneOf") or []
     # pydantic names a member by its discriminator, or by its class.
     reference = node.get("discriminator", {}).get("mapping", {}).get(tried, f"#/$defs/{tried}")

@@ -1,9 +1,9 @@
-"""Data that a tool returns, checked against what it declares: what breaks its schema is never sent (2026-07-28,
-Server Features, Tools, Output Schema).
+"""Validation of the data that a tool returns against its declared type: data that violates the schema is never sent
+(2026-07-28, Server Features, Tools, Output Schema).
 
-What is checked is the JSON that is to be sent, since pydantic looks into no model again that somebody has made, and
-dumps None in any place. A type that can't be read back from its JSON, as one with validators or serializers of its
-own, is checked as a value, and by what pydantic's serializer objects to.
+The JSON to send is validated, since pydantic does not validate an existing instance of a model again, and dumps None
+in any place. A type that can't be read back from its JSON, such as one with validators or serializers of its own, is
+validated as a value, and by the warnings of pydantic's serializer.
 """
 
 import logging
@@ -24,13 +24,14 @@ _SEEN_WHOLE = {
     *("any", "bool", "dict", "int", "list", "literal", "none", "nullable", "str", "tuple", "union"),
     *("typed-dict", "typed-dict-field", None),
 }
-"""Parts of a schema that pydantic looks into whenever it validates a value. A float may be none of JSON's numbers."""
+"""The parts of a schema that pydantic always validates in a value. Float is not among them: JSON has no NaN and no
+Infinity."""
 _OWN_WORDS = ("value_error", "assertion_error")
-"""Kinds of errors whose text is that of a validator of the author's, which may have values in it."""
+"""The kinds of errors whose text comes from a validator of the author, and may contain values."""
 
 
 class Output:
-    """Values of the type that a tool declares."""
+    """The return type that a tool declares."""
 
     def __init__(self, declared: Any, what: str) -> None:
         self._declared = declared
@@ -50,15 +51,15 @@ class Output:
 
     @cached_property
     def dump(self) -> Callable[[Any], tuple[Any, bytes]]:
-        """A function that gives a value as JSON-ready data, and its JSON. It raises ToolError for what is no value of
-        the type."""
+        """A function that returns a value as JSON-ready data, and its JSON. It raises ToolError for a value that is
+        not of the type."""
         parts = list(_walk(self._adapter.core_schema))
         if not all(map(_reads_back, parts)):
             return self._dump_own
         return self._dump_value if all(part.get("type") in _SEEN_WHOLE for part in parts) else self._dump_made
 
     def _dump_value(self, value: Any) -> tuple[Any, bytes]:
-        # The validator itself: the methods of an adapter cost as much again for a small value.
+        # The validator itself: for a small value the methods of an adapter would double the cost.
         try:
             self._adapter.validator.validate_python(value, strict=True)
             data = self._adapter.serializer.to_python(value, mode="json", by_alias=True)
@@ -84,7 +85,7 @@ class Output:
             raise self._refusal(value, error) from None
 
     def check(self, value: Any) -> None:
-        """Raises ToolError where a value that is made of what JSON has is none of the type."""
+        """Raise ToolError if a JSON-ready value is not of the type."""
         try:
             self._adapter.validator.validate_python(value, strict=True)
         except ValidationError as error:
@@ -100,19 +101,19 @@ class Output:
 
 
 def make_refusal(what: str, value: object, declared: Any, detail: str = "") -> ToolError:
-    """The error for a value that a tool may not return, which is logged: its author has to know."""
+    """Return the error for a value that a tool may not return, and log it for the author."""
     text = f"{what} returned {type(value).__name__}, declared {format_type(declared)}{detail}"
     log.error("%s", text)
     return ToolError(text)
 
 
 def format_type(declared: Any) -> str:
-    """A type as an author writes it."""
+    """Return a type as an author writes it."""
     return declared.__name__ if isinstance(declared, type) and not get_args(declared) else str(declared)
 
 
 def _walk(schema: object) -> Iterator[dict[str, Any]]:
-    """All parts of a schema of pydantic's core, each a mapping."""
+    """Yield all parts of a schema of pydantic's core, each a mapping."""
     pending = [schema]
     while pending:
         part = pending.pop()
@@ -124,7 +125,7 @@ def _walk(schema: object) -> Iterator[dict[str, Any]]:
 
 
 def _reads_back(part: dict[str, Any]) -> bool:
-    """Whether JSON that this part of a schema writes is what it reads."""
+    """Return True if this part of a schema reads the same JSON that it writes."""
     is_own = str(part.get("type")).startswith("function-") or "serialization" in part or part.get("computed_fields")
     has_names = part.get("serialization_alias") != part.get("validation_alias")
     is_enum_key = part.get("type") == "dict" and part.get("keys_schema", {}).get("type") == "enum"

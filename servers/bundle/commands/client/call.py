@@ -1,4 +1,4 @@
-"""`python -m servers call SERVER TOOL key=value ...`: one tool, called from a terminal."""
+"""`python -m servers call SERVER TOOL key=value ...`: call one tool from a terminal."""
 
 import json
 import sys
@@ -24,11 +24,11 @@ from ...terminal.session import Talk
 from ...terminal.showing import Piece, check_out, pieces_of, pieces_of_contents, records_of, save, show, write_json
 
 _MOST_LINKS = 100
-"""Links of one answer that are read."""
+"""The number of links of one answer that are read."""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Calls the tool and shows what it gives; the exit code."""
+    """Call the tool and show its result; return the exit code."""
     parser = call_parser()
     options, talk = parser.read(argv)
     try:
@@ -80,7 +80,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def call_parser() -> TalkParser:
-    """The parser of the command."""
+    """Return the parser of the command."""
     parser = TalkParser(
         "call", " TOOL [KEY=VALUE ...]", "Call a tool of a server. Each VALUE is read as the tool's schema says."
     )
@@ -100,7 +100,7 @@ def call_parser() -> TalkParser:
 
 
 def _whole(text: str | None) -> dict[str, Any] | None:
-    """What `--arguments` gives. Raises Misuse."""
+    """Return the object in `--arguments`; None if it is not set. Raises Misuse if it is not one JSON object."""
     if text is None:
         return None
     try:
@@ -113,15 +113,16 @@ def _whole(text: str | None) -> dict[str, Any] | None:
 
 
 async def _tools(client: Client, talk: Talk) -> Mapping[str, Any]:
-    """The tools that the server lists, by name."""
+    """Return the tools that the server lists, by name."""
     tools = await talk.bounded(client.plain.list_tools()) if client.server.can("tools") else []
     return {str(tool.get("name")): tool for tool in records_of(tools)}
 
 
 def _arguments(options: Namespace, tools: Mapping[str, Any], *, is_whole: bool) -> dict[str, Any]:
-    """The words as the tool's schema wants them. Raises Misuse for what it does not take, and for what it lacks.
+    """Return the KEY=VALUE words as arguments of the types in the tool's schema. Raises Misuse for an unknown or a
+    missing argument.
 
-    A tool that is not listed is called all the same, since the server alone knows why it is not on offer.
+    A tool that is not listed is called nevertheless, since only the server knows why it does not list it.
     """
     schema = tools.get(options.tool, {}).get("inputSchema")
     arguments = read_arguments(options.pairs, schema)
@@ -133,7 +134,7 @@ def _arguments(options: Namespace, tools: Mapping[str, Any], *, is_whole: bool) 
 
 @contextmanager
 def _naming_tools(name: str, tools: Mapping[str, Any]) -> Iterator[None]:
-    """Raise Misuse with the nearest tool, where the server refuses a call of a tool that it does not list."""
+    """Raise Misuse with the nearest tool if the server refuses a call of a tool that it does not list."""
     try:
         yield
     except PeerError as error:
@@ -143,8 +144,8 @@ def _naming_tools(name: str, tools: Mapping[str, Any]) -> Iterator[None]:
 
 
 async def _give(client: Client, result: dict[str, Any], options: Namespace, talk: Talk) -> int:
-    """Show a result, and save its parts that `--out` saves; return the exit code. Raises Misuse where they can't be
-    saved, once the rest is shown: the call is made, and its answer would not come again."""
+    """Show a result, and save the parts that are for `--out`; return the exit code. Raises Misuse if they can't be
+    saved, but after the rest is shown: the call is made, and would not give its answer again."""
     links = [block for block in records_of(result.get("content")) if block.get("type") == "resource_link"]
     if options.out is None:
         if links and "://" not in options.server:
@@ -164,7 +165,8 @@ async def _give(client: Client, result: dict[str, Any], options: Namespace, talk
 
 
 async def _read_links(client: Client, links: Sequence[dict[str, Any]], talk: Talk) -> list[Piece]:
-    """Return what the links lead to; a server that ends with the command takes it along. Say which can't be read."""
+    """Read what the links lead to, before a server that the command has started ends with it. Report those that can't
+    be read."""
     linked: list[Piece] = []
     uris = list(dict.fromkeys(as_text(link.get("uri")) for link in links))
     for uri in uris[:_MOST_LINKS]:
