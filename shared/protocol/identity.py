@@ -16,7 +16,7 @@ LOG_LEVELS = get_args(LogLevel)
 
 
 def declared(capabilities: Any, path: Sequence[str]) -> Any:
-    """Return the value at `path` among `capabilities`; None if there is none. They may have any shape."""
+    """Return the value at `path` among `capabilities`, which may have any shape; None if it is missing."""
     for name in path:
         capabilities = capabilities.get(name) if isinstance(capabilities, dict) else None
     return capabilities

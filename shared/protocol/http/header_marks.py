@@ -24,8 +24,8 @@ messages: a server may have a name of a megabyte, and thousands of schemas benea
 
 
 def marking_fault(schema: Mapping[str, Any]) -> str | None:
-    """Return the error in the first invalid mark in the `schema` of a tool's arguments; None if all are valid, or
-    there is none. A mark is a token; no two of a tool are the same except for their case; it is on a string, an
+    """Return the error in the first invalid mark in the `schema` of a tool's arguments, or None if it has no invalid
+    mark. A mark is a token; no two of a tool are the same except for their case; it is on a string, an
     integer or a boolean that is reached by names of properties only."""
     seen: set[str] = set()
     for place, node, is_argument in _nodes(schema):

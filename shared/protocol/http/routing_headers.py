@@ -23,7 +23,7 @@ from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Request, Response
 from .rules import REPEATED, VERSION_HEADER, Headers, Refusal, stateless_status
 
 ParametersOf = Callable[[str], Iterable["Parameter"]]
-"""Returns the arguments of the tool of that name that headers repeat; none if there is no such tool."""
+"""Returns the arguments of the tool of that name that headers repeat; nothing for an unknown tool."""
 
 METHOD_HEADER = "mcp-method"
 NAME_HEADER = "mcp-name"

@@ -79,8 +79,8 @@ class Denial:
 
 def insufficient_scope(answer: Failure, resource: ProtectedResource | None) -> tuple[tuple[str, str], ...] | None:
     """Return the headers of the 403 for `answer` if a token lacks scopes at `resource` (2026-07-28, Authorization,
-    Scope Challenge Handling); None if it is another error. If only the operator issues tokens, there is no resource
-    in the sense of OAuth."""
+    Scope Challenge Handling); None if it is another error. If only the operator issues tokens, there is not any
+    resource in the sense of OAuth."""
     if answer.kind != InsufficientScope.kind:
         return None
     scopes: list[str] = answer.data["scopes"]

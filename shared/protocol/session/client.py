@@ -53,34 +53,34 @@ from .events import Answered, Outgoing
 _MODERN_ERRORS = (-32020, -32021)
 _UNSUPPORTED_VERSION = -32022
 _SAYS_NOTHING = (401, 403, 429, 502, 503, 504)
-"""HTTP statuses of who does not let us in, or is too busy to say what it speaks."""
+"""HTTP statuses from which the version of the server does not follow: it does not let us in, or is too busy."""
 _MULTI_ROUND = ("tools/call", "prompts/get", "resources/read")
 MAX_QUESTIONS = 100
-"""Of one server at once: each has a task, and most of them a person to answer it."""
+"""The number of open questions of one server: each takes a task, and most take a person to answer."""
 MAX_OWED = 10_000
-"""Answers and refusals that may wait to be sent; the others are dropped."""
+"""The number of answers and refusals that may wait to be sent; the others are dropped."""
 MAX_GIVEN_UP = 100
-"""Calls that may have become tasks when they were cancelled; the oldest are forgotten, as most get no answer."""
+"""The number of cancelled calls that may have become tasks; the oldest are forgotten, as most get no answer."""
 _TOO_MANY = -31_000
-"""Outside of what JSON-RPC and the protocol keep for themselves."""
+"""A code outside of the ranges that JSON-RPC and the protocol reserve."""
 _NOT_CANCELLABLE = ("initialize", "server/discover")
 
 
 @dataclass(frozen=True, slots=True)
 class ClientIdentity:
-    """What the client says of itself, with every request or in `initialize`."""
+    """The self-description of the client, in every request or in `initialize`."""
 
     info: dict[str, Any]
     capabilities: dict[str, Any]
     log_level: str | None = None
-    """The mildest log message wanted with stateless requests; None for none at all."""
+    """The lowest level of log messages to send for stateless requests; None for no messages."""
     extensions: dict[str, Any] = field(default_factory=dict)
-    """Declared with stateless requests alone, besides those among the capabilities."""
+    """Extensions declared in stateless requests only, besides those among the capabilities."""
     task_requests: dict[str, Any] = field(default_factory=dict)
     """The capability `tasks`, declared with a version whose requests may be run as tasks."""
 
     def envelope(self, version: Version) -> dict[str, Any]:
-        """What every stateless request says in `_meta` (2026-07-28, Basic Protocol)."""
+        """Return the `_meta` of every stateless request (2026-07-28, Basic Protocol)."""
         can = self.capabilities
         if self.extensions:
             can = {**can, "extensions": {**can.get("extensions", {}), **self.extensions}}
@@ -90,16 +90,16 @@ class ClientIdentity:
 
 @dataclass(frozen=True, slots=True)
 class ServerDescription:
-    """What the server says of itself: untrusted, as are its instructions."""
+    """The self-description of the server: untrusted, as are its instructions."""
 
     version: str
-    """The date of the protocol version that is spoken with it."""
+    """The date of the protocol version in use."""
     capabilities: dict[str, Any]
     info: dict[str, Any]
     instructions: str | None = None
 
     def can(self, *path: str) -> bool:
-        """Whether it declared this capability, e.g. `can("resources", "subscribe")`."""
+        """Return True if it declared this capability, e.g. `can("resources", "subscribe")`."""
         return declared(self.capabilities, path) not in (None, False)
 
     @property
@@ -435,7 +435,7 @@ class ClientSession:
         return Unusable(id, reason, fate) if id is not None and self._forget(id) else None
 
     def _forget(self, id: RequestId) -> bool:
-        """Take our request out; False where there is none."""
+        """Remove our request `id`; return False if it is unknown."""
         return self._sent.pop(id, None) is not None
 
     def _notified(self, message: Notification) -> ClientEvent | None:
@@ -454,7 +454,7 @@ class ClientSession:
         return Notified(method, params, stream) if stream in self._sent else None
 
     def _withdrawn(self, id: RequestId | None, reason: object) -> ClientEvent | None:
-        """Handshake: the server takes a question back. Stateless: it ends a listen stream of ours."""
+        """Handle a cancellation: in a session, of a question of the server; stateless, of our listen stream."""
         if id is None:
             return None
         if self._mode.stateless:
@@ -468,7 +468,7 @@ class ClientSession:
 
     def _question(self, request: Request) -> Asked | None:
         if self._mode.stateless:
-            # Neither may the server ask here nor we answer (2026-07-28, Transports, stdio).
+            # Without a session, the server may not ask, and we may not answer (2026-07-28, Transports, stdio).
             return None
         question = Asked(request.id, standard_method(request.method), request.params)
         refusal = self._refusal(question)
@@ -506,7 +506,7 @@ def _meta(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _describe(version: Version, result: dict[str, Any], info: object) -> ServerDescription:
-    """The server as the `result` of `initialize` or `server/discover` shows it; what is misshapen is left out."""
+    """Return the server as a `result` of `initialize` or `server/discover` describes it, without misshapen fields."""
     capabilities, instructions = result.get("capabilities"), result.get("instructions")
     return ServerDescription(
         version.date,

@@ -257,7 +257,7 @@ class ServerSession:
             self._reply(answer)
 
     def cancel(self, call: Call) -> None:
-        """Drop a call whose answer is no longer needed. Does nothing if it is over."""
+        """Drop a call whose answer is not needed any longer. Does nothing if it is over."""
         if call.is_over:
             return
         self._tell_settled(call, None)
@@ -269,7 +269,7 @@ class ServerSession:
         self._queue(batches.drop(call.id) if batches is not None and in_batch else Outgoing(None, call.id))
 
     def abandon(self) -> list[Call]:
-        """The peer is gone: drops all its calls, which are given back, without a word."""
+        """Drop all calls of a peer that is gone, without an answer, and return them."""
         calls, self._calls = list(self._calls.values()), {}
         for call in calls:
             self._tell_settled(call, None)
@@ -279,17 +279,17 @@ class ServerSession:
     def ask(self, call: Call, questions: Mapping[str, Question]) -> dict[str, Any]:
         """Ask the client while serving `call`.
 
-        In the handshake era requests go out, and each key gives the id to wait for, an int. Without one,
-        each key gives the answer that the call brought along, a model.
+        After a handshake, requests are sent, and each key maps to the id to wait for, an int. Without one, each key
+        maps to the answer that came with the call, a model.
 
-        Raises MissingCapability for what the client did not declare, InputRequired for what it has not
-        answered yet, InvalidParams for an answer that does not fit, InvalidRequest when the call is over.
+        Raises MissingCapability for an undeclared capability, InputRequired for questions without an answer,
+        InvalidParams for an answer that does not fit, InvalidRequest if the call is over.
         """
         if call.is_over:
             raise InvalidRequest("this call is over")
         require_capabilities(questions, call.peer)
-        # There are no requests to clients from 2026-07-28 on: the call ends with its questions, and comes again
-        # with the answers (Multi Round-Trip Requests).
+        # From 2026-07-28 on clients get no requests: the call ends with its questions, and is repeated with the
+        # answers (Multi Round-Trip Requests).
         if call.peer.version.stateless:
             return brought_answers(questions, call.round.answers, call.peer.version)
         ids: dict[str, Any] = {}
@@ -300,7 +300,7 @@ class ServerSession:
         return ids
 
     def ask_apart(self, question: Question) -> int:
-        """Ask a client with a handshake, apart from all its calls; return the id to wait for.
+        """Ask a client after a handshake, independently of its calls; return the id to wait for.
 
         Raises MissingCapability for an undeclared capability, InvalidRequest if there is no session.
         """
@@ -314,14 +314,14 @@ class ServerSession:
         return id_
 
     def withdraw(self, id: Any, reason: str) -> None:
-        """Take a request of ours back; nothing where it is answered, or was never sent."""
+        """Cancel a request of ours. Does nothing if it is answered, or was never sent."""
         about = self._asked.settle(id) if isinstance(id, int) else None
         if about is not None:
             params = {"requestId": id, "reason": reason}
             self._send(Notification("notifications/cancelled", params), None if isinstance(about, Enum) else about)
 
     def notify(self, call: Call, method: str, params: dict[str, Any]) -> None:
-        """Send a notification that belongs to `call`; nothing where that is over."""
+        """Send a notification that belongs to `call`. Does nothing if the call is over."""
         if not call.is_over:
             self._send(Notification(method, params), call.id)
 
@@ -333,7 +333,7 @@ class ServerSession:
         message: str | None,
         meta: dict[str, Any] | None = None,
     ) -> None:
-        """Tell the peer how far its call is, if it gave a token and `progress` has grown. `meta` goes with it."""
+        """Report the progress of a call with `meta`, if the peer gave a token and `progress` has grown."""
         if call.is_over or call.token is None or not call.advance(progress):
             return
         fields: dict[str, Any] = {"progress": progress, "total": total, "message": message, "_meta": meta or None}
@@ -343,7 +343,7 @@ class ServerSession:
         self.notify(call, method, shape_question(method, params, call.peer.version))
 
     def log(self, call: Call, level: LogLevel, data: Any, logger: str | None) -> None:
-        """Send a log message about a call, if logging is declared and the peer wants that level."""
+        """Send a log message about a call, if logging is declared and the peer requested that level."""
         if self.wants_log(call, level):
             self.notify(call, _LOGGED, LogMessage(level, data, logger).to_wire())
 
@@ -351,18 +351,18 @@ class ServerSession:
         """Return True if `log` would send anything."""
         if call.is_over or not self._identity.has(("logging",)):
             return False
-        # The log level of the handshake may be another one since the call came.
+        # The log level of the handshake may have changed since the call.
         peer = call.peer if call.peer.version.stateless else self._handshake.peer or call.peer
         return peer.wants_log(level)
 
     def tell(self, method: str, params: dict[str, Any]) -> None:
-        """Send a notification that belongs to no call; nothing where there is no session."""
+        """Send a notification that does not belong to a call. Does nothing without a session."""
         if self._handshake.state is State.OPEN:
             self._send(Notification(method, params))
 
     def announce(self, message: LogMessage) -> None:
-        """Send a log message that belongs to no call, if logging is declared and the peer asked for that level in a
-        handshake: without one there are log messages about requests only."""
+        """Send a log message that does not belong to a call, if logging is declared and the peer requested that level
+        in a handshake: without one there are log messages about requests only."""
         peer = self._handshake.peer
         if peer is None or self._handshake.state is not State.OPEN or not self._identity.has(("logging",)):
             return
@@ -370,8 +370,8 @@ class ServerSession:
             self._send(Notification(_LOGGED, message.to_wire()))
 
     def pause(self, call: Call, retry_ms: int) -> None:
-        """Let the client go while the call goes on, where version and transport have such a thing."""
-        # Older clients have no event to come back by, and take the end of the stream for the end of the request.
+        """Let the client disconnect while the call goes on, if version and transport support it."""
+        # Older clients have no event from which to resume, and take the end of the stream for that of the request.
         if not call.is_over and call.peer.version.priming_events:
             self.waiting.append(Outgoing(None, call.id, retry_ms))
 

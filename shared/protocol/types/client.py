@@ -1,5 +1,5 @@
-"""What a client says for itself: how it opens a session, which logs it wants, what it cancels (2025-11-25, Lifecycle;
-Utilities), and what it answers when it is asked (2026-07-28, Client Features)."""
+"""Messages of a client: the params that open a session, set the log level and cancel (2025-11-25, Lifecycle;
+Utilities), and the results for requests of a server (2026-07-28, Client Features)."""
 
 from typing import Any, Literal, Self
 
@@ -60,7 +60,7 @@ class CreateMessageResult(Wire):
 
     @classmethod
     def of(cls, model: str, *blocks: Wire, stop_reason: str | None = "endTurn") -> Self:
-        """What the `model` said in these blocks; "toolUse" is the reason where it wants tools called."""
+        """Return the answer of the `model` in these blocks; the stop reason is "toolUse" if it wants tools called."""
         contents = [block.to_wire() for block in blocks]
         return cls(
             role="assistant",
@@ -71,7 +71,7 @@ class CreateMessageResult(Wire):
 
     @property
     def text(self) -> str:
-        """The text blocks, joined."""
+        """The texts of the text blocks, joined."""
         blocks = self.content if isinstance(self.content, list) else [self.content]
         return "".join(block.get("text", "") for block in blocks if block.get("type") == "text")
 

@@ -13,7 +13,7 @@ class ElicitForm(Params):
     requested_schema: dict[str, Any]
 
     def defaults(self) -> dict[str, Any]:
-        """What stands in the form before anybody has filled it in (SEP-1034); what no answer can hold is left out."""
+        """Return the initial values of the form (SEP-1034), without those that an answer can't contain."""
         fields = self.requested_schema.get("properties")
         described = fields.items() if isinstance(fields, dict) else ()
         prefilled = {name: field.get("default") for name, field in described if isinstance(field, dict)}
@@ -21,7 +21,7 @@ class ElicitForm(Params):
 
 
 def _may_be_answered(value: object) -> bool:
-    """Whether a form may be sent with it: null, for one, would end in a fault that the user never made."""
+    """Return True if an answer may contain the value: null would be an error that the user did not make."""
     if isinstance(value, list):
         return all(isinstance(item, str) for item in value)
     return isinstance(value, str | int | float)
@@ -35,4 +35,4 @@ class ElicitUrl(Params):
     message: str
     url: str
     elicitation_id: str | None = None
-    """By which the server says that the visit is over; 2025-11-25 alone has it."""
+    """The id by which the server reports the end of the visit; only 2025-11-25 has it."""

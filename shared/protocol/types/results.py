@@ -1,5 +1,5 @@
-"""What servers answer that no server of ours builds as a model: pages of lists, reads, completions
-(2026-07-28, Server Features). Only clients load it."""
+"""Results that our servers do not build as models: pages of lists, reads, completions (2026-07-28, Server Features).
+Only clients load it."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ class ResultPage(Wire):
     """One page of a list."""
 
     next_cursor: str | None = None
-    """Asks for the next page; any text is a cursor, and without one this page is the last."""
+    """The cursor of the next page, which may be any text; None for the last page."""
     meta: Meta | None = Field(default=None, alias="_meta")
 
 

@@ -16,13 +16,13 @@ MANIFEST = "SKILL.md"
 """The file that every skill has at its root."""
 
 MAX_FILES, MAX_BYTES = 512, 16 * 1024 * 1024
-"""What every host can load of one skill (Skills, Limits)."""
+"""The numbers of files and bytes of one skill that every host can load (Skills, Limits)."""
 
 DIRECTORY = "inode/directory"
 """The media type of a directory."""
 
 DYNAMIC: Literal["dynamic"] = "dynamic"
-"""In place of the files of a skill whose content has no lasting digests."""
+"""The value in place of the files of a skill whose content has no lasting digests."""
 
 
 class DirectoryParams(UriParams, ListParams):

@@ -1,24 +1,24 @@
-"""The bytes of one connection and the messages in them, both ways.
+"""Conversion between the bytes of one connection and its messages, in both directions.
 
-A `Codec` holds what a connection agrees on by what its peer sends first. Its first bytes tell the framing: lines, or
-headers with `Content-Length`, which a server takes where it takes dialects. Its first message that is a JSON object
-tells the dialect, which stands between a parsed value and the messages made of it, and between a message and its
+A `Codec` holds what the first data of a peer settles for the connection. The first bytes settle the framing: lines,
+or headers with `Content-Length`, which a server accepts if it accepts dialects. The first message that is a JSON
+object settles the dialect, which converts between a parsed value and its messages, and between a message and its
 bytes.
 
-Decoding never raises for what the peer sent: bad input becomes `Malformed`, which carries the answer due.
-What was decided where the specifications leave room:
+Decoding never raises for the input of the peer: invalid input becomes `Malformed`, which carries the answer to it.
+Decisions where the specifications leave room:
 
 * the parser is pydantic-core's: at most 200 levels of nesting, NaN and Infinity refused, integers of any
   size up to 4,300 digits, invalid UTF-8 and lone surrogates refused; a number beyond the range of a double, such
   as 1e999, reads as infinity, as in Python's own parser;
-* what it refuses is read once more, leniently, and answered under its id: -32602 with the place in the params,
-  -32600 with any other place, -32700 where there is none to tell. A notification is taken with U+FFFD for what is no
-  text, since nobody could be told; an answer to a request of ours becomes an error, so that nobody waits for it;
-* of duplicate keys the last one counts, as in nearly every parser; names are compared exactly, so
-  `"Method"` is an unknown key and not a method;
+* a text that it refuses is read again, leniently, and answered under its id: -32602 with the place in the params,
+  -32600 with any other place, -32700 if no place is known. In a notification, which has no answer, U+FFFD replaces
+  invalid text; an answer to a request of ours becomes an error, so that nobody waits for it;
+* the last of duplicate keys counts, as in nearly every parser; names are compared exactly, so `"Method"` is an
+  unknown key and not a method;
 * an `id` is a string or an integer; `true`, `1.5` and `null` are refused (-32600), "7" and 7 differ;
-* an error whose request is unknown has no `id` key at all: `null` is in no schema;
-* on the way out NaN and Infinity become `null` and lone surrogates U+FFFD, so that what we send is JSON.
+* an error whose request is unknown has no `id` key at all: no schema has `null`;
+* in output NaN and Infinity become `null`, and lone surrogates U+FFFD, so that it is always JSON.
 """
 
 import logging
@@ -61,13 +61,13 @@ _HEADERS = b"content-length:", b"content-type:"
 _LONGEST_NAME = max(map(len, _HEADERS))
 
 MAX_MESSAGE = 64 * 1024 * 1024
-"""Bytes of one message, where nothing else is said."""
+"""The default limit of the bytes of one message."""
 
 
 class Codec:
-    """What one connection reads and writes. A stream of bytes is given to `feed` piece by piece and to `end`, and
-    written by `encode`; what has bounds of its own is given to `feed_body`, where it is an item of a stream, or to
-    `decode_body`, where it stands for itself as a POST does."""
+    """The decoder and encoder of one connection. A stream of bytes is read by `feed`, piece by piece, and `end`, and
+    written by `encode`; input that is delimited already is read by `feed_body` if it is an item of a stream, and by
+    `decode_body` if it is independent, as a POST is."""
 
     __slots__ = (
         "_end",
@@ -91,11 +91,11 @@ class Codec:
         dialects: bool = False,
         dialect: str | None = None,
     ) -> None:
-        """A message of more than `max_message` bytes is dropped, and what follows it is read. A server tells its peer
-        so, under the id of a request where its ends show that; a client tells nobody. A server refuses a message of
-        too many values likewise. Where bodies are written, they have no `line_end`. What a client writes is framed by
-        `framing`; a server writes as its peer does. With `dialects` a peer may begin to speak one of them instead of
-        the specification, or with headers. `dialect` is the document that a client speaks. Raises ValueError for an
+        """A message of more than `max_message` bytes is dropped, and reading goes on after it. A server reports that
+        to its peer, under the id of the request if its ends show one; a client does not. A server refuses a message
+        of too many values in the same way. Messages that are written as bodies have no `line_end`. A client frames
+        its messages by `framing`; a server as its peer does. With `dialects` a peer may use one of them instead of
+        the specification, or headers. `dialect` is the document that a client speaks. Raises ValueError for an
         unknown one."""
         self._max_message = max_message
         self._is_client = is_client
@@ -109,7 +109,7 @@ class Codec:
         """The dialect of the peer, once its first message has settled it; None for the specification."""
 
     def feed(self, data: bytes) -> list[Message]:
-        """The messages that `data` completes."""
+        """Return the messages that `data` completes."""
         frames = self._frames
         if frames is None:
             data, self._first = self._first + data, b""
@@ -118,7 +118,7 @@ class Codec:
                 self._first = data
                 return []
         parts = frames.feed(data)
-        # Nearly all connections: nothing stands between a line and its message, so nothing is asked of it.
+        # Nearly all connections have neither headers nor a dialect, and need no further checks.
         if self._is_standard and isinstance(frames, LineBuffer):
             return [
                 decode(line) if isinstance(line, bytes) and len(line) <= LIGHT else self._decode(line)
@@ -330,7 +330,7 @@ def _answer(value: dict[str, Any], known_id: RequestId | None) -> Message:
         # True is an int to `isinstance`, and no error code.
         if type(code) is int and isinstance(message, str):
             return Failure(known_id, code, message, error.get("data"))
-    # Who has sent it waits for nothing: to answer it would be an answer to an answer.
+    # Its sender does not wait: this would be an answer to an answer.
     return Malformed(failure(known_id, InvalidRequest("an answer has an id and either a result or an error")), True)
 
 
@@ -339,11 +339,11 @@ encode = Codec(line_end=b"").encode
 
 
 _BUGS = (AttributeError, LookupError, TypeError, ValueError)
-"""What a result of another form than a dialect expects ends in."""
+"""The errors that writing a result of an unexpected form raises."""
 
 
 def _in_dialect(dialect: Dialect, message: Message) -> dict[str, Any] | None:
-    """`message` in the words of `dialect`; an internal error in place of a result that can't be put in them."""
+    """Return `message` in the form of `dialect`; an internal error in place of a result that can't be converted."""
     try:
         return dialect.write(message)
     except _BUGS:

@@ -1,18 +1,17 @@
-"""Bytes to messages' bytes, where each message stands behind a header with its length, as in the Language Server
-Protocol.
+"""Content-Length framing: each message follows a header with its length, as in the Language Server Protocol.
 
     Content-Length: 52\\r\\n
     \\r\\n
     {"jsonrpc":"2.0","id":1,"method":"ping","params":{}}
 
-Names are taken in any case, other headers are passed over, and lines may end with LF alone. No JSON text holds a line
-`Content-Length: 52`: there are no such words outside of its strings, and no line ends in them. So a body in which one
-is found had a length that was too large; and where a header gives no length, or something else stands in its place,
-all is skipped up to the next such line. Other readers don't look for one: vscode-jsonrpc reports the header without a
-length, and reads the body as the next header.
+Names are accepted in any case, other headers are ignored, and lines may end with LF alone. A JSON text can't contain
+a line `Content-Length: 52`: such words occur in its strings only, and these contain no line ends. So a body in which
+one is found had a length that was too large; and if a header has no length, or there is something else in its place,
+everything up to the next such line is skipped. Other readers don't search for one: vscode-jsonrpc reports the header
+without a length, and reads the body as the next header.
 
-A length may count a line end behind its message, whether that is sent or not: in the example of document 000 (4.1.3)
-it is 134, and the message has 132 bytes.
+A length may include a line end after its message, even if that is not sent: in the example of document 000 (4.1.3) it
+is 134, and the message has 132 bytes.
 """
 
 import re
@@ -26,7 +25,7 @@ from .framing import Oversized
 from .salvage import EDGE, read_edges
 
 MAX_HEADER = 8_192
-"""Bytes that the header of one message may have. What is known of it takes less than a hundred."""
+"""The limit of the bytes of a message's header. The known headers take less than a hundred."""
 
 _NAME = b"content-length"
 _LINE = re.compile(_NAME + rb":[ \t]{0,8}[0-9]{1,15}[ \t]{0,8}\r?\n")
@@ -44,11 +43,11 @@ _NUMBER = re.compile(rb"[0-9]{1,15}")
 
 @record
 class Misframed:
-    """Stands where a header gives no length, or one that its body has not."""
+    """The replacement for a body whose header has no length, or a wrong one."""
 
     reason: str
     id: str | int | None = None
-    """The id of the request that it was, where the ends of the body show one."""
+    """The id of the request in it, if the ends of the body show one."""
     is_rest: bool = False
     """True if it may be the rest of the previous body, whose length was too small then."""
 
@@ -56,7 +55,7 @@ class Misframed:
 Frame = bytes | Oversized | Misframed
 """A body, or a replacement for it."""
 _Frames = Generator[Frame | None, bool | None, None]
-"""Frames, and None where it takes more bytes; what is sent then is whether there will be none."""
+"""Frames, and None if more bytes are needed; the value to send then is True if there will be none."""
 
 
 class ContentLengthBuffer:
@@ -158,7 +157,7 @@ def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
 def _told_early(buffer: bytearray, limit: int) -> Oversized | None:
     """Return the early answer to a body that is too long; None if its end may show the id. A length may be wrong,
     and the sender of a whole message waits for the answer."""
-    # As long as less than both ends are there, nothing was left out between them.
+    # While less than both ends have arrived, nothing is missing between them.
     if len(buffer) < 2 * EDGE and _is_object(buffer.rstrip()):
         return Oversized(limit, _id_of(buffer))
     head = bytes(buffer[:EDGE])
@@ -167,15 +166,15 @@ def _told_early(buffer: bytearray, limit: int) -> Oversized | None:
 
 
 def _told_at_end(buffer: bytearray, exceeded: int | None) -> Frame:
-    """What is told of a body that is not there whole. Of one that would have `exceeded` the limit, if anything of it
-    is there, the same as is told of it early: that depends on how the stream was cut."""
+    """Return the replacement for a body that has not arrived whole. For one that would have `exceeded` the limit, if
+    any of it has arrived, it is the same as before the end, which depends on how the stream was cut."""
     if exceeded is not None and buffer.strip():
         return Oversized(exceeded, _id_of(buffer))
     return Misframed("the stream ended before the bytes that Content-Length announces", _id_of(buffer))
 
 
 def _without_line_end(buffer: bytearray, length: int) -> int:
-    """`length`, less the one or two bytes that a line end takes behind a JSON object."""
+    """Return `length`, less the one or two bytes of a line end after a JSON object."""
     for end in (length - 2, length - 1):
         if 0 < end <= len(buffer) and buffer[end - 1 : end] == b"}" and _is_object(buffer[:end]):
             return end
@@ -207,7 +206,7 @@ def _id_of(body: bytes | bytearray) -> str | int | None:
 
 
 def _skip(buffer: bytearray, line: re.Pattern[bytes]) -> _Frames:
-    """Drop what stands before the next `line`."""
+    """Drop everything before the next `line`."""
     while (next_line := line.search(buffer.lower())) is None:
         del buffer[:-_LONGEST_LINE]
         yield None

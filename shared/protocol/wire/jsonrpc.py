@@ -71,7 +71,7 @@ class Batch:
 
 
 Fate = Literal["unknown", "unreached", "session over", "unauthorized", "no login"]
-"""What became of a request without an answer: the server may have done it; it never came to the server; or the server
+"""The fate of a request without an answer: the server may have done it; it did not reach the server; or the server
 did not do it, as it no longer knows the session."""
 
 
@@ -87,14 +87,14 @@ class Unanswered:
 
 @record
 class Gap:
-    """What a client's transport says after a stream of the server's was cut that could not be resumed: notifications
-    may have been lost."""
+    """Sent by a client's transport after a stream of the server was cut and could not be resumed: notifications may
+    have been lost."""
 
 
 @record
 class OnStream:
-    """What a client's transport says of a message that came on the stream of request `about`, and answers nothing:
-    it belongs to that request (2025-11-25, Streamable HTTP)."""
+    """Sent by a client's transport for a message that came on the stream of request `about`, and is not an answer: it
+    belongs to that request (2025-11-25, Streamable HTTP)."""
 
     message: "Message"
     about: RequestId
@@ -114,7 +114,7 @@ class Prepared(dict[str, Any]):
 
 
 def failure(id: RequestId | None, error: RpcError) -> Failure:
-    """The answer to request `id` that says `error`."""
+    """Return the answer to request `id` with `error`."""
     return Failure(id, error.code, error.message, error.data, error.kind)
 
 

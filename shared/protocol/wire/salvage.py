@@ -1,8 +1,8 @@
 """Salvage of unreadable texts: the id to answer under, and the place of the fault.
 
-JSON can spell what no text in UTF-8 holds: `"\\ud83d"`, half of the pair that stands for an emoji, comes from clients
-that cut text by UTF-16 units. Others send NaN, or bytes that are not UTF-8. The parser of `codec` refuses all of it,
-and with it the id without which a client waits in vain. So what it refuses is read once more, leniently.
+JSON can contain what UTF-8 can't: `"\\ud83d"`, half of the surrogate pair of an emoji, comes from clients that cut
+text by UTF-16 units. Others send NaN, or bytes that are not UTF-8. The parser of `codec` refuses all of it, together
+with the id without which a client waits in vain. So a refused text is read again, leniently.
 """
 
 import json
@@ -17,13 +17,13 @@ from ..records import record
 from .jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, Response, failure, scrubbed
 
 EDGE = 4_096
-"""Bytes of the beginning and of the end of a text that `read_edges` looks at."""
+"""The number of bytes at the beginning and at the end of a text that `read_edges` reads."""
 MAX_DEPTH = 200
-"""Levels of nesting that the parser takes."""
+"""The levels of nesting that the parser accepts."""
 MAX_VALUES = 100_000
-"""Values among which a fault is looked for: a client can send millions of them, and they would hold up all others."""
+"""The number of values that are searched for a fault: a client can send millions, which would delay all others."""
 _PLACE = 100
-"""Characters of a place that are told; the names in it are the peer's."""
+"""The number of characters of a place in a message; the names in it are the peer's."""
 
 _HALF = re.compile("[\ud800-\udfff]")
 _NO_TEXT = "is not valid Unicode: it has half of a surrogate pair, or bytes that are not UTF-8"
@@ -34,7 +34,7 @@ class Fault:
     """A fault in a value, and its place."""
 
     place: str
-    """The names on the way there, with dots between: `params.arguments.text`."""
+    """The path to it, with dots between the names: `params.arguments.text`."""
     reason: str
     in_text: bool
     """True if only text is invalid, which U+FFFD could replace."""
@@ -46,8 +46,8 @@ def salvage(
     read: Callable[[Any], Message],
     refuse: Callable[[Failure], Malformed] = Malformed,
 ) -> Message:
-    """What becomes of a text that the parser refuses with `error`; `read` makes a message of a value, and `refuse` of
-    the answer to a text of which no value can be made."""
+    """Return the message for a text that the parser refuses with `error`. `read` converts a value to a message;
+    `refuse` does so with the answer to a text that can't be read as a value."""
     try:
         value = read_leniently(data)
     except (RecursionError, ValueError) as reason:
@@ -55,13 +55,13 @@ def salvage(
         answered = read_answered(head, tail)
         if answered is not None:
             return Malformed(failure(answered, error), silent=True)
-        # What is JSON, but too deep or with too long a number, is surely a message, and its ends may be trusted. In
-        # what is none they may stand anywhere.
+        # JSON that is too deep, or has a number that is too long, is surely a message, and its ends may be trusted.
+        # In other text they could be anything.
         is_json = not isinstance(reason, json.JSONDecodeError)
         return refuse(failure(read_edges(head, tail) if is_json else None, error))
     values = value if isinstance(value, list) else [value]
     faults = [find_fault(item) if isinstance(item, dict) else None for item in values]
-    # Where no fault has a place, the text as a whole is at fault, and so is each message in it.
+    # If no fault has a place, the text as a whole is invalid, and so is each message in it.
     messages = tuple(
         read(item) if fault is None and any(faults) else _answer_due(read(item), fault, error)
         for item, fault in zip(values, faults, strict=True)
@@ -70,7 +70,7 @@ def salvage(
 
 
 def _answer_due(message: Message, fault: Fault | None, error: ParseError) -> Message:
-    """The answer due to a message that can't be taken as it is; or the message, without its fault."""
+    """Return the answer to a message that can't be accepted as it is, or the message without its fault."""
     refusal: RpcError = error
     if fault is not None:
         kind = InvalidParams if fault.place.startswith("params.") else InvalidRequest
@@ -93,7 +93,7 @@ def _answer_due(message: Message, fault: Fault | None, error: ParseError) -> Mes
     return message
 
 
-# Reading it leniently
+# Lenient reading
 
 
 class _NoNumber(float):
@@ -101,9 +101,9 @@ class _NoNumber(float):
 
 
 def read_leniently(data: bytes) -> Any:
-    """The value in `data`: JSON, in which text may be none and numbers may be NaN. Bytes that are not UTF-8 are read
-    as halves of surrogate pairs. Raises JSONDecodeError for what is no JSON even so, and RecursionError or another
-    ValueError for what is too deep or has a number that is too long."""
+    """Return the value in `data`: JSON that may have NaN and invalid text. Bytes that are not UTF-8 are read as
+    halves of surrogate pairs. Raises JSONDecodeError for data that is not even such JSON, RecursionError for nesting
+    that is too deep, and another ValueError for a number that is too long."""
     return _LENIENT.decode(data.decode("utf-8", "surrogateescape"))
 
 
@@ -116,14 +116,14 @@ def is_text(value: str) -> bool:
 
 
 def find_fault(value: Any) -> Fault | None:
-    """What is wrong with a value that was read leniently; None where nothing is, or too much would have to be looked
-    at. What is wrong with more than a text counts first."""
+    """Return the fault in a value that was read leniently; None if it has no fault, or is too large to be searched.
+    A fault that is not in a text counts first."""
     first_fault: Fault | None = None
     waiting: list[tuple[Any, tuple[str, ...]]] = [(value, ())]
     budget = MAX_VALUES
     while waiting:
         parent, path = waiting.pop()
-        # Counted before its items are looked at: of a list of a million numbers none is.
+        # Counted before its items are searched: a list of a million numbers is not searched at all.
         budget -= len(parent)
         if budget < 0:
             return None if first_fault is None else Fault(first_fault.place, first_fault.reason, in_text=False)
@@ -137,7 +137,7 @@ def find_fault(value: Any) -> Fault | None:
                 waiting.append((item, (*path, str(key))))
             elif kind is _NoNumber:
                 return _fault((*path, str(key)), "is NaN or Infinity, which JSON has no numbers for")
-            # It is not the last word: a fault that can't be written over by U+FFFD may still come.
+            # The search goes on: there may be a fault that U+FFFD can't replace.
             elif kind is str and not is_text(item) and first_fault is None:
                 first_fault = _fault((*path, str(key)), _NO_TEXT, in_text=True)
             if type(key) is str and not is_text(key) and first_fault is None:
@@ -151,7 +151,7 @@ def _fault(path: tuple[str, ...], reason: str, *, in_text: bool = False) -> Faul
     return Fault(_HALF.sub("\ufffd", shown), reason, in_text)
 
 
-# Without reading it
+# Ids of texts that are not read
 
 _MEMBER = rb'\s*"(jsonrpc|id|method)"\s*:\s*("[^"\\]*"|-?[0-9]{1,4300})\s*'
 _HEAD = re.compile(rb"\s*\{((?:" + _MEMBER + rb",)*)")
@@ -161,15 +161,15 @@ _OUTCOME = re.compile(rb'\s*"(?:result|error)"\s*:')
 
 
 def read_edges(head: bytes, tail: bytes) -> str | int | None:
-    """The id of the request of which this is the beginning and the end, for one that is too much to be read; None
-    where neither shows that it is a request, and its id. Programs write what is short before the params, or after
-    them; what stands between two of these members is in no string and in no deeper object."""
+    """Return the id of a request that is too large to be read, from its beginning and its end; None if they don't
+    show that it is a request, and its id. Programs write short members before the params, or after them; a text
+    between two of these members is neither in a string nor in a deeper object."""
     members = _members(head, tail)
     return _id_in(members) if b"method" in members else None
 
 
 def read_answered(head: bytes, tail: bytes) -> str | int | None:
-    """The id of the request that is answered by what has this beginning and this end; None where they don't show that
+    """Return the id of the request that a text with this beginning and this end answers; None if they don't show that
     it is an answer, and its id."""
     begun = _HEAD.match(head)
     if begun is None or _OUTCOME.match(head, begun.end()) is None:
@@ -180,7 +180,7 @@ def read_answered(head: bytes, tail: bytes) -> str | int | None:
 
 def _members(head: bytes, tail: bytes) -> dict[bytes, bytes]:
     members: dict[bytes, bytes] = {}
-    # What is cut off may end in members of a deeper object: what the head says goes before.
+    # A text that is cut off may end in members of a deeper object: the members of the head take precedence.
     for part in (_TAIL.search(tail), _HEAD.match(head)):
         if part is not None:
             members.update(_MEMBERS.findall(part[1]))

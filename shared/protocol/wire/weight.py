@@ -16,10 +16,10 @@ LIGHT = 4_096
 _VALUE_BYTES = 100
 """Memory of a small value, with its place in what holds it and the name that it may have there."""
 _WIDE = 3
-"""The factor by which a text that is not ASCII may be wider in memory: 2 or 4 bytes a character, of which UTF-8 may
-need 1."""
+"""The factor by which a text that is not ASCII may be wider in memory: it takes 2 or 4 bytes a character, while UTF-8
+may take 1."""
 _MOST_QUOTES = 4 * MAX_VALUES + 4
-"""The number of quotes of so many values, each of which has four at most: its own and those of its name."""
+"""The greatest number of quotes of so many values: each value has four at most, its own and those of its name."""
 
 
 def count_values(text: bytes) -> int:

@@ -1,17 +1,17 @@
-"""Dialects: older descriptions of the protocol that a peer may use besides the specification.
+"""Dialects: older descriptions of the protocol that a peer may use in place of the specification.
 
-The first message of a connection settles what it speaks, and a `Dialect` stands from then on between the JSON of that
-peer and the messages that all others send. The core knows of none: a dialect's request is a standard one that needs
-no handshake, or one of the methods of `extensions/dialects`, which have names that nobody sends by chance.
+The first message of a connection settles its dialect, and from then on a `Dialect` converts between the JSON of that
+peer and standard messages. The core does not know dialects: a request in a dialect becomes a standard one that needs
+no handshake, or one of the methods of `extensions/dialects`, whose names nobody sends by chance.
 
     document       is settled by                                                module
     000            a method that begins with `mcp/`                             document_000
     002            `call_tool`, `read_resource`, `render_prompt`, or an         document_002, forms_002
                    `initialize` without what the specification requires
-    001, 003, 004  nothing: they have other words for what the specification    spellings
-                   has, of which a client takes those of servers
+    001, 003, 004  nothing: they have other names for parts of the              spellings
+                   specification, and a client accepts those of servers
 
-README.md has, section by section, what each asks for, what is done, and where the specification differs.
+README.md lists, section by section, what each requires, what is done, and where the specification differs.
 """
 
 import re
@@ -23,7 +23,7 @@ from ..jsonrpc import Failure, Malformed, Message
 __all__ = ["CLIENT_DIALECTS", "SEMANTIC_VERSION", "Dialect", "client_dialect", "find_dialect"]
 
 CLIENT_DIALECTS = ("000", "002")
-"""The documents that a client speaks, where it is told to."""
+"""The documents that a client can speak."""
 
 SEMANTIC_VERSION = r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})"
 """A version in the form of document 002, MAJOR.MINOR.PATCH."""
@@ -45,13 +45,13 @@ class Dialect(Protocol):
         peer's id."""
 
     def write(self, message: Message) -> dict[str, Any] | None:
-        """`message` in the words of the peer; None where it gets nothing. Where this raises, a bug, the request is
-        open still, and a failure of it can be written."""
+        """Return `message` in the form of the dialect; None if the peer gets nothing. If this raises, which is a bug,
+        the request is still open, and a failure of it can be written."""
 
 
 def find_dialect(value: dict[str, Any], *, is_stream: bool) -> Dialect | None:
-    """The dialect of the connection whose first message is `value`, a stream or a single POST; None for that of the
-    specification. What a dialect needs is loaded when it is found."""
+    """Return the dialect of the connection, a stream or a single POST, whose first message is `value`; None for the
+    specification. The module of a dialect is loaded when it is found."""
     method = value.get("method")
     if not isinstance(method, str):
         return None

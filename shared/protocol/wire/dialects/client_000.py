@@ -1,9 +1,9 @@
-"""Document 000 as a client speaks it.
+"""The client side of document 000.
 
-What the document leaves to a server is taken in the forms that ours has, and in any other as far as it is JSON:
+Where the document leaves the form to a server, that of our servers is accepted, and any other JSON:
 
-* a `toolId` is the name of the tool, whatever stands in it, and a `resourceId` is a URI, or with braces a template;
-* an object that a tool gives is its structured content, a text its text, and an array of content its content;
+* any `toolId` is the name of the tool, and a `resourceId` is a URI, or with braces a template;
+* an object that a tool returns is its structured content, a text its text, and an array of content its content;
 * all other methods have the params and results of the specification (3.2.1).
 """
 

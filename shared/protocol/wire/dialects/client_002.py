@@ -1,7 +1,7 @@
-"""Document 002 as a client speaks it.
+"""The client side of document 002.
 
-What a server has stands in its answer to `initialize`, so that lists ask for it anew; resources can be read and are
-not listed. Servers are told nothing but requests. All that is no method of the document is sent by its own name, for
+The tools and prompts of a server are in its answer to `initialize`, so a list sends that again; resources can be read
+but are not listed. Servers get requests only. A method that the document does not have is sent by its own name, for
 the server to refuse.
 """
 
@@ -45,7 +45,7 @@ def _named(entry: Fields) -> Fields:
 
 
 def _arguments(schema: Fields) -> list[Fields]:
-    """The arguments of a prompt, which has a JSON Schema of them."""
+    """Return the arguments of a prompt, from their JSON Schema."""
     required = schema.get("required", [])
     return [
         {"name": name, "required": name in required, **{key: field[key] for key in ("description",) if key in field}}

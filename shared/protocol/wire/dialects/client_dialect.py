@@ -1,4 +1,4 @@
-"""`ClientDialect`: a dialect as a client speaks it, the mirror of what a server does.
+"""The client side of a dialect, the mirror of the server side.
 
 The client itself makes requests of the newest version, without a handshake. Each is written as the request of the
 dialect that does the same, and the answer is read as a result of the specification.
@@ -26,7 +26,7 @@ from ..jsonrpc import (
 )
 
 MAX_SENT = 10_000
-"""Requests whose answers are awaited; the oldest are forgotten, as some are given up without a word."""
+"""The number of requests whose answers are awaited; the oldest are forgotten, as some are silently given up."""
 _ENVELOPE = {PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO}
 _UNFIT = (AttributeError, LookupError, TypeError, ValueError)
 """Errors that reading a result of an unknown form raises."""
@@ -40,9 +40,9 @@ class Form:
 
     method: str
     params: Callable[[Fields], Fields]
-    """Makes them of the params of the specification, which have no envelope any more."""
+    """Converts the params of the specification, without their envelope, to those of the dialect."""
     result: Callable[[Fields, Any], Fields]
-    """Makes it of these params and the result of the dialect. Raises what `_UNFIT` has for another form."""
+    """Converts the params and the result of the dialect to a standard result. Raises `_UNFIT` for another form."""
 
 
 class ClientDialect:
@@ -53,15 +53,15 @@ class ClientDialect:
     prefix = ""
     """The beginning of every method."""
     forms: Mapping[str, Form]
-    """By the method of the specification. A method without a form has the params and the result that it has there."""
+    """The forms by standard method. A method without a form has its standard params and result."""
     notifies = True
-    """Whether notifications are sent to servers."""
+    """True if notifications are sent to servers."""
 
     def __init__(self) -> None:
         self._sent: dict[RequestId, Request] = {}
 
     def read(self, value: Fields) -> Sequence[Message]:
-        """The message of the specification that `value` of a server is. Never raises for its content."""
+        """Return the standard message for `value` from a server. Never raises for its content."""
         method, id_ = value.get("method"), value.get("id")
         if not isinstance(id_, str) and type(id_) is not int:
             id_ = None
@@ -80,11 +80,11 @@ class ClientDialect:
             return [self.refuse(failure(request.id, InvalidRequest(f"no result of document {self.name}")))]
 
     def refuse(self, answer: Failure) -> Malformed:
-        """Mark what a text that is no message becomes: servers get no answer to it."""
+        """Mark a text that is not a message as silent: servers get no answer to it."""
         return Malformed(answer, silent=True)
 
     def write(self, message: Message) -> Fields | None:
-        """`message` in the words of the server; None where it has none for it."""
+        """Return `message` in the form of the dialect; None if it has no form for it."""
         match message:
             case Request():
                 return self._written(message)

@@ -1,16 +1,17 @@
-"""Document 000: every method begins with `mcp/`, an id may be null, params may be an array.
+"""The server side of document 000: every method begins with `mcp/`, an id may be null, params may be an array.
 
-Its own five methods stand in `_OWN`; `mcp/` before a method of the specification is that method, with the params and
-the result that the specification gives it (3.2.1 calls all such methods standard). What the document leaves open:
+Its own five methods are `mcp/initialize` and those in `_OWN`; `mcp/` before a method of the specification is that
+method, with its standard params and result (3.2.1 calls all such methods standard). Decisions where the document
+leaves room:
 
-* a request needs no `mcp/initialize` before it: the document's own example (4.1.3) shows none. What lives in a
-  handshake, subscriptions and the level of logging, needs one on a stream, and is not to be had in a single POST;
-* params by position are taken where the document lists them in an order: `[toolId, inputs]`, `[resourceId, query]`.
-  Else an empty array is no params, and one with a single object in it is that object;
-* it has no token of progress: a POST is told of it under the id of its request, in case it asks for a stream (4.2.3);
-* what has no `jsonrpc` is refused, as 3.1 asks for JSON-RPC 2.0;
-* the transports and the authentication that `mcp/initialize` names are taken, and decide nothing: the one is settled
-  by then, and so is the other;
+* `mcp/initialize` is optional: the document's own example (4.1.3) has none. Subscriptions and the log level, which
+  belong to a handshake, need it on a stream, and are not available in a single POST;
+* params by position are accepted if the document lists them in an order: `[toolId, inputs]`, `[resourceId, query]`.
+  Otherwise an empty array means no params, and an array of a single object means that object;
+* it has no progress token: the progress of a POST is reported under the id of its request, if it asks for a stream
+  (4.2.3);
+* a message without `jsonrpc` is refused, as 3.1 requires JSON-RPC 2.0;
+* the transports and the authentication that `mcp/initialize` names are ignored: both are settled by then;
 * a failure whose request is unknown has the id null (3.2.2).
 """
 
@@ -44,7 +45,7 @@ _HANDSHAKE = {
     "capabilities": {},
     "clientInfo": {"name": "document 000", "version": "0"},
 }
-"""The capabilities of a client that declares none."""
+"""The params of the handshake for a client, which declares no capabilities."""
 
 
 class Document000:
@@ -53,7 +54,7 @@ class Document000:
     name = "000"
 
     def __init__(self, *, is_stream: bool) -> None:
-        """A `stream` shakes hands behind the scene, so that it may have subscriptions."""
+        """On a stream, a handshake is made internally, so that it may have subscriptions."""
         self._is_stream = is_stream
         self._has_initialized = False
         self._log_level: str | None = None
@@ -99,7 +100,7 @@ class Document000:
         if method in _OWN:
             standard = f"{_HANDLED}000/{standard}"
         elif standard.startswith(_HANDLED):
-            standard = method  # which there is not: those are called by the names of their documents
+            standard = method  # an unknown method: the handlers are called by the names of their documents
         token = None if self._is_stream else id_
         return [self._requests.open(id_, method, standard, enveloped(params, token, self._log_level))]
 
@@ -107,8 +108,8 @@ class Document000:
         if standard not in _AT_ANY_TIME and not self._has_initialized:
             raise InvalidRequest(f'send "{_INITIALIZE}" first' if self._is_stream else _NEEDS_STREAM)
         request = self._requests.open(id, method, standard, params)
-        # Calls bring an envelope each, so the level has to stand in those. It is known before it is answered: the
-        # call may have come along with it.
+        # Each call has an envelope, which has to contain the level. It is set before the answer: a call may have come
+        # together with this request.
         if standard == "logging/setLevel" and params.get("level") in LOG_LEVELS:
             self._log_level = params["level"]
         return request
@@ -120,10 +121,10 @@ class Document000:
             params = {**params, "requestId": number}
         return [Notification(method, params)]
 
-    # What it gets
+    # What the peer gets
 
     def write(self, message: Message) -> dict[str, Any] | None:
-        """`message` under the peer's own id. What is about a request that it has cancelled is not sent."""
+        """Return `message` with the peer's own id; None if it is about a request that the peer has cancelled."""
         match message:
             case Response(number, result) if (request := self._requests.find(number)) is not None:
                 # The result in the form that 5.2 gives it.
@@ -139,14 +140,14 @@ class Document000:
                 if request is None:
                     return None
                 error = error_object(message)
-                if message.code == MethodNotFound.code and request.method:  # it is named as the peer has called it
+                if message.code == MethodNotFound.code and request.method:  # under the name that the peer has used
                     error = {**error, "message": f"method not found: {request.method[:100]}"}
                 return _answer(request.id, error=error)
             case Notification("notifications/cancelled"):
                 return None  # of a stream that its answer has ended
             case Notification(method, params):
                 return {"jsonrpc": "2.0", "method": _PREFIX + method, "params": self._with_ids(params)}
-        return None  # questions go to those who declare that they answer them, and nobody sends anything else
+        return None  # only clients that declare it are asked questions, and other messages are never sent
 
     def _introduction(self, result: dict[str, Any]) -> dict[str, Any]:
         """Return the answer to `mcp/initialize`, from the result of either lifecycle (5.2.1)."""
@@ -166,14 +167,14 @@ class Document000:
         return {**introduction, "instructions": result["instructions"]} if "instructions" in result else introduction
 
     def _with_ids(self, params: dict[str, Any]) -> dict[str, Any]:
-        """`params` that name a subscription by the peer's id of it."""
+        """Return `params` with the peer's own id of the subscription that they name."""
         meta = params.get("_meta", {})
         request = self._requests.find(meta.get(SUBSCRIPTION_ID))
         return params if request is None else {**params, "_meta": {**meta, SUBSCRIPTION_ID: request.id}}
 
 
 def _params(method: str, params: Any) -> dict[str, Any]:
-    """The params of `method` by name. Raises InvalidParams for what can't be taken so."""
+    """Return the params of `method` by name. Raises InvalidParams if they can't be converted."""
     match params:
         case dict():
             return params

@@ -1,13 +1,12 @@
-"""Document 002: four methods, semantic versions, and messages that may come without `jsonrpc`.
+"""The server side of document 002: four methods, semantic versions, and messages that may lack `jsonrpc`.
 
-Two of the methods are methods of the specification in other clothes; `initialize` and the reading of a resource need
-what only the server knows, and are handled by `extensions/dialects`. Nothing lists anything: what a client may call
-stands in the answer to `initialize`. `forms_002.py` has what params, results and errors look like. What the document
-leaves open:
+Two of the methods are standard ones in another form; `initialize` and the reading of a resource need data of the
+server, and are handled by `extensions/dialects`. There are no lists: what a client may call is in the answer to
+`initialize`. `forms_002.py` converts params, results and errors. Decisions where the document leaves room:
 
-* a request needs no `initialize` before it, and what one version brought is to be had in all of them;
-* a message without `jsonrpc` is answered without it; where that can't be told, the answer has it;
-* nothing is asked of such a client, and nothing told to it but answers; its notifications mean nothing.
+* `initialize` is optional, and the features of one version are available in all of them;
+* a message without `jsonrpc` is answered without it; if that is unknown, the answer has it;
+* such a client is sent answers only, no requests and no notifications; its own notifications are ignored.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +34,7 @@ _Fit = Callable[[dict[str, Any]], dict[str, Any]]
 
 @record
 class _Method:
-    """Which method the core gets in its place, how the params of that are made, and what is made of its result."""
+    """The method of the core for one of the document, with the conversions of its params and its result."""
 
     call: str
     params: _Fit
@@ -90,7 +89,7 @@ class Document002:
         if not isinstance(method, str):
             raise InvalidRequest('"method" must be a string')
         if "id" not in value:
-            return [Notification(method)]  # whatever it tells, it means nothing
+            return [Notification(method)]  # it is ignored
         if id_ is None or not is_id(id_):
             raise InvalidRequest('"id" must be a string or an integer')
         if method not in _METHODS:

@@ -1,12 +1,13 @@
-"""Params, results and errors of document 002, converted to and from the specification. What the document leaves
-open:
+"""Params, results and errors of document 002, converted to and from the specification.
+
+Decisions where the document leaves room:
 
 * a client's `version`, or a semantic `protocolVersion`, is the highest that it speaks, as is `maxVersion`; it speaks
-all from there down to `minVersion`, or to the first of that major version ("Compatibility of versions"); * the
-`arguments` of a resource fill the braces of its URI, and those that are left become its query; * `arguments` of both
-may be of any type: what is no text becomes text as in JSON, and null is left out; * the data of a tool stands in
-place of a text that is its JSON, or else behind the content, which stays as it is; * the texts of several messages
-are joined by an empty line, and what is no text is named in brackets.
+  all from there down to `minVersion`, or to the first of that major version ("Compatibility of versions");
+* the `arguments` of a resource fill the braces of its URI, and the remaining ones become its query;
+* `arguments` of both may be of any type: a value that is not a text becomes its JSON, and null is left out;
+* the data of a tool replaces a text that is its JSON, or else follows the content, which stays as it is;
+* the texts of several messages are joined by an empty line, and other content is named in brackets.
 """
 
 import re
@@ -37,7 +38,7 @@ _CODES: Mapping[tuple[str, int], int] = {
 elsewhere."""
 
 MAX_TEMPLATE, MAX_BRACES = 4_096, 16
-"""Characters of a URI with braces, and pairs of these: it becomes a pattern, and takes a millisecond for that."""
+"""The limits of the characters and the pairs of braces of a URI: compiling it to a pattern takes a millisecond."""
 _TOO_MUCH = f"a URI with braces may have {MAX_TEMPLATE:,} characters and {MAX_BRACES} pairs of them"
 
 _HIGHEST = ("maxVersion", "version", "protocolVersion")
@@ -50,9 +51,9 @@ _Object = dict[str, Any]
 
 
 def chosen_version(params: _Object) -> _Object:
-    """The params of `initialize` as `{"version": ...}`, the highest version that both sides speak.
+    """Return the params of `initialize` as `{"version": ...}`, the highest version that both sides speak.
 
-    Raises InvalidParams for what is no version, and RpcError 1001 where there is none in common.
+    Raises InvalidParams for an invalid version, and RpcError 1001 if both sides have no version in common.
     """
     named = {name: params[name] for name in (*_HIGHEST, "minVersion") if name in params}
     highest = _parts(next((named[name] for name in _HIGHEST if name in named), VERSIONS[-1]))
@@ -65,7 +66,7 @@ def chosen_version(params: _Object) -> _Object:
 
 
 def initialize_result(result: _Object) -> _Object:
-    """What the extension gives is the answer."""
+    """Return the answer, which is the value that the extension returns."""
     value: _Object = result["value"]
     return value
 
@@ -81,8 +82,8 @@ def _parts(version: object) -> tuple[int, ...]:
 
 
 def read_params(params: _Object) -> _Object:
-    """The URI to read, with the arguments in it. Raises InvalidParams, and RpcError 5001 for braces that stay empty,
-    are too many, or of no form that we know."""
+    """Return the URI to read, with the arguments filled in. Raises InvalidParams, and RpcError 5001 for braces that
+    stay empty, are too many, or have an unknown form."""
     uri = _string(params, "uri")
     values = texts_of(_arguments(params))
     if "{" in uri:

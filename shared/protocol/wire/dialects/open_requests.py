@@ -1,7 +1,7 @@
-"""The requests of a dialect's peer that have no answer yet.
+"""Requests in progress of a peer that uses a dialect.
 
-What the core gets has ids of its own: a peer's may be `null`, and its answer takes a form that depends on the method.
-What is answered or cancelled is forgotten, so there are as many as are under way, and no more.
+The requests to the core have ids of our own: a peer's id may be `null`, and the form of an answer depends on the
+method. Answered and cancelled requests are forgotten, so the number is that of the requests in progress.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,8 +20,8 @@ _Object = dict[str, Any]
 
 @record
 class OpenRequest:
-    """One request: under which id the peer waits, and what it called; "" where that was refused at once. A bare one
-    came without `jsonrpc`."""
+    """One request: the id by which the peer waits for it, and its method, "" if it was refused at once. A bare
+    request came without `jsonrpc`."""
 
     id: RequestId | None
     method: str = ""
@@ -29,7 +29,7 @@ class OpenRequest:
 
 
 class OpenRequests:
-    """Those of one connection."""
+    """The requests in progress of one connection."""
 
     __slots__ = ("_by_id", "_by_number", "_numbers")
 
@@ -44,9 +44,9 @@ class OpenRequests:
     def open(
         self, id: RequestId | None, method: str, call: str, params: dict[str, Any], *, is_bare: bool = False
     ) -> Request:
-        """The request to make of one that called `method`: it calls `call`, under an id of ours.
+        """Return the standard request, to `call` and with an id of ours, for the peer's request to `method`.
 
-        Raises InvalidRequest where the peer's id is in use.
+        Raises InvalidRequest if the peer's id is in use.
         """
         if id in self._by_id:
             raise InvalidRequest("this id is in use by a request that has no answer yet")
@@ -57,8 +57,8 @@ class OpenRequests:
     def read(
         self, value: _Object, meaning: Callable[[_Object], Sequence[Message]], *, is_bare: bool = False
     ) -> Sequence[Message]:
-        """The `meaning` of what the peer has sent; the answer due where that raises RpcError. An answer is dropped:
-        nothing was asked."""
+        """Return the `meaning` of a message from the peer, or the answer to it if that raises RpcError. An answer
+        from the peer is dropped: there are no requests to it."""
         if "method" not in value and ("result" in value or "error" in value):
             return [Malformed(failure(None, InvalidRequest("nothing was asked")), silent=True)]
         try:
@@ -66,26 +66,26 @@ class OpenRequests:
         except RpcError as error:
             id_ = value.get("id")
             answer = failure(id_ if is_id(id_) else None, error)
-            # Nobody waits for the answer to a notification; what calls no method is none (JSON-RPC 2.0, section 4.1).
+            # A notification gets no answer; without a method it is not one (JSON-RPC 2.0, section 4.1).
             is_silent = "id" not in value and isinstance(value.get("method"), str)
             return [Malformed(answer, silent=True) if is_silent else self.refuse(answer, is_bare=is_bare)]
 
     def refuse(self, answer: Failure, *, is_bare: bool = False) -> Malformed:
-        """`answer`, which is for the peer's id, under one of ours: a request that has that id goes on."""
+        """Return `answer`, which has the peer's id, with a new id of ours: an open request with that id goes on."""
         number = next(self._numbers)
         self._by_number[number] = OpenRequest(answer.id, is_bare=is_bare)
         return Malformed(Failure(number, answer.code, answer.message, answer.data))
 
     def number_of(self, id: Any) -> int | None:
-        """Return our id of the request with the peer's id; None if there is none."""
+        """Return our id of the request with the peer's id; None if no such request is open."""
         return self._by_id.get(id) if is_id(id) else None
 
     def find(self, number: RequestId | None) -> OpenRequest | None:
-        """The request that has our id `number`; None where it is over."""
+        """Return the request with our id `number`; None if it is over."""
         return self._by_number.get(number) if isinstance(number, int) else None
 
     def close(self, number: RequestId | None) -> OpenRequest | None:
-        """Forget the request that has our id `number`, and gives it; None where it is over already."""
+        """Remove the request with our id `number`, and return it; None if it is over already."""
         entry = self._by_number.pop(number, None) if isinstance(number, int) else None
         if entry is not None and self._by_id.get(entry.id) == number:
             del self._by_id[entry.id]
@@ -98,11 +98,11 @@ def is_id(value: Any) -> bool:
 
 
 def enveloped(params: dict[str, Any], token: RequestId | None = None, log_level: str | None = None) -> dict[str, Any]:
-    """`params` of a request that stands for itself, in the newest version, is told of its progress by `token` and of
-    what is logged from `log_level` on, where it has no own ones. What the peer says in `_meta` counts, but for the
-    version and what it could answer: a dialect has no words for a question, nor for a result that asks.
+    """Return `params` as those of a stateless request of the newest version, with `token` and `log_level` as defaults
+    of its progress token and its log level. Other `_meta` of the peer is kept, except for the version and the client
+    capabilities: a dialect has no form for a question, nor for a result that asks one.
 
-    Raises InvalidParams where that is no object.
+    Raises InvalidParams if `_meta` is not an object.
     """
     meta = params.get("_meta", {})
     if not isinstance(meta, dict):

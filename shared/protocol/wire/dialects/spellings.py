@@ -1,7 +1,7 @@
-"""Other names that documents 003 and 004 give to what the specification has: a client takes either.
+"""Names of documents 003 and 004 for parts of the specification: a client accepts both.
 
-Only what a server asks or says of itself is renamed here. Fields that the documents add, such as `title` in contents
-and in `notifications/resources/updated` (001, 10.2), reach whoever reads them as they came, and so does -32000.
+Only the requests and the self-description of a server are renamed here. Fields that the documents add, such as
+`title` in contents and in `notifications/resources/updated` (001, 10.2), are passed on unchanged, and so is -32000.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ _QUESTIONS = {"sampling/complete": "sampling/createMessage", "elicitation/reques
 
 
 def standard_method(method: str) -> str:
-    """The specification's name of what a server asks."""
+    """Return the standard name of the method of a server's request."""
     return _QUESTIONS.get(method, method)
 
 
