@@ -50,8 +50,8 @@ async def find_metadata(web: Web, issuer: str, near: str | None = None) -> Issue
 
 
 async def first_metadata(web: Web, urls: Sequence[str], issuer: str, referrer: str | None) -> IssuerMetadata | None:
-    """Return the first document at one of `urls` that belongs to `issuer`; None if there is no document. Raises
-    AuthError, also if there are only documents of others."""
+    """Return the first document at one of `urls` that belongs to `issuer`; None if none of them has a document.
+    Raises AuthError, also if there are only documents of others."""
     wrong: MetadataError | None = None
     for url in urls:
         answer = await web.get_json(url, near=referrer)

@@ -14,7 +14,7 @@ MAX_PROOFS_OF_KEY = 16_384
 MAX_KEYS = 8_192
 MAX_KEYS_OF_OWNER = 64
 SWEEP_SECONDS = 1.0
-"""The number of seconds between two searches for old proofs while no more can be stored."""
+"""The number of seconds between two searches for old proofs while the storage is full."""
 _DIGEST = 12
 
 

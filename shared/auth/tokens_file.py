@@ -1,12 +1,12 @@
-"""Named bearer tokens in a file of TOML, which has their digests and not the tokens.
+"""Named bearer tokens in a TOML file, which contains only their digests.
 
     ["ada@example.org"]
     digest = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
     scopes = ["filesystem:read"]  # everything, if it is missing
     expires = 2027-01-01T00:00:00Z  # never, if it is missing
 
-The file is read again when it has changed. What it said before counts for a moment where it is gone, and for a minute
-where it can't be read or is wrong, since it may just be written; then no token of it is valid. The log says so.
+The file is read again after a change. Its last content stays valid for a moment if it is gone, and for a minute if it
+can't be read or is invalid, since somebody may be writing it; then none of its tokens is valid. Both are logged.
 """
 
 import hmac

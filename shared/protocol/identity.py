@@ -139,7 +139,7 @@ class Peer:
     info: dict[str, Any] | None = None
     """The peer's name for itself: untrusted, for display only."""
     log_level: str | None = None
-    """The lowest level it wants, or None for no log messages at all."""
+    """The lowest level of log messages to send, or None for no messages."""
     principal: Principal | None = None
     """The principal from the transport; sessions, subscriptions and signed state belong to it."""
     session: int | None = None

@@ -108,7 +108,7 @@ def shape(method: Method, result: dict[str, Any], version: Version, server_info:
         return _enveloped(method, _fit(method.name, result, version) if method.cacheable else result, server_info)
     if method.cacheable or _changes(method.name, version):
         result = {name: item for name, item in _fit(method.name, result, version).items() if name not in _ENVELOPE}
-    # 2025-06-18 and 2025-11-25 have objects alone there; the same data stands in `content` as text.
+    # 2025-06-18 and 2025-11-25 allow objects only; `content` has the same data as text.
     if not isinstance(result.get("structuredContent", _OBJECT), dict):
         result = {name: item for name, item in result.items() if name != "structuredContent"}
     return result

@@ -1,9 +1,9 @@
 """RFC 6570 templates, matched against URIs: the forms `{name}`, `{+name}`, `{?a,b}` and `{?all*}`.
 
-The well-kept libraries expand templates and don't match them, which is nearly all a server does. Matching is linear
-in the URI: two variables in one path segment are parted by the first place where the text between them stands
-(`{name}.{type}` takes `a.tar.gz` as `a` and `tar.gz`), which an atomic group makes final; a `{+name}` may stand
-once, and after it every variable has a segment of its own. So nothing backtracks further than one segment.
+The maintained libraries expand templates and don't match them, while a server does little else. Matching is linear in
+the URI: two variables in one path segment are separated by the first occurrence of the text between them
+(`{name}.{type}` reads `a.tar.gz` as `a` and `tar.gz`), which an atomic group makes final; a `{+name}` may occur once,
+and after it every variable has a segment of its own. So nothing backtracks further than one segment.
 """
 
 import re
@@ -18,7 +18,7 @@ _EXPRESSION = re.compile(r"\{([+?]?)([A-Za-z_][A-Za-z0-9_]*(?:,[A-Za-z_][A-Za-z0
 
 
 class UriTemplate:
-    """One template, compiled. Raises DeclarationError where it is none of the forms served."""
+    """One compiled template. Raises DeclarationError if it has an unsupported form."""
 
     def __init__(self, template: str) -> None:
         self.template = template

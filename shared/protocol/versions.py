@@ -1,7 +1,7 @@
 """The five released protocol versions as data. This is the only file that names their dates.
 
-Versions are an enumerated list: they compare by `order`, their place in it, never as strings. What differs
-between them in behaviour stands here as a column, so that the rest of the core asks for the column by name.
+Versions are an enumerated list: they compare by `order`, their position in it, never as strings. Each difference in
+behaviour is a field here, which the rest of the core reads by name.
 """
 
 from dataclasses import dataclass

@@ -101,7 +101,7 @@ class Audit:
         self._floods = Floods(self._write_refusal, clock)
 
     def write(self, entry: dict[str, Any], most: int = MOST_WAITING) -> None:
-        """Write a line after those that wait, of which there are `most` at most. Never raises."""
+        """Write a line after the waiting ones, up to `most` of which are kept. Never raises."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = _line({"time": now, **entry})
         if not self._waiting and self._written(line):

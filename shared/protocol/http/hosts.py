@@ -19,7 +19,7 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if `host` is this machine as seen by itself only."""
+    """Return True if `host` can be reached from this machine only."""
     if host.lower() == "localhost":
         return True
     try:

@@ -27,8 +27,8 @@ class ProtectedResource:
     metadata_url: str
     """The URL of its metadata, which names the issuers of tokens."""
     audiences: frozenset[str]
-    """The accepted audiences, one of which a token has to name: all URIs of the same server, or for a resource of no
-    server, the URIs of all servers beside it."""
+    """The accepted audiences: a token has to name one of them. They are all URIs of the same server, or for a
+    resource of no server, the URIs of all servers beside it."""
     scopes: Callable[[], Sequence[str]]
     """The scopes to request at first."""
 

@@ -206,8 +206,8 @@ def _best_quality(header: str | None, ranks: Mapping[str, int]) -> float:
     best, quality = -1, 0.0
     for part in (header or "").lower().split(","):
         name, *parameters = (piece.strip(" \t") for piece in part.split(";"))
-        # The most specific range decides, not the best quality: `*/*, text/event-stream;q=0` wants no stream (RFC
-        # 9110, section 12.5.1).
+        # The most specific range decides, not the best quality: `*/*, text/event-stream;q=0` refuses a stream
+        # (RFC 9110, section 12.5.1).
         if ranks.get(name, -1) > best:
             best, quality = ranks[name], _quality(parameters)
     return quality
@@ -247,7 +247,7 @@ def may_be_dialect(headers: Headers, refusal: Refusal | None) -> bool:
 
 def check_post(headers: Headers, *, dialects: bool) -> tuple[Refusal | None, bool]:
     """Return the specification's answer to the headers of a POST without its body, and True if the body may be in
-    one of the `dialects`, whose requests are served all the same."""
+    one of the `dialects`, whose requests are served nevertheless."""
     refusal = check_accept(headers, JSON, EVENT_STREAM) or check_content(headers)
     return refusal, dialects and may_be_dialect(headers, refusal)
 

@@ -9,7 +9,7 @@ to carry out; `outgoing` gives what is to be sent. A session speaks one era at a
                                       ──▶ HANDSHAKE   initialize() ──▶ initialized(result)
                                       ──▶ NONE        no version in common, not let in, or busy
 
-The session answers `ping` by itself and refuses what was not declared. It never raises for what the server did:
+The session itself answers `ping`, and refuses undeclared requests. It never raises for messages of the server:
 answers to nothing, late progress and malformed input are dropped, and an answer that can't be used becomes
 `Unusable`.
 """
@@ -325,7 +325,7 @@ class ClientSession:
         self._tokens.discard(token)
 
     def log_level(self, level: str) -> None:
-        """Say with stateless requests from now on that log messages of this `level` are wanted."""
+        """Request log messages of this `level` in stateless requests from now on."""
         self._identity = replace(self._identity, log_level=level)
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
@@ -333,13 +333,13 @@ class ClientSession:
         self._send(Notification(method, params))
 
     def cancel(self, id: RequestId, reason: str) -> bool:
-        """Give up our request `id`: its answer, if it still comes, is dropped. False where it is over, and where
-        the server is not to be told."""
+        """Give up our request `id`: its answer, if it still comes, is dropped. Return False if it is over, or the
+        server must not be notified."""
         sent = self._sent.pop(id, None)
         # `initialize` may not be cancelled (2025-11-25, Cancellation).
         if sent is None or sent.method in _NOT_CANCELLABLE:
             return False
-        # The server may make a task of it before it hears of this: its answer says so, and that task is cancelled
+        # The server may make a task of it before it receives this: its answer shows that, and the task is cancelled
         # then.
         if sent.takes_tasks:
             self._given_up[id] = sent.caller
@@ -349,11 +349,11 @@ class ClientSession:
         return True
 
     def respond(self, id: RequestId, result: dict[str, Any]) -> None:
-        """Answer the server's question `id`; nothing where it was taken back."""
+        """Answer the server's question `id`. Does nothing if it was cancelled."""
         self._settle(id, Response(id, result))
 
     def fail(self, id: RequestId, error: McpError) -> None:
-        """Answer the server's question `id` with an error; nothing where it was taken back."""
+        """Answer the server's question `id` with an error. Does nothing if it was cancelled."""
         refusal = error if isinstance(error, RpcError) else InternalError("the client could not answer")
         self._settle(id, failure(id, refusal))
 
@@ -384,7 +384,7 @@ class ClientSession:
             case Response():
                 return self._answered(message)
             case Failure(id_):
-                # An error without an id may be about anything of ours, so nobody is told of it.
+                # An error without an id may be about any message of ours, so it is ignored.
                 return Answered(id_, message) if id_ is not None and self._forget(id_) else None
             case Notification():
                 return self._notified(message)

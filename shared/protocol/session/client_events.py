@@ -9,18 +9,18 @@ from .events import Answered
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The server asks us: answer with `respond` or `fail`."""
+    """A request of the server: answer it with `respond` or `fail`."""
 
     id: RequestId
     method: str
     params: dict[str, Any]
     stream: RequestId | None = None
-    """Our request on whose stream it came, where the transport can tell."""
+    """Our request on whose stream it came, if the transport knows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """The server no longer wants our answer to `id`: stop the work. The id is free already."""
+    """The cancellation of a request of the server: stop the work. Its id may be used again."""
 
     id: RequestId
     reason: str | None = None
@@ -28,13 +28,13 @@ class Withdrawn:
 
 @dataclass(frozen=True, slots=True)
 class Notified:
-    """The server tells us something; `about` is our request that it belongs to, or None."""
+    """A notification of the server; `about` is our request that it belongs to, or None."""
 
     method: str
     params: dict[str, Any]
     about: RequestId | None = None
     stream: RequestId | None = None
-    """Our request on whose stream it came, where the transport can tell and nothing else does."""
+    """Our request on whose stream it came, if the transport knows, and `about` is None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +57,14 @@ class Unusable:
 
 
 MAX_INPUTS = 100
-"""Questions in one answer: each of them may need a person, or a model that costs money."""
+"""The number of questions in one answer: each may need a person, or a model that costs money."""
 
 ClientEvent = Answered | Asked | Gap | InputWanted | Notified | Unusable | Withdrawn
 
 
 def read_input_wanted(answer: Response) -> InputWanted | None:
-    """The questions of an `input_required` result; None where it has neither questions nor a state, more questions
-    than anybody answers, or where they are not shaped as they must be."""
+    """Return the questions of an `input_required` result; None if it has neither questions nor a state, too many
+    questions, or misshapen ones."""
     requests, state = answer.result.get("inputRequests", {}), answer.result.get("requestState")
     if not isinstance(requests, dict) or not isinstance(state, str | None) or (not requests and state is None):
         return None

@@ -17,8 +17,8 @@ _STATELESS = tuple(version for version in VERSIONS if version.stateless)
 def claims_envelope(params: dict[str, Any]) -> bool:
     """Return True if a request belongs to this era: the version key is the only signal."""
     meta = params.get("_meta")
-    # Whatever its value is: who sends the key means this era, and is told here what is wrong with it. `_meta` with
-    # a progress token alone is older traffic.
+    # With any value: a peer that sends the key uses this era, and gets the error in the value here. `_meta` with only
+    # a progress token is older traffic.
     return isinstance(meta, dict) and PROTOCOL_VERSION in meta
 
 

@@ -32,7 +32,7 @@ class Call:
     """The params as they came, a dict, for what must be bound to the very request."""
     round: Round = FIRST_ROUND
     token: RequestId | None = None
-    """The token for its progress notifications, if the peer wants any."""
+    """The token for its progress notifications, if the peer requested any."""
     weight: int = 0
     """Bytes of memory that its params take."""
     release: Any = None
@@ -65,7 +65,7 @@ class Call:
             self.release = None
 
     def advance(self, progress: float) -> bool:
-        """Record `progress`; False where it did not grow, which may not be sent (Utilities, Progress)."""
+        """Record `progress`; return False if it did not grow, so that it may not be sent (Utilities, Progress)."""
         if self._progress is not None and progress <= self._progress:
             return False
         self._progress = progress
@@ -105,7 +105,7 @@ Outcome = dict[str, Any] | McpError | InputRequired
 
 @record
 class Cancelled:
-    """The peer no longer wants the answer to `call`: stop the work. Its id is free already."""
+    """The cancellation of `call` by the peer: stop the work. Its id may be used again."""
 
     call: Call
     reason: str | None = None

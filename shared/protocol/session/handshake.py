@@ -140,13 +140,13 @@ class Handshake:
         return {}
 
     def set_log_level(self, level: str) -> None:
-        """Take `logging/setLevel`: the mildest level this peer wants from now on."""
+        """Set the lowest level of log messages for this peer, as `logging/setLevel` requests."""
         if self.peer is not None:
-            # A new one, not a change of this: calls under way keep the peer that they came from.
+            # A copy: calls in progress keep the peer that they came from.
             self.peer = replace(self.peer, log_level=level)
 
     def initialized(self) -> bool:
-        """Take `notifications/initialized`; whether it is what completes the handshake."""
+        """Handle `notifications/initialized`; return True if it completes the handshake."""
         if self.state is not State.OPENING:
             return False
         self.state = State.OPEN

@@ -161,7 +161,7 @@ def _as_sent(questions: Mapping[str, Question], version: Version) -> dict[str, d
 
 
 def read_answer(question: Question, answer: Any) -> Any:
-    """`answer` as a model. Raises InvalidParams where it does not fit the question."""
+    """Return `answer` as a model. Raises InvalidParams if it does not fit the question."""
     try:
         return _ANSWERS[question.method].model_validate(answer)
     except ValidationError as error:

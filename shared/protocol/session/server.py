@@ -72,8 +72,8 @@ class ServerSession:
         now: Callable[[], float],
         replica: int = 0,
     ) -> None:
-        """`replica` is the number of the process among those that share their sessions, below 2^20: its questions,
-        and what a peer owns here, are told by it from those of the others. Alone it is 0."""
+        """`replica` is the number of the process among those that share their sessions, below 2^20. It makes the ids
+        of its questions, and of what a peer owns here, unique. A single process has 0."""
         self.principal = principal
         """The sender of the received messages: always the same one, with the scopes of its present token."""
         self.needed_scopes = _NO_SCOPES
@@ -233,8 +233,8 @@ class ServerSession:
     # What the application says
 
     def finish(self, call: Call, outcome: Outcome) -> None:
-        """Answer `call`; does nothing where it is over. A result is one of the newest version; an error becomes what
-        this version wants in its place; questions go along with a signed state that comes back with the answers."""
+        """Answer `call`. Does nothing if it is over. A result is one of the newest version; an error is converted to
+        the form of the peer's version; questions have a signed state, which comes back with the answers."""
         if call.is_over:
             return
         answered = outcome if isinstance(outcome, dict) else self._told(call, outcome)
@@ -380,7 +380,7 @@ class ServerSession:
     @property
     def subscriptions(self) -> Subscriptions:
         """The subscriptions of the peer."""
-        self._subscriptions = self._subscriptions or Subscriptions()  # few peers want any
+        self._subscriptions = self._subscriptions or Subscriptions()  # few peers have any
         return self._subscriptions
 
     def acknowledge(self, call: Call, listen: Listen) -> None:
@@ -392,14 +392,14 @@ class ServerSession:
         self._send(Notification("notifications/subscriptions/acknowledged", params), listen.id)
 
     def deliver(self, change: Change) -> None:
-        """Tell the peer of `change` wherever it asked for it."""
+        """Notify the peer of `change` for each of its subscriptions to it."""
         is_open = self._handshake.state is State.OPEN
         for notification, about in self.subscriptions.matching(change, handshake_open=is_open):
             self._send(notification, about)
 
     def end_listen(self, call: Call) -> None:
-        """End a listen stream from our side: the result that one page of the specification asks for, then the
-        notification that another one does. A client that saw the notification first would take it for a loss."""
+        """End a listen stream from our side: send the result that one page of the specification requires, then the
+        notification that another one does. After the notification alone, a client would assume a lost stream."""
         if call.is_over or self.subscriptions.close(call.id) is None:
             return
         # It tells streams apart on a pipe, where all of them share one line of messages (2026-07-28, stdio).

@@ -61,8 +61,8 @@ class Subscriptions:
                 del self._coming[uri]
 
     def subscribe(self, uri: str, key: str) -> list[str]:
-        """Add a subscription of the handshake era; the key of the one it replaces."""
-        # Two requests that overtake each other: one subscription stands, and the other key is given back.
+        """Add a subscription of the handshake era; return the key of the one that it replaces."""
+        # If two requests overtake each other, one subscription remains, and the key of the other is returned.
         replaced = self.unsubscribe(uri)
         self._subscribed[uri] = key
         return replaced
@@ -95,7 +95,7 @@ class Subscriptions:
     def _list_changed(self, what: str, handshake_open: bool) -> Iterator[tuple[Notification, RequestId | None]]:
         method = f"notifications/{what}/list_changed"
         if handshake_open:
-            # Nobody subscribes to lists before 2026-07-28: whoever was told of `listChanged` is to hear of it.
+            # Before 2026-07-28 there are no subscriptions to lists: `listChanged` promises notifications to all.
             yield Notification(method), None
         for listen in self._listens.values():
             if what in listen.lists:

@@ -20,7 +20,7 @@ Role = Literal["user", "assistant"]
 
 Item = TypeVar("Item")
 Items = Annotated[list[Item], Field(fail_fast=True)]
-"""A list that is refused at its first fault: a million of them in one message would hold up all others."""
+"""A list that is refused at its first fault: a message with a million faults would delay all others."""
 
 
 Integer = Annotated[int, BeforeValidator(lambda value: int(value) if _is_whole(value) else value)]

@@ -18,7 +18,7 @@ Decisions where the specifications leave room:
   unknown key and not a method;
 * an `id` is a string or an integer; `true`, `1.5` and `null` are refused (-32600), "7" and 7 differ;
 * an error whose request is unknown has no `id` key at all: no schema has `null`;
-* in output NaN and Infinity become `null`, and lone surrogates U+FFFD, so that it is always JSON.
+* in output NaN and Infinity become `null`, and lone surrogates U+FFFD, so that the output is always JSON.
 """
 
 import logging
@@ -132,16 +132,16 @@ class Codec:
         return self._read_all([*frames.feed(self._first), *frames.end()])
 
     def feed_body(self, body: bytes | bytearray) -> list[Message]:
-        """The messages of the next item of a stream of them, which is one JSON text."""
+        """Return the messages in the next item of a stream, which is one JSON text."""
         return [self._decode(body)] if self._is_standard else self._read(bytes(body), is_stream=True)
 
     def decode_body(self, body: bytes | bytearray) -> Message:
-        """The message that is the whole of `body`, by itself."""
+        """Return the message in `body`, which is independent of all others."""
         return self._decode(body) if self._is_standard else self._read(bytes(body), is_stream=False)[0]
 
     def encode(self, message: Message) -> bytes:
-        """`message` as compact JSON in UTF-8, framed for a stream. `Malformed` is never sent. Empty where a dialect
-        has no words for it."""
+        """Return `message` as compact JSON in UTF-8, framed for a stream. `Malformed` is never sent. Empty if the
+        dialect has no form for it."""
         value: Any
         if self.dialect is not None:
             value = _in_dialect(self.dialect, message)
@@ -216,8 +216,7 @@ class Codec:
         return [replace(item, weight=weight) if isinstance(item, Request) else item for item in messages]
 
     def _decode(self, frame: "Frame | bytearray") -> Message:
-        """The message in one JSON text in the words of the specification, which a server refuses where it has too
-        many values."""
+        """Return the message in one JSON text in the standard form. A server refuses a text with too many values."""
         if not isinstance(frame, (bytes, bytearray)):
             return self._dropped(frame)
         text = bytes(frame)
@@ -307,7 +306,7 @@ def _message(value: Any, weight: int = 0) -> Message:
             return Request(known_id, method, params, weight=weight)
         if "id" not in value:
             return Notification(method, params)
-    # The answer due to a call that is none.
+    # The answer to an invalid call.
     wants_answer = "id" in value
     if wants_answer and known_id is None:
         return Malformed(failure(None, InvalidRequest('"id" must be a string or an integer')), is_call=True)

@@ -87,7 +87,7 @@ class LineBuffer:
 
     def _without_mark(self, chunk: bytes) -> bytes:
         start = bytes(self._buffer) + chunk
-        # The mark may be cut as well: as long as it may still become one, nothing is given on.
+        # The mark may be cut as well: nothing is passed on while the bytes may still become one.
         if len(start) < len(_BOM) and _BOM.startswith(start):
             return chunk
         self._at_start = False

@@ -14,14 +14,13 @@ RequestId = str | int
 
 @record
 class Request:
-    """A call that wants an answer under the same `id`."""
+    """A call that requires an answer with the same `id`."""
 
     id: RequestId
     method: str
     params: dict[str, Any] = field(default_factory=dict)
     weight: int = field(default=0, kw_only=True)
-    """Bytes of memory that it takes, where it was read and is more than a few; it does not count when requests are
-    compared."""
+    """The bytes of memory of a request that was read, if they are more than a few; not compared by `==`."""
 
 
 @record
@@ -34,7 +33,7 @@ class Notification:
 
 @record
 class Response:
-    """The good answer to the request `id`."""
+    """The answer to the request `id`, with its result."""
 
     id: RequestId
     result: dict[str, Any]
@@ -42,8 +41,8 @@ class Response:
 
 @record
 class Failure:
-    """The error answer to the request `id`; `id` is None where it could not be read. `kind` is that of the RpcError,
-    and not on the wire."""
+    """The error answer to the request `id`, which is None if it could not be read. `kind` is that of the RpcError; it
+    is not sent."""
 
     id: RequestId | None
     code: int

@@ -1,4 +1,4 @@
-"""Error messages for invalid arguments: which argument, of which object, and what it may be."""
+"""Error messages for invalid arguments, with the argument, its object, and the possible values."""
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
@@ -36,7 +36,7 @@ def describe(error: ValidationError, schema: Schema) -> str:
 
 
 def shortened(arguments: Any, declared: Collection[str]) -> Any:
-    """Return the beginning of `arguments`, too many of which are wrong, with all that are `declared`."""
+    """Return the beginning of `arguments` with too many errors, including all that are `declared`."""
     if isinstance(arguments, list):
         return [shortened(item, ()) for item in arguments[:_ITEMS]]
     if not isinstance(arguments, dict):
