@@ -1,11 +1,11 @@
-"""Outcomes of calls, results or errors, fitted to the version of the peer.
+"""Conversion of the outcomes of calls, results or errors, to the version of the peer.
 
-Handlers build results of the newest version. For it, shaping hardly does more than add the envelope: `resultType`,
-the server's name in `_meta`, and caching hints. For older versions it takes away what they don't know, **by kind of
-object and field, never by field name alone**: a tool's own argument may be called `title` too.
+Handlers build results of the newest version. For that version, little more than the envelope is added: `resultType`,
+the server's name in `_meta`, and caching hints. For older versions, unknown fields are removed **by kind of object
+and field, never by field name alone**: a tool's own argument may be called `title` too.
 
-`_SINCE` lists the fields that came after 2024-11-05, `_ONLY` those of one version, `_PARTS` where objects of a kind
-occur inside another. Content that a version can't carry is put into words, so that nothing is lost without a trace.
+`_SINCE` lists the fields added after 2024-11-05, `_ONLY` those of one version, `_PARTS` the places where objects of a
+kind occur inside another. Content that a version does not support is described as text, so that no loss is silent.
 """
 
 from collections.abc import Callable

@@ -208,11 +208,11 @@ class ClientSession:
         return self.request("server/discover", {})
 
     def discovered(self, answer: Response | Failure | None) -> Era:
-        """Take the answer to `discover`, or None where none came in time; how to go on.
+        """Handle the answer to `discover`, or None if there was none in time; return how to go on.
 
-        Servers of the handshake era answer in every way there is, or not at all, so only what a stateless
-        server alone can say keeps us there (2026-07-28, Versioning). A refused version is not tried again:
-        we know one stateless version only.
+        Servers of the handshake era may answer anything, or nothing, so only an answer that a stateless server alone
+        can give keeps us in the stateless era (2026-07-28, Versioning). A refused version is not tried again: we
+        support one stateless version only.
         """
         if isinstance(answer, Response):
             return self._choose(answer.result.get("supportedVersions"), answer.result)
@@ -296,11 +296,11 @@ class ClientSession:
     def request(
         self, method: str, params: dict[str, Any], *, progress: bool = False, caller: ClientIdentity | None = None
     ) -> RequestId:
-        """Queue a request; the id of its answer. `caller` is for whom it is made, where that is somebody else; in
-        the stateless era the request says so."""
+        """Queue a request, and return its id. `caller` is the client that it is made for, if that is another one; a
+        stateless request contains its identity."""
         self._last_id += 1
         id_ = self._last_id
-        # The id as the token: unique among what is under way, and no second table of it.
+        # The id is the token too: it is unique among the requests in progress, and needs no second table.
         meta = {**_meta(params), **({"progressToken": id_} if progress else {})}
         takes_tasks = method == "tools/call" and "task" in params
         if self._mode.stateless:

@@ -34,9 +34,9 @@ class Call:
     token: RequestId | None = None
     """The token for its progress notifications, if the peer requested any."""
     weight: int = 0
-    """Bytes of memory that its params take."""
+    """The bytes of memory that its params take."""
     release: Any = None
-    """Gives these bytes back, where they are accounted for."""
+    """Releases these bytes, if they are counted."""
     is_over: bool = False
     """True if it is answered, or cancelled: nothing more can be sent about it."""
     link: Any = None
@@ -58,7 +58,7 @@ class Call:
     _progress: float | None = None
 
     def end(self) -> None:
-        """End it: it is answered, or cancelled, and its params are given up."""
+        """End the call, which is answered or cancelled, and drop its params."""
         self.is_over, self.params, self.raw = True, None, None
         if self.release is not None:
             self.release()

@@ -54,11 +54,11 @@ NEW = Snapshot(State.NEW, None)
 
 
 def merge(current: Snapshot, before: Snapshot, after: Snapshot) -> Snapshot:
-    """`current` with what has changed from `before` to `after`, which is `after` itself where nothing else did."""
+    """Return `current` with the changes from `before` to `after`; `after` itself if there are no others."""
     peer, was, is_ = current.peer, before.peer, after.peer
     if peer is None or is_ is None:
         peer = peer or is_
-    # Of a peer nothing else changes once it has shaken hands: what the others learned meanwhile stays.
+    # Nothing else of a peer changes after the handshake: the changes that others have made meanwhile stay.
     elif was is None or was.log_level != is_.log_level:
         peer = replace(peer, log_level=is_.log_level)
     # A state only goes forward: who hears of an older one late does not fall back.

@@ -119,7 +119,7 @@ def missing_capability(question: Question, peer: Peer) -> dict[str, Any] | None:
 
 
 def require_capabilities(questions: Mapping[str, Question], peer: Peer) -> None:
-    """Raise MissingCapability where `peer` did not declare what it takes to be asked all of this."""
+    """Raise MissingCapability if `peer` did not declare a capability that one of the questions requires."""
     for question in questions.values():
         missing = missing_capability(question, peer)
         if missing is not None:

@@ -140,7 +140,7 @@ class ServerSession:
     # What the peer sent
 
     def receive(self, message: Message) -> list[Event]:
-        """Take one message in; what the application must do about it."""
+        """Handle one message; return the events for the application."""
         if not isinstance(message, Request):
             return self._batch(message) if isinstance(message, Batch) else self._told_of(message)
         try:

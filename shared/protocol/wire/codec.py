@@ -151,8 +151,7 @@ class Codec:
             value = _plain(message)
         elif isinstance(message.result, Prepared):
             result = message.result.json
-            # A list that is the same for everybody is JSON already: to write it anew takes longer than all else of
-            # the answer.
+            # A list that is the same for everybody is JSON already: serializing it again would take most of the time.
             data = b'{"jsonrpc":"2.0","id":%b,"result":%b}%b' % (json_of(message.id), result, self._end)
             return self._with_header(data) if self._has_headers else data
         else:
@@ -160,7 +159,7 @@ class Codec:
         try:
             data = to_json(value, inf_nan_mode="null") + self._end
         except PydanticSerializationError:
-            # What an author has logged that is no JSON at all must not end the connection either.
+            # A log message of an author that is not JSON must not end the connection.
             data = to_json(
                 scrubbed(value), inf_nan_mode="null", bytes_mode="base64", fallback=_name_of, serialize_unknown=True
             )
@@ -171,8 +170,8 @@ class Codec:
         """Return the messages in `frames`. The rest of a body is skipped if an error for the body was sent."""
         messages: list[Message] = []
         for frame in frames:
-            # Whoever counted the bytes wrong was told of the body that was cut. Its rest is no message, and a
-            # second error would answer nothing.
+            # The peer, which has sent a wrong length, has received an error for the body that was cut. Its rest is
+            # not a message, and gets no second error.
             if not isinstance(frame, bytes | Oversized) and frame.is_rest and self._is_cut:
                 continue
             read = self._read(frame, is_stream=True)
@@ -181,7 +180,7 @@ class Codec:
         return messages
 
     def _read(self, frame: "Frame", *, is_stream: bool) -> list[Message]:
-        """The messages in one JSON text, which may settle what the peer speaks."""
+        """Return the messages in one JSON text, which may settle the dialect of the peer."""
         if not isinstance(frame, bytes):
             return [self._no_object(self._dropped(frame))]
         values = 0 if self._is_client or len(frame) <= LIGHT else count_values(frame)
@@ -205,8 +204,7 @@ class Codec:
 
     def _read_object(self, value: dict[str, Any], weight: int, *, is_stream: bool) -> list[Message]:
         """Return the messages in `value`, in the dialect of the peer."""
-        # Settled once, by the first object: a peer that changed its language in the middle would be answered in
-        # two.
+        # Settled once, by the first object: a peer can't change its dialect in the middle.
         if self.dialect is None and not self._is_standard:
             self.dialect = find_dialect(value, is_stream=is_stream)
             self._is_standard = self.dialect is None
@@ -237,8 +235,7 @@ class Codec:
 
     def _frames_of(self, start: bytes) -> "LineBuffer | ContentLengthBuffer | None":
         """Return the reader of a stream with this `start`; None if it is not decided yet."""
-        # A server reads headers from those alone whom it would take a dialect from; a client takes whatever framing
-        # its server writes.
+        # A server accepts headers only if it accepts dialects; a client accepts any framing of its server.
         if self._is_standard and not self._is_client:
             return LineBuffer(self._max_message)
         # Header names have no case (RFC 9110, section 5.1).
@@ -277,7 +274,8 @@ def _crowded(text: bytes) -> Malformed:
 
 
 def decode(data: bytes | bytearray | memoryview, weight: int = 0) -> Message:
-    """The message in `data`: one JSON text that takes `weight` bytes of memory. Never raises for its content."""
+    """Return the message in `data`, one JSON text that takes `weight` bytes of memory. Never raises for its
+    content."""
     try:
         value = from_json(bytes(data), allow_inf_nan=False)
     except ValueError as error:
@@ -293,7 +291,7 @@ def _message(value: Any, weight: int = 0) -> Message:
     if not isinstance(value, dict):
         return Malformed(failure(None, InvalidRequest("a message is a JSON object")))
     known_id = value.get("id")
-    # Not `isinstance(known_id, int)`: True is one in Python, and `"id": true` is no id (JSON-RPC 2.0, section 4).
+    # Not `isinstance(known_id, int)`: True is one in Python, but not an id (JSON-RPC 2.0, section 4).
     if not isinstance(known_id, str) and type(known_id) is not int:
         known_id = None
     if value.get("jsonrpc") != "2.0":

@@ -59,7 +59,7 @@ _Frames = Generator[Frame | None, bool | None, None]
 
 
 class ContentLengthBuffer:
-    """Collects chunks of a byte stream and gives back the bodies in it, without their headers."""
+    """Splits the chunks of a byte stream into bodies, without their headers."""
 
     def __init__(self, limit: int) -> None:
         """`limit` is the most bytes that one body may have."""
@@ -79,7 +79,7 @@ class ContentLengthBuffer:
 
 
 def _read_frames(buffer: bytearray, limit: int) -> _Frames:
-    """Take out of `buffer` what is put into it."""
+    """Read and remove the frames in `buffer`, which the caller fills."""
     while True:
         header = yield from _read_header(buffer)
         length = _length_in(header) if isinstance(header, bytes) else header

@@ -1,8 +1,8 @@
-"""Bytes to messages' bytes and back: newline-delimited JSON (stdio) and server-sent events (HTTP).
+"""Framing of messages in a byte stream: newline-delimited JSON (stdio) and server-sent events (HTTP).
 
-`LineBuffer` searches only what is new, drops what exceeds its limit but for its two ends, and finds its feet
-again at the next newline. Lines end with LF; a CR before it is white space to JSON. A byte order mark is
-accepted at the very start of a stream, where some shells put one, and nowhere else (RFC 8259, section 8.1).
+`LineBuffer` searches only new bytes, drops a line that exceeds its limit except for both ends, and goes on at the
+next newline. Lines end with LF; a CR before it is white space to JSON. A byte order mark is accepted at the start of
+a stream, where some shells write one, and nowhere else (RFC 8259, section 8.1).
 """
 
 from ..records import record
@@ -13,17 +13,17 @@ _BOM = b"\xef\xbb\xbf"
 
 @record
 class Oversized:
-    """Stands where a line longer than `limit` bytes was dropped."""
+    """The replacement for a dropped line of more than `limit` bytes."""
 
     limit: int
     id: str | int | None = None
-    """The id of the request that it was, where its ends show one."""
+    """The id of the request in it, if its ends show one."""
     answered: str | int | None = None
-    """The id of the request that it answered, where they show that."""
+    """The id of the request that it answers, if its ends show one."""
 
 
 class LineBuffer:
-    """Collects chunks of a byte stream and gives back its lines, without their ends, blank ones left out."""
+    """Splits the chunks of a byte stream into lines, without line ends and without blank lines."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -33,7 +33,7 @@ class LineBuffer:
         self._at_start = True
 
     def feed(self, chunk: bytes) -> list[bytes | Oversized]:
-        """The lines that `chunk` completes, and what is too long already."""
+        """Return the lines that `chunk` completes, and a replacement for one that is too long already."""
         if self._at_start:
             chunk = self._without_mark(chunk)
         # By LF in bytes. `splitlines` on text would also cut at U+2028, which JSON allows inside strings.
@@ -50,7 +50,7 @@ class LineBuffer:
         return lines + self._store(tail) if tail else lines
 
     def end(self) -> list[bytes | Oversized]:
-        """The last line, where the stream ended without a newline."""
+        """Return the last line, if the stream ended without a newline."""
         if self._dropping:
             return self._dropped(b"")
         line = self._finished(b"")

@@ -1,7 +1,7 @@
-"""Bytes of a `text/event-stream` to its events (WHATWG HTML, section 9.2.6).
+"""A parser of `text/event-stream` (WHATWG HTML, section 9.2.6).
 
-Lines end with LF, CR LF or CR, wherever a chunk was cut. Comments are skipped, unknown fields ignored, and an
-event that its blank line never completes is dropped. An event longer than the limit is dropped up to its end.
+Lines end with LF, CR LF or CR, even if a chunk ends between these two. Comments and unknown fields are ignored, and
+an event without the blank line at its end is dropped. An event longer than the limit is dropped up to its end.
 """
 
 import re
@@ -10,13 +10,13 @@ from .framing import Oversized, ServerSentEvent
 
 _BOM = b"\xef\xbb\xbf"
 _ID = re.compile(rb"[\t -~\x80-\xff]{0,4096}")
-"""An id that a header can say again; any other is ignored, as one with a zero is by the standard."""
+"""An id that a header can repeat. Others are ignored, as the standard ignores one with a NUL."""
 
 
 class EventStream:
-    """Collects chunks of an event stream and gives back its events.
+    """Splits the chunks of an event stream into events.
 
-    `last_id` and `retry` (milliseconds) are what the stream said last: both are needed to reconnect.
+    `last_id` and `retry` (milliseconds) are the last values in the stream: both are needed to reconnect.
     """
 
     def __init__(self, limit: int) -> None:
@@ -58,7 +58,7 @@ class EventStream:
         return events
 
     def restart(self) -> None:
-        """Begin a new connection of the same stream: what was not completed is forgotten."""
+        """Begin a new connection of the same stream, without the incomplete event of the last one."""
         self._line.clear()
         self._after_cr = False
         self._at_start = True
