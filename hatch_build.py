@@ -1,12 +1,12 @@
-"""Moves `shared` and `servers` under one name, `mcp_server_bundle`, where a wheel is built.
+"""Build hook that moves `shared` and `servers` under one name, `mcp_server_bundle`, in a wheel.
 
-A checkout has both at its top. In site-packages other projects have folders of these names too, and whichever was
-installed last would overwrite the other. So `shared` becomes the package itself and `servers` stands in it:
+A checkout has both at its top. In site-packages other projects have folders of these names too, and the last one to
+be installed would overwrite the other. So `shared` becomes the package itself, and `servers` a package in it:
 
     from shared.client import connect     from mcp_server_bundle.client import connect
     from servers.catalog import Entry     from mcp_server_bundle.servers.catalog import Entry
 
-Lines are changed where they stand and no other text is, so a traceback has the lines of the checkout. An editable
+Only import lines change, in place, so the line numbers of a traceback are those of the checkout. An editable
 installation is the checkout, with its names.
 """
 
@@ -21,14 +21,14 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 NAME = "mcp_server_bundle"
 MOVED = {"shared": NAME, "servers": f"{NAME}.servers"}
-"""What a wheel calls each package."""
+"""The name of each package in a wheel."""
 
 
 class WheelHook(BuildHookInterface[BuilderConfig]):
     """The custom build hook that pyproject.toml names for wheels."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Has the moved files included. `version` is "standard" or "editable"."""
+        """Include the moved files. `version` is "standard" or "editable"."""
         if version == "editable":
             return
         self._moved = Path(mkdtemp())
@@ -38,13 +38,13 @@ class WheelHook(BuildHookInterface[BuilderConfig]):
         scripts.update({name: f"{NAME}.{function}" for name, function in scripts.items()})
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Removes the moved files."""
+        """Remove the moved files."""
         if version != "editable":
             shutil.rmtree(self._moved)
 
 
 def move(root: Path, target: Path) -> None:
-    """Copies both packages and the catalog of the checkout `root` to the folder `target`, with their new names."""
+    """Copy both packages and the catalog of the checkout `root` to the folder `target`, with their new names."""
     caches = shutil.ignore_patterns("__pycache__", ".*")
     shutil.copytree(root / "shared", target, ignore=caches)
     shutil.copytree(root / "servers", target / "servers", ignore=caches)
@@ -54,10 +54,10 @@ def move(root: Path, target: Path) -> None:
 
 
 def rename(source: str) -> str:
-    """A Python source with the new names in its imports.
+    """Return a Python source with the new names in its imports.
 
-    Raises ValueError for `import shared.text`: it binds the name `shared`, which the rest of the source would use.
-    Raises it for an import that is not written as formatters write it, too.
+    Raises ValueError for `import shared.text`, which binds the name `shared` for the rest of the source, and for an
+    import that is not written as formatters write it.
     """
     lines = source.split("\n")
     for node in ast.walk(ast.parse(source)):
