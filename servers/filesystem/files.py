@@ -1,4 +1,4 @@
-"""The files of one running server: what its tools work on, and who tells when they change."""
+"""The files of one running server: the directories of its tools, and the watch for changes."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -38,15 +38,15 @@ from .watch.watcher import Watcher
 
 
 class Turn(Protocol):
-    """Waits until it is a client's turn for work in a thread, as `Context.turn` does."""
+    """A wait for a client's turn to work in a thread, like `Context.turn`."""
 
     def __call__(self, *, brief: bool) -> AbstractAsyncContextManager[None]:
-        """`brief` work waits for no other."""
+        """Wait for the turn; `brief` work does not wait for other work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The allowed directories, held open, and the watch over them; bytes that the text of a read may take."""
+    """The allowed directories, held open, the watch for their changes, and the byte limit for the text of a read."""
 
     beneath: RootedFiles
     small: SmallFiles
@@ -57,68 +57,67 @@ class Files:
     documents: Documents
     max_read: int
     not_offered: frozenset[str] = frozenset()
-    """The names of tools that this server does not have, as it was started."""
+    """The names of tools that are not offered with the settings of this server."""
     history: History | None = None
-    """The journal of changes, where they are noted down."""
+    """The journal of changes for undo; None if changes are not recorded."""
 
     def place(self, written: str) -> Place:
-        """Where a path or a `file:` URI points. Raises FilesError."""
+        """Return the place of a path or a `file:` URI. Raises FilesError."""
         return self.beneath.roots.place(written)
 
     def uri(self, place: Place) -> str:
-        """The `file:` URI of a place."""
+        """Return the `file:` URI of a place."""
         return self.beneath.roots.uri(place)
 
     def recorder(self) -> Recorder:
-        """What notes down the changes of one call."""
+        """Return a recorder for the changes of one call."""
         return Recorder(self.history)
 
     def narrowed(self, uris: Sequence[str]) -> "Files":
-        """These files as far as they are in the directories of the `file:` URIs. Blocks."""
+        """Return these files, limited to the directories of the `file:` URIs. Blocks."""
         beneath = narrowed(self.beneath, uris)
         return replace(self, beneath=beneath, small=NarrowedSmallFiles(self.small, beneath.roots))
 
     def wrote(self, *places: Place) -> None:
-        """Has `changes` tell at once of what was changed there."""
+        """Report changes at these places to `changes` at once."""
         for place in places:
             self.journal.wrote(self.beneath.roots.outer(place))
 
     def concerned(self, uri: str) -> list[str]:
-        """The keys under which it is told that something was written to, made at, or taken away from this `file:`
-        URI."""
+        """Return the keys of the notifications that this `file:` URI was written, created or removed."""
         return [*self.watcher.concerned(uri), *self.globs.concerned(uri)]
 
     def is_listed(self, uri: str) -> bool:
-        """Whether what has this `file:` URI stands directly in an allowed directory, and so among the resources."""
+        """Return True if a `file:` URI is directly in an allowed directory, and so listed among the resources."""
         roots = self.beneath.roots
         above = uri.rpartition("/")[0]
         return any(roots.uri(Place(index, (), "")).rstrip("/") == above for index in range(len(roots.paths)))
 
     def key(self, uri: str) -> str:
-        """Under which key changes of `uri` are told to those who work in these directories."""
+        """Return the key of the notifications about `uri` for the clients of these directories."""
         return self.beneath.roots.mark + uri
 
     def gone(self) -> list[str]:
-        """The directories that can't be reached any more, or are other ones by now. Blocks."""
+        """Return the directories that can no longer be reached, or have been replaced by others. Blocks."""
         return [str(path) for index, path in enumerate(self.beneath.roots.paths) if not self.beneath.is_there(index)]
 
     async def read_text(self, place: Place, budget: int, turn: Turn, part: Part = WHOLE) -> TextRead:
-        """A part of the text at `place`, `budget` bytes of JSON at most. Raises FilesError.
+        """Return a part of the text at `place`, `budget` bytes of JSON at most. Raises FilesError.
 
-        At once where that is quick: a small file in UTF-8. Else in a thread, and where that has to look for a line
-        from the start of a file of any size, in `turn`.
+        A small file in UTF-8 is read at once. Others are read in a thread; that waits for its `turn` if it has to
+        search for a line from the start of a file of any size.
         """
-        held = self.small.read(place)
-        if held is None:
+        small_file = self.small.read(place)
+        if small_file is None:
             check = from_thread.check_cancelled
             async with turn(brief=part.offset is None):
                 return await to_thread.run_sync(pages.read_text, self.beneath, place, budget, part, check)
-        if plain(held.data) is None:
-            return await to_thread.run_sync(pages.text_in, held, place, budget, part)
-        return pages.text_in(held, place, budget, part)
+        if plain(small_file.data) is None:
+            return await to_thread.run_sync(pages.text_in, small_file, place, budget, part)
+        return pages.text_in(small_file, place, budget, part)
 
     async def read_any_text(self, place: Place, budget: int, turn: Turn, part: Part = WHOLE) -> TextRead:
-        """A part of the text at `place`, of a document as Markdown. Raises FilesError."""
+        """Return a part of the text at `place`; documents are converted to Markdown. Raises FilesError."""
         is_called = part.encoding is None and is_called_document(place.written)
         if not (is_called or concerns_document(part)):
             try:
@@ -146,10 +145,13 @@ class Files:
     async def read_bytes(
         self, place: Place, max_bytes: int, turn: Turn, offset: int | None = None, length: int | None = None
     ) -> BytesRead:
-        """The bytes at `place`, or a part of them: at once or in a thread, as above. Raises FilesError."""
-        held = self.small.read(place)
-        if held is not None:
-            return binary.bytes_of(held, place, max_bytes, offset, length)
+        """Return the bytes at `place`, or a part of them, read at once if the file is small, else in a thread.
+
+        Raises FilesError.
+        """
+        small_file = self.small.read(place)
+        if small_file is not None:
+            return binary.bytes_of(small_file, place, max_bytes, offset, length)
         async with turn(brief=True):
             return await to_thread.run_sync(binary.read_bytes, self.beneath, place, max_bytes, offset, length)
 
@@ -163,10 +165,10 @@ async def open_files(
     max_read: int = 100_000,
     poll: bool = False,
 ) -> AsyncIterator[Files]:
-    """Opens the directories, and watches what is asked for until the end. Raises ValueError for a bad directory.
+    """Open the directories, and watch the subscribed files until the end. Raises ValueError for a bad directory.
 
-    `writable` says of all directories, or of each in turn, whether files may be changed there. Without a `denylist`
-    it is the built-in one. With `poll` changes are found by looking for them only.
+    `writable` is True if files may be changed, for all directories or for each in turn. The default of `denylist` is
+    the built-in one. With `poll`, changes are only found by polling.
     """
 
     async def tell(key: str) -> None:
@@ -174,7 +176,7 @@ async def open_files(
 
     beneath = RootedFiles(Roots(paths, writable, denylist))
     mounts = Mounts(beneath.roots.paths)
-    # A system without a table of mounts has no way to tell, so its notices are believed in.
+    # Without a table of mounts, local directories can't be recognized, so the notices of the system are trusted.
     reached = mounts.local if mounts.known else lambda _: True
     watcher = Watcher(beneath, tell, (lambda _: False) if poll else reached)
     journal, documents = Journal(beneath, watcher), Documents()

@@ -1,4 +1,4 @@
-"""Documents as Markdown, read in a worker: hostile ones cost their time and their memory, and nothing else."""
+"""Documents as Markdown, read in a worker process: a hostile document costs its limits of time and memory only."""
 
 import json
 from importlib.util import find_spec
@@ -10,51 +10,51 @@ from servers.common.workers.pool import Limits, Pool, Program, WorkerError
 from shared.text import join_lines
 
 LIBRARIES = ("lxml", "mammoth", "openpyxl", "pypdf")
-"""What the extra `documents` brings."""
+"""The packages that the extra `documents` installs."""
 LIMITS = Limits(seconds=10, mebibytes=512)
 MAX_BYTES = 64_000_000
-"""Bytes of the largest document that is read."""
+"""Maximum size of a document, in bytes."""
 SIGN = 16
-"""Bytes at the start of a file that tell a document."""
+"""Number of bytes at the start of a file by which a document is recognized."""
 _PDF = b"%PDF-"
 _CODES = ("unsupported_type", "unreadable", "bad_argument")
 
 
 class DocumentText(NamedTuple):
-    """The text of a document, and sentences about it, which quote nothing of it."""
+    """The text of a document, and notes about it that quote nothing from it."""
 
     text: str
     notes: tuple[str, ...] = ()
 
 
 def may_be_document(start: bytes) -> bool:
-    """Whether a file that begins so may be a PDF, or an archive as Office, OpenDocument and EPUB have it."""
+    """Return True if a file with this start may be a PDF, or an archive as Office, OpenDocument and EPUB use."""
     return start.startswith((_PDF, LOCAL, COMPOUND))
 
 
 def require_libraries() -> None:
-    """Raise DocumentError `not_installed` where a library is missing."""
+    """Raise DocumentError `not_installed` if a library is missing."""
     if any(find_spec(library) is None for library in LIBRARIES):
         reason = "reading documents needs packages that are not installed"
         raise DocumentError("not_installed", reason, "Install the extra 'documents'.")
 
 
 class DocumentTexts:
-    """One worker, which is started with the first document."""
+    """A worker process that converts documents, started with the first one."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
         self._pool = Pool(Program(f"{__package__}.worker", "document"), 1, limits)
 
     async def read(self, body: bytes, pages: str | None = None) -> DocumentText:
-        """Return the text, of the `pages` of a PDF or a presentation, or of the sheet of that name.
+        """Return the text of a document, or of some of its `pages`. Raises DocumentError.
 
-        Raises DocumentError.
+        `pages` are those of a PDF or a presentation, or the name of a sheet.
         """
-        found = ("pdf", "application/pdf") if body.startswith(_PDF) else document_kind(body)
-        if found is None:
+        detected = ("pdf", "application/pdf") if body.startswith(_PDF) else document_kind(body)
+        if detected is None:
             raise DocumentError("unsupported_type", "the file is not a document that can be read as text")
         require_libraries()
-        kind, media_type = found
+        kind, media_type = detected
         try:
             answer, text = await self._pool.ask(kind, {"media_type": media_type, "pages": pages}, body)
             return _text_of(answer, text)
@@ -67,7 +67,7 @@ class DocumentTexts:
 
 
 def _text_of(answer: dict[str, object], text: bytes) -> DocumentText:
-    """Return the text in an answer, which is believed no more than the document. Raises the DocumentError in it."""
+    """Return the text in an answer, which is trusted as little as the document. Raises the DocumentError in it."""
     if isinstance(error := answer.get("error"), list):
         code, reason, suggestion = (join_lines(str(part)) for part in (*error, "", "", "")[:3])
         raise DocumentError(code if code in _CODES else "unreadable", reason, suggestion)

@@ -26,11 +26,11 @@ from .views import EDIT_APP, show_edit
 tools = Features[Files]()
 
 _NOTE = 100
-"""Bytes for the line that says where a diff was cut."""
+"""Size of the line about a diff that was cut, in bytes."""
 
 
 def read_only(settings: Settings) -> str | None:
-    """Why the tools that change files are not offered, or None where they are."""
+    """Return the reason why the tools that change files are not offered, or None if they are."""
     if settings.writes:
         return None
     return "read_only: this server was started without --allow-write, and without --root DIR:rw"
@@ -47,17 +47,17 @@ async def write_file(
 ) -> str:
     """Write a text file: over what is there, as a new file only, or at its end. Charset and CRLF stay."""
     place = ctx.state.place(path)
-    how: consent.Writing = content, mode, if_match
+    writing: consent.Writing = content, mode, if_match
     if ctx.settings.confirm:
-        how = await consent.to_write(ctx, place, how)
+        writing = await consent.to_write(ctx, place, writing)
     protected, recorder = ctx.settings.replace_protected, ctx.state.recorder()
     async with ctx.turn(brief=True):
-        text, mode, etag = how
+        text, mode, etag = writing
         arguments = place, text, mode, write.How(etag, protected, encoding), recorder
         written = await to_thread.run_sync(write.write_file, ctx.state.beneath, *arguments)
     ctx.state.wrote(place)
-    did = "Created" if written.created else {"append": "Appended to"}.get(mode, "Replaced")
-    return f"{did} {quoted(path)}: {_facts(written)}{_unrecorded(recorder)}"
+    verb = "Created" if written.created else {"append": "Appended to"}.get(mode, "Replaced")
+    return f"{verb} {quoted(path)}: {_facts(written)}{_unrecorded(recorder)}"
 
 
 @tools.tool(unavailable=read_only, app=EDIT_APP)
@@ -73,7 +73,7 @@ async def edit_file(
     """Replace passages of text files: all edits are made, or none. Gives a diff."""
     if (edits is None) == (patch is None) or (edits is None and (path is not None or if_match is not None)):
         raise FilesError("bad_edit", path or "", "give either path and edits, or patch alone")
-    wanted = (
+    file_edits = (
         [
             edit.FileEdits(ctx.state.place(file.path), file.edits, encoding=encoding)
             for file in read_patch(patch or "")
@@ -82,19 +82,19 @@ async def edit_file(
         else _given(ctx, path, edits, if_match, encoding)
     )
     if ctx.settings.confirm and not dryRun:
-        wanted = await consent.to_edit(ctx, wanted)
+        file_edits = await consent.to_edit(ctx, file_edits)
     recorder = ctx.state.recorder()
     options = dryRun, ctx.settings.replace_protected, from_thread.check_cancelled, recorder
     async with ctx.turn():
-        edited = await to_thread.run_sync(edit.edit_files, ctx.state.beneath, wanted, *options)
-    ctx.state.wrote(*(one.place for one in wanted))
-    paths = [one.place.written for one in wanted]
+        edited = await to_thread.run_sync(edit.edit_files, ctx.state.beneath, file_edits, *options)
+    ctx.state.wrote(*(file.place for file in file_edits))
+    paths = [file.place.written for file in file_edits]
     show_edit(ctx, paths, edited, applied=not dryRun)
     parts = [
-        f"{quoted(written)}: {_facts(one)}\n"
-        + "".join(f"[{note}]\n" for note in one.tolerated)
-        + (unbroken(one.diff) or "no change")
-        for written, one in zip(paths, edited, strict=True)
+        f"{quoted(written)}: {_facts(result)}\n"
+        + "".join(f"[{note}]\n" for note in result.tolerated)
+        + (unbroken(result.diff) or "no change")
+        for written, result in zip(paths, edited, strict=True)
     ]
     text, budget = "\n".join(parts), read_budget(ctx) - _NOTE
     note = _unrecorded(recorder)
@@ -165,37 +165,37 @@ async def delete_file(
 def _given(
     ctx: Ctx, path: str | None, edits: Sequence[EditOperation], if_match: str | None, encoding: str | None
 ) -> list[edit.FileEdits]:
-    """The edits by file; `if_match` is of the file at `path`."""
+    """Return the edits by file; `if_match` applies to the file at `path`. Raises FilesError."""
     files: dict[str, list[Edit]] = {}
-    for number, one in enumerate(edits, 1):
-        name = path if one.path is None else one.path
+    for number, operation in enumerate(edits, 1):
+        name = path if operation.path is None else operation.path
         if name is None:
             raise FilesError("bad_edit", "", f"edit {number} is of no file", "Give path.")
-        files.setdefault(name, []).append(Edit(one.oldText, one.newText, one.count))
+        files.setdefault(name, []).append(Edit(operation.oldText, operation.newText, operation.count))
     if len(files) > MAX_FILES:
         raise FilesError("bad_edit", "", f"the edits are of more than {MAX_FILES} files", "Make several calls.")
     if if_match is not None and path not in files:
         reason = "if_match is of the file at path, and no edit is"
         raise FilesError("bad_edit", path or "", reason, "Give as path the file that has this etag.")
     return [
-        edit.FileEdits(ctx.state.place(name), some, if_match if name == path else None, encoding)
-        for name, some in files.items()
+        edit.FileEdits(ctx.state.place(name), replacements, if_match if name == path else None, encoding)
+        for name, replacements in files.items()
     ]
 
 
 def _facts(file: write.Written | edit.EditResult) -> str:
-    """What is to be known of a file that was written."""
+    """Return the size and the etag of a written file, its charset unless it is UTF-8, and any lost attributes."""
     charset = "" if file.charset == UTF8.name else f", charset {file.charset}"
     return f"{file.size:,} bytes, etag {file.etag}{charset}{_lost(file.lost)}"
 
 
 def _lost(lost: Sequence[str]) -> str:
-    """What files could not keep, where that is anything."""
+    """Return a note on attributes that files could not keep, or ""."""
     return f" [not kept: {displayed(', '.join(lost))}]" if lost else ""
 
 
 def _unrecorded(recorder: Recorder) -> str:
-    """Why the change can't be undone, where that is so."""
+    """Return a note on why the change can't be undone, or "" if it can be."""
     return f" [no undo: {displayed(recorder.note)}]" if recorder.note else ""
 
 

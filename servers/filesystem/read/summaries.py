@@ -1,6 +1,6 @@
-"""What the reading tools say: a text, and in its last line what a reader has to know besides.
+"""The results of the reading tools: a text, with a last line of remarks.
 
-Each of several files begins after a mark that nobody can know beforehand, so none can go on as if it were another.
+Each of several files begins after a random mark, so the content of one can't pass for the start of another.
 """
 
 import secrets
@@ -20,35 +20,35 @@ from .pages import TextRead, json_size, read_text
 from .parts import WHOLE
 
 _SPARE = 400
-"""Bytes for what stands beside the text of one file: its last line, its heading."""
+"""Size of the heading and the last line around the text of one file, in bytes."""
 
 
 class Many(NamedTuple):
-    """Several texts in one, and the etag of each file by its path as it was written."""
+    """Several texts in one, and the etag of each file by its path as the client wrote it."""
 
     text: str
     etags: dict[str, str]
 
 
 def text_of(read: TextRead) -> str:
-    """A text, with a last line that says what is unusual: where it was cut, a charset other than UTF-8, and what of a
-    document is left out."""
+    """Return the text, with a last line of remarks if there are any: the place of a cut, a charset other than UTF-8,
+    and the parts of a document that are left out."""
     if not read.truncated and not read.notes and read.charset.name == UTF8.name:
         return read.text
-    said = [] if read.charset.name == UTF8.name else [f"charset {read.charset.name}"]
-    said += [note.rstrip(".") for note in read.notes]
+    remarks = [] if read.charset.name == UTF8.name else [f"charset {read.charset.name}"]
+    remarks += [note.rstrip(".") for note in read.notes]
     if read.truncated:
-        said.append(f"cut: {len(read.text.encode()):,} of {read.size:,} bytes shown")
+        remarks.append(f"cut: {len(read.text.encode()):,} of {read.size:,} bytes shown")
     if read.rest is not None:
         within = "" if read.text.endswith("\n") else "within "
-        said.append(f"the rest begins {within or 'at '}line {read.rest.line:,}; go on with cursor {read.cursor}")
+        remarks.append(f"the rest begins {within or 'at '}line {read.rest.line:,}; go on with cursor {read.cursor}")
     elif read.truncated:
-        said.append("ask for fewer last lines")
-    return f"{read.text}\n[{'; '.join(said)}]"
+        remarks.append("ask for fewer last lines")
+    return f"{read.text}\n[{'; '.join(remarks)}]"
 
 
 def notes_of(read: TextRead) -> dict[str, str]:
-    """The same for programs."""
+    """Return the etag, and if they apply the charset and the cursor, for programs."""
     notes = {"etag": read.etag}
     if read.charset.name != UTF8.name:
         notes["charset"] = read.charset.name
@@ -64,10 +64,10 @@ def many_text(
     check: Callable[[], None],
     advised: Callable[[FilesError], FilesError] = lambda error: error,
 ) -> Many:
-    """Several files one after the other, each under a mark and its path; an error stands in the place of its file.
+    """Return several files one after the other, each under a mark and its path, with an error instead of a file.
 
-    The budget is shared fairly: small files leave what they don't need to the large ones. `advised` says what can be
-    done about an error.
+    The budget is shared fairly: small files leave their unused part to the large ones. `advised` adds advice to an
+    error.
     """
     mark, texts, etags = f"--- {secrets.token_hex(4)}", [""] * len(paths), {}
     sizes: list[int] = []
@@ -76,21 +76,21 @@ def many_text(
             sizes.append(beneath.stat(beneath.roots.place(path)).st_size)
         except FilesError:
             sizes.append(0)
-    for done, at in enumerate(sorted(range(len(paths)), key=sizes.__getitem__)):
+    for done, index in enumerate(sorted(range(len(paths)), key=sizes.__getitem__)):
         check()
-        path = paths[at]
+        path = paths[index]
         try:
             place = beneath.roots.place(path)
             _require_no_document(beneath, place)
             read = read_text(beneath, place, max(budget // (len(paths) - done) - _SPARE, 1), WHOLE, check)
-            texts[at], etags[path] = f"{mark} {quoted(path)}:\n{text_of(read)}", read.etag
+            texts[index], etags[path] = f"{mark} {quoted(path)}:\n{text_of(read)}", read.etag
         except FilesError as error:
-            texts[at] = f"{mark} {quoted(path)}: Error - {explained(advised(error))}"
-        budget -= json_size(texts[at])
+            texts[index] = f"{mark} {quoted(path)}: Error - {explained(advised(error))}"
+        budget -= json_size(texts[index])
     return Many("\n".join(texts), etags)
 
 
 def _require_no_document(beneath: RootedFiles, place: Place) -> None:
-    """Raise FilesError for a document, of which only the bytes could be read here."""
+    """Raise FilesError if the file is a document, because only its bytes could be read here."""
     if is_called_document(place.written) and may_be_document(read_bytes(beneath, place, SIGN, 0).data):
         raise FilesError("not_text", place.written, "is a document", "Use read_text_file, which reads its text.")

@@ -1,7 +1,7 @@
-"""Finding lines by what they say (see `files` for their order, `matcher` for the pattern).
+"""Search for lines by their content (see `files` for their order, `matcher` for the pattern).
 
-Every line told was read through a handle opened beneath the root. As with most search tools, binary files are passed
-over: those with a NUL at their start that are no UTF-16 or UTF-32.
+Every reported line was read through a handle opened beneath the root. As with most search tools, binary files are
+skipped: those with a NUL at their start that are not UTF-16 or UTF-32.
 """
 
 import os
@@ -30,12 +30,14 @@ from shared.text import displayed
 Output = Literal["matches", "files", "counts"]
 
 _LINE_OVERHEAD = 20
-"""Bytes of a line of the result besides the path and the text in it."""
+"""Size of a line of the result without its path and text, in bytes."""
 
 
 class Wanted(NamedTuple):
-    """What to look for and what to tell of it, with `context` lines before and after each match; and what reads
-    documents, where they are searched as well."""
+    """The query and the form of the output, with `context` lines before and after each match.
+
+    `read_document` reads documents; None if they are not searched.
+    """
 
     query: Query
     output: Output = "matches"
@@ -53,8 +55,8 @@ class LineMatch(TypedDict):
 
 
 class FileMatches(TypedDict):
-    """A file that holds matches: its path relative to the start as told in a result, its charset unless it is UTF-8,
-    and what was asked for."""
+    """A file with matches: its path relative to the start, as shown in a result, its charset unless it is UTF-8, and
+    the requested count or matches."""
 
     path: str
     charset: NotRequired[str]
@@ -63,11 +65,11 @@ class FileMatches(TypedDict):
 
 
 class ContentFound(TypedDict):
-    """The files that hold matches, in walk order.
+    """The files with matches, in walk order.
 
-    `stopped` is None, or why there may be more: limit, size, budget, time or cancelled; `cursor` goes on from there.
-    `searched` counts files; `skipped` those that are binary or too large; `partial` documents of which parts were
-    left out; `documents` those whose text was not asked for; `ignored` what was left out for a .gitignore;
+    `stopped` is None, or the reason why there may be more: limit, size, budget, time or cancelled; `cursor` continues
+    from there. `searched` counts files; `skipped` files that are binary or too large; `partial` documents with parts
+    left out; `documents` those whose text was not requested; `ignored` entries left out for a .gitignore;
     `unreadable` files and directories that could not be read.
     """
 
@@ -83,26 +85,26 @@ class ContentFound(TypedDict):
 
 
 def search_content(
-    beneath: RootedFiles, place: Place, scope: Scope, wanted: Wanted, page: Page, control: Control
+    beneath: RootedFiles, place: Place, scope: Scope, request: Wanted, page: Page, control: Control
 ) -> ContentFound:
-    """The lines that match in the file at `place` or in those below it, or the files that hold them.
+    """Return the lines that match in the file at `place` or in the files below it, or the files with such lines.
 
     Raises FilesError.
     """
     after = None if page.cursor is None else decode_cursor(page.cursor)
-    run = _Run(wanted, page, control)
+    run = _Run(request, page, control)
     if stat.S_ISREG(beneath.stat(place).st_mode):
         return run.told_of_file(beneath, place, after)
     return run.told_of_tree(beneath, place, Walk(beneath, place, scope, control), after)
 
 
 class _Run:
-    """One search under way: what was found, and what the page has room for."""
+    """A running search: its results so far, and the room that is left on the page."""
 
-    def __init__(self, wanted: Wanted, page: Page, control: Control) -> None:
-        self._wanted = wanted
-        query = wanted.query
-        self._reader = Reader(compiled(query), query.multiline, wanted.context, control, wanted.read_document)
+    def __init__(self, request: Wanted, page: Page, control: Control) -> None:
+        self._wanted = request
+        query = request.query
+        self._reader = Reader(compiled(query), query.multiline, request.context, control, request.read_document)
         self._left = page.limit
         self._budget = ByteBudget(page.max_bytes)
         self._control = control
@@ -111,14 +113,14 @@ class _Run:
         self._stopped: str | None = None
 
     def told_of_file(self, beneath: RootedFiles, place: Place, after: Position | None) -> ContentFound:
-        """What is to tell of one file."""
+        """Search one file."""
         path = place.parts[-1:]
         with beneath.open_file(place) as handle:
             reached = self._search(handle, path, lambda _: beneath.roots.uri(place), after)
         return self._found(self._stopped, reached or after)
 
     def told_of_tree(self, beneath: RootedFiles, place: Place, walk: Walk, after: Position | None) -> ContentFound:
-        """What is to tell of the files below a directory."""
+        """Search the files below a directory."""
         reached = None
         with descent(beneath, place) as below:
             for path, kind in walk.entries(below, after):
@@ -126,10 +128,10 @@ class _Run:
                     reached = self._open(below, path, after)
                 if self._stopped is not None:
                     break
-        found = self._found(self._stopped or walk.stopped, reached or walk.position() or after)
-        found["ignored"] = walk.ignored
-        found["unreadable"] += walk.unreadable
-        return found
+        result = self._found(self._stopped or walk.stopped, reached or walk.position() or after)
+        result["ignored"] = walk.ignored
+        result["unreadable"] += walk.unreadable
+        return result
 
     def _found(self, stopped: str | None, reached: Position | None) -> ContentFound:
         return ContentFound(
@@ -158,7 +160,10 @@ class _Run:
     def _search(
         self, handle: Handle, path: Names, uri: Callable[[Names], str], after: Position | None
     ) -> Position | None:
-        """Search one file, after the line that was told last; where it stops there again, that line."""
+        """Search one file after the position `after`, the last reported line.
+
+        Returns the position of the last line if the search stops in this file, else None.
+        """
         if self._wanted.read_document is None and is_called_document(path[-1]):
             self._documents += may_be_document(os.read(handle.descriptor, SIGN))
             os.lseek(handle.descriptor, 0, os.SEEK_SET)
@@ -199,7 +204,7 @@ class _Run:
                 line["before"] = hit.before(self._wanted.context)
                 line["after"] = hit.after(self._wanted.context)
             around = [*line.get("before", ()), *line.get("after", ())]
-            # A match may be more than one line, each of which has the path before it.
+            # A match may have more than one line, and each of them is shown with its path.
             lines = len(around) + 1 + line["text"].count("\n")
             if not self._fits(lines * _LINE_OVERHEAD, *[file["path"]] * lines, line["text"], *around):
                 break

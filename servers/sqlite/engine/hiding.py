@@ -1,12 +1,12 @@
-"""Tables and columns that nobody may see: SQLite itself keeps them from every statement.
+"""Hidden tables and columns, which SQLite itself keeps from every statement.
 
-A temporary view takes the place of a table of which columns are hidden: names without a schema mean it, and it has
-neither these columns nor those that are generated, which may be made of them. In the place of a column that is masked
-it has an expression. The table itself may be read by a second view alone, whose name nobody can know; the authorizer
-refuses it to all else, as it does what tells of the columns: other indexes than the table's own order, the schema as
-SQLite stores it, statistics, and views and full text tables that are made of the table.
+A temporary view replaces each table with hidden columns: names without a schema refer to the view. It has neither the
+hidden columns nor generated ones, which may be computed from them, and an expression instead of a masked column. Only
+a second view, whose name can't be guessed, may read the table itself; the authorizer refuses all other reads. It also
+refuses what reveals the columns: indexes other than the order of the table, the schema as SQLite stores it,
+statistics, and views and full text tables that are made from the table.
 
-What is hidden is not changed either: an error of UNIQUE, or the count of rows, would say whether a value is there.
+Hidden data can't be changed either: a UNIQUE error or the count of rows would reveal whether a value exists.
 """
 
 import os
@@ -20,11 +20,11 @@ from servers.common.sql.texts import format_names
 from servers.sqlite.engine.sql import quote
 
 _VIEW = f"visible_{os.urandom(16).hex()}"
-"""How the names of the views begin that may read the tables."""
+"""The start of the names of the views that may read the tables."""
 _SCHEMAS = frozenset({"sqlite_master", "sqlite_temp_master"})
 _STATISTICS = frozenset({"sqlite_stat1", "sqlite_stat2", "sqlite_stat3", "sqlite_stat4"})
 _COUNTING = ("", "ROWID")
-"""Columns of the schema that tell nothing but how many entries it has."""
+"""Columns of the schema that reveal only the number of its entries."""
 _SHAPES = frozenset({"table_info", "table_xinfo"})
 _TELLING = frozenset(
     {
@@ -43,11 +43,11 @@ _GENERATED = (2, 3)
 _SHADOWS = (
     *("config", "content", "data", "docsize", "idx", "node", "parent", "rowid", "segdir", "segments", "stat"),
 )
-"""How the names end of the tables that virtual tables keep their data in."""
+"""The name endings of the shadow tables, in which virtual tables store their data."""
 
 
 class HiddenName(NamedTuple):
-    """What an operator hides, as it is written."""
+    """A name that an operator hides, as written in `--hide`."""
 
     name: str
     """TABLE, or TABLE.COLUMN."""
@@ -58,75 +58,84 @@ class HiddenName(NamedTuple):
 class _Table(NamedTuple):
     name: str
     columns: Mapping[str, str | None]
-    """The columns that are hidden, in lower case, with the expressions that are shown instead."""
+    """The hidden columns, in lower case, with the expressions that are shown instead; None without one."""
     shown: Sequence[tuple[str, str]]
-    """The names and types of the columns that are left."""
+    """The names and types of the columns that are shown, masked ones included."""
 
 
-def parse_hidden(given: str) -> HiddenName:
-    """What `--hide` has: TABLE, TABLE.COLUMN or TABLE.COLUMN=EXPRESSION. Raises ValueError."""
-    name, _, mask = given.partition("=")
+def parse_hidden(argument: str) -> HiddenName:
+    """Parse the value of `--hide`: TABLE, TABLE.COLUMN or TABLE.COLUMN=EXPRESSION. Raises ValueError."""
+    name, _, mask = argument.partition("=")
     if not name or (mask and "." not in name):
-        raise ValueError(f"{given!r} is not one of TABLE, TABLE.COLUMN and TABLE.COLUMN=EXPRESSION")
+        raise ValueError(f"{argument!r} is not one of TABLE, TABLE.COLUMN and TABLE.COLUMN=EXPRESSION")
     return HiddenName(name, mask or None)
 
 
 class HiddenSchema:
-    """What is hidden of one database, as it is when the connection is opened; what comes later under a name that is
-    hidden can't be read."""
+    """The hidden parts of one database, as of the time when the connection is opened.
+
+    A table that is made later under a hidden name can't be read.
+    """
 
     def __init__(self, tables: Iterable[_Table], closed: Iterable[str], unknown: Sequence[str]) -> None:
         self.unknown = unknown
-        """What is to be hidden, and the database has not."""
+        """The hidden names that do not exist in the database."""
         self._tables = {table.name.lower(): table for table in tables}
         self.closed = frozenset(closed)
-        """Tables and views of which nothing is shown, in lower case."""
+        """Tables and views that are hidden as a whole, in lower case."""
         words = [(table.name, *table.columns) for table in self._tables.values()]
         self._telling = [*map(_mentions, words), *(_mentions((name,)) for name in self.closed - _STATISTICS)]
 
     def is_closed(self, table: str) -> bool:
-        """Whether nothing of the table is shown."""
+        """Return True if the whole table is hidden."""
         return table.lower() in self.closed
 
     def shown(self, table: str) -> Sequence[tuple[str, str]] | None:
-        """The names and types of the columns that are shown of a table; None where that is all of them."""
-        found = self._tables.get(table.lower())
-        return None if found is None else found.shown
+        """Return the names and types of the columns that a table shows; None if no column of it is hidden."""
+        entry = self._tables.get(table.lower())
+        return None if entry is None else entry.shown
 
     def is_shown(self, table: str, columns: Iterable[str | None]) -> bool:
-        """Whether all these columns of a table are shown as they are; one without a name is an expression."""
-        found = self._tables.get(table.lower())
-        if found is None:
+        """Return True if a table shows all these columns unmasked; None instead of a name is an expression."""
+        entry = self._tables.get(table.lower())
+        if entry is None:
             return table.lower() not in self.closed
-        names = {name.lower() for name, _ in found.shown} - found.columns.keys()
+        names = {name.lower() for name, _ in entry.shown} - entry.columns.keys()
         return all(column is not None and column.lower() in names for column in columns)
 
     def is_table(self, table: str, schema: str | None, source: str | None) -> bool:
-        """Whether a read of the table is one of the schema, or of a table of which columns are hidden, and not by the
-        view that shows the rest."""
+        """Return True if a read is of the schema, or of a table with hidden columns, and not by the view that shows
+        the other columns."""
         name = table.lower()
         return schema != "temp" and (name in self._tables or name in _SCHEMAS) and source != _name_view(name)
 
     def explain_view(self, words: str) -> str:
-        """Which tables a message of SQLite about a view may mean, and why they are views; "" for another message."""
-        meant = [table.name for table in self._tables.values() if words in _VIEW_NOT_NAMED or _is_named(table, words)]
-        if not meant:
+        """Return the tables that a message of SQLite about a view may refer to, and the reason why they are views.
+
+        "" for another message.
+        """
+        matches = [
+            table.name for table in self._tables.values() if words in _VIEW_NOT_NAMED or _is_named(table, words)
+        ]
+        if not matches:
             return ""
-        names = format_names(meant)
+        names = format_names(matches)
         return (
             f"The operator hides something of {names}: what is left is read by a view, and nothing of it is changed."
         )
 
     def tells(self, sql: str) -> bool:
-        """Whether SQL of the schema may name what is hidden."""
+        """Return True if SQL in the schema may name hidden tables or columns."""
         return any(mentions(sql) for mentions in self._telling)
 
     def find_reason(
         self, action: int, first: str, second: str | None, schema: str | None, source: str | None, selects: bool
     ) -> str | None:
-        """Why a statement may not do this (`Policy`); `selects` says whether it has a SELECT. What is without one
-        reads of other tables only what SQLite looks up by itself: the parent of a foreign key, or the schema that a
-        definition changes."""
+        """Return the reason to refuse an action of a statement (see `Policy`), or None.
+
+        `selects` is True if the statement has a SELECT. Without one, it reads from other tables only what SQLite
+        itself looks up: the parent of a foreign key, or the schema that a definition changes.
+        """
         name = first.lower()
         if action == sqlite3.SQLITE_READ:
             return self._find_reading(name, second or "", schema, source, selects)
@@ -134,8 +143,8 @@ class HiddenSchema:
             return "it makes a trigger, which might copy what the operator hides"
         if action == sqlite3.SQLITE_PRAGMA:
             table = (second or "").lower()
-            is_of_it = table in self.closed or (table in self._tables and schema == "main")
-            if name in _TELLING or (name in _SHAPES and is_of_it):
+            is_hidden = table in self.closed or (table in self._tables and schema == "main")
+            if name in _TELLING or (name in _SHAPES and is_hidden):
                 return f"PRAGMA {name} would tell what the operator hides"
             return None
         table = (second or "").lower() if action in _OF_TABLES else name if action in _CHANGES else ""
@@ -148,54 +157,58 @@ class HiddenSchema:
             return None if column in _COUNTING or not selects else "it reads the schema; use describe_table"
         if table in self.closed:
             return _CLOSED
-        # Of a table that is read for no column but its rowid SQLite asks without one, by whatever view it is read.
+        # If no column but the rowid of a table is read, SQLite passes no column, whichever view reads it.
         if schema == "temp" or table not in self._tables or source == _name_view(table) or not column:
             return None
         return None if not selects and self.is_shown(table, [column]) else PAST_HIDING
 
 
 def hide(connection: sqlite3.Connection, names: Sequence[HiddenName]) -> HiddenSchema:
-    """Makes the views that show the rest of each table. Raises SqlError where a column orders the rows of its table,
-    or a mask is not an expression."""
+    """Create the views that show the other columns of each table, and return the hidden schema.
+
+    Raises SqlError if a hidden column is part of the primary key, or if a mask is not an expression.
+    """
     entries = connection.execute("SELECT name, type, sql FROM sqlite_schema WHERE type IN ('table', 'view')")
     listed = [(str(name), str(kind), str(sql)) for name, kind, sql in entries]
-    known = {name.lower(): name for name, kind, _ in listed if kind == "table"}
+    table_names = {name.lower(): name for name, kind, _ in listed if kind == "table"}
     closed: set[str] = {*_STATISTICS}
     columns: dict[str, dict[str, str | None]] = {}
     unknown: list[str] = []
     for hidden in names:
-        table, column = _split(hidden.name, known)
-        there = {row[1].lower() for row in _read_columns(connection, known.get(table, ""))}
-        if not there or (column and column not in there):
+        table, column = _split(hidden.name, table_names)
+        existing = {row[1].lower() for row in _read_columns(connection, table_names.get(table, ""))}
+        if not existing or (column and column not in existing):
             unknown.append(hidden.name)
-        if there and column:
+        if existing and column:
             columns.setdefault(table, {})[column] = hidden.mask
         else:
             closed.add(table)
-    tables = [_read_table(connection, known[name], given) for name, given in columns.items() if name not in closed]
-    made_of = {*columns, *closed} - _STATISTICS
+    tables = [
+        _read_table(connection, table_names[name], masks) for name, masks in columns.items() if name not in closed
+    ]
+    sources = {*columns, *closed} - _STATISTICS
     closed |= _find_made_of(
-        made_of, [(name, sql) for name, kind, sql in listed if kind == "view" or _is_virtual(sql)]
+        sources, [(name, sql) for name, kind, sql in listed if kind == "view" or _is_virtual(sql)]
     )
-    for one in tables:
-        _make_view(connection, one)
+    for hidden_table in tables:
+        _make_view(connection, hidden_table)
     return HiddenSchema(tables, closed, unknown)
 
 
 def _is_named(table: _Table, words: str) -> bool:
-    """Whether a message of SQLite calls the table a view."""
+    """Return True if a message of SQLite calls the table a view."""
     return _VIEW_NAMED.search(words) is not None and _mentions((table.name,))(words)
 
 
-def _split(name: str, known: Mapping[str, str]) -> tuple[str, str]:
-    """The table and the column that are meant, in lower case; no column for a whole table."""
+def _split(name: str, tables: Mapping[str, str]) -> tuple[str, str]:
+    """Return the table and the column of a hidden name, in lower case; "" as the column for a whole table."""
     folded = name.lower()
-    if folded in known or "." not in folded:
+    if folded in tables or "." not in folded:
         return folded, ""
     parts = folded.split(".")
-    for at in range(1, len(parts)):
-        if ".".join(parts[:at]) in known:
-            return ".".join(parts[:at]), ".".join(parts[at:])
+    for count in range(1, len(parts)):
+        if ".".join(parts[:count]) in tables:
+            return ".".join(parts[:count]), ".".join(parts[count:])
     return parts[0], ".".join(parts[1:])
 
 
@@ -222,7 +235,7 @@ def _read_columns(
 def _make_view(connection: sqlite3.Connection, table: _Table) -> None:
     shown = [(quote(name), table.columns.get(name.lower())) for name, _ in table.shown]
     selected = ", ".join(name if mask is None else f"({mask}) AS {name}" for name, mask in shown) or "NULL"
-    # By an index on a column the rows come in its order.
+    # With an index on a hidden column, rows would be returned in its order.
     indexed = "" if _has_plain_indexes(connection, table) else "NOT INDEXED"
     view, name = quote(_name_view(table.name)), quote(table.name)
     try:
@@ -236,28 +249,28 @@ def _make_view(connection: sqlite3.Connection, table: _Table) -> None:
 
 
 def _has_plain_indexes(connection: sqlite3.Connection, table: _Table) -> bool:
-    """Whether all indexes are of columns that are shown as they are, and of all rows."""
-    plain = {name.lower() for name, _ in table.shown} - table.columns.keys()
+    """Return True if all indexes are on unmasked columns, and cover all rows."""
+    unmasked = {name.lower() for name, _ in table.shown} - table.columns.keys()
     for _, index, _, _, is_partial in connection.execute(f"PRAGMA main.index_list({quote(table.name)})").fetchall():
         rows = connection.execute(f"PRAGMA main.index_info({quote(index)})").fetchall()
-        if is_partial or any(name is None or name.lower() not in plain for _, _, name in rows):
+        if is_partial or any(name is None or name.lower() not in unmasked for _, _, name in rows):
             return False
     return True
 
 
 def _find_made_of(names: set[str], others: Sequence[tuple[str, str]]) -> set[str]:
-    """Those of the views and virtual tables that are made of the tables, or of one another."""
-    found: set[str] = set()
+    """Return those of the views and virtual tables in `others` that are made from the tables, or from one another."""
+    derived: set[str] = set()
     while True:
-        known = [_mentions((name,)) for name in names | found]
-        more = {name.lower() for name, sql in others if any(mentions(sql) for mentions in known)} - found - names
+        matchers = [_mentions((name,)) for name in names | derived]
+        more = {name.lower() for name, sql in others if any(mentions(sql) for mentions in matchers)} - derived - names
         if not more:
-            return found | set(_find_shadows(found | names, others))
-        found |= more
+            return derived | set(_find_shadows(derived | names, others))
+        derived |= more
 
 
 def _find_shadows(closed: set[str], others: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """The tables that closed virtual tables keep their data in, in any module."""
+    """Yield the names of the tables in which hidden virtual tables of any module may store their data."""
     for name, sql in others:
         if name.lower() in closed and _is_virtual(sql):
             for part in _SHADOWS:
@@ -273,7 +286,7 @@ def _name_view(table: str) -> str:
 
 
 def _mentions(words: Sequence[str]) -> Callable[[str], bool]:
-    """Whether a text has the first of some words, and one of the others where there are any."""
+    """Return a predicate: True if a text contains the first word, and one of the others if there are any."""
     first = re.compile(rf"(?<!\w){re.escape(words[0])}(?!\w)", re.IGNORECASE)
     others = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words[1:]))})(?!\w)", re.IGNORECASE)
     if len(words) == 1:

@@ -1,9 +1,9 @@
-"""Footnotes: the marks in a text, and the notes that they lead to.
+"""Footnotes: the marks in a text, and the notes that they refer to.
 
-A mark is a raised number, letter or sign. Most are links to the note, which leads back; some are not linked, and the
-note begins with the same raised sign. Both ends are marked in the tree, and the writer makes `[^2]` and `[^2]: ...`
-of them. A raised number after the end of a sentence is a mark also where no note is found; after a unit or a variable
-it is an exponent.
+A mark is a raised number, letter or sign. Most marks are links to the note, which links back; some are not linked,
+and the note begins with the same raised sign. Both ends are marked in the tree, and the writer turns them into `[^2]`
+and `[^2]: ...`. A raised number after the end of a sentence is a mark even if no note is found; after a unit or a
+variable it is an exponent.
 """
 
 import re
@@ -16,7 +16,7 @@ from lxml.html import HtmlElement
 from servers.common.html.tree import BLOCKS, HEADINGS, drop, has_text, is_alone, length, names_in, squeeze
 
 NOTE = "data-note"
-"""The attribute with the label of a footnote, at its mark and at the note."""
+"""The attribute that holds the label of a footnote, on its mark and on the note."""
 _LABEL = re.compile(
     r"\d{1,4}|[a-zA-Z]{1,2}|[ivxlcIVXLC]{1,6}|[*\u2020\u2021\u00a7\u00b6]{1,3}|(?:note|nb|n)[ \u00a0]?\d{1,3}"
 )
@@ -26,18 +26,18 @@ _BACK = re.compile(r"[\s\u21a9\ufe0e\ufe0f\u2191\u2912\u2934\u2303^\u21a5\u21b5\
 _TEXINFO = re.compile(r"\(\d{1,4}\)")
 _LEADING = re.compile(r"[\s^\u2191]*")
 _HOLDERS = BLOCKS - {*HEADINGS, "body", "main", "article", "table", "tbody", "tr", "td", "th", "ul", "ol", "dl"}
-"""What a note may be."""
+"""The elements that a note may be."""
 _LONGEST = 5_000
-"""Characters of a note."""
+"""Maximum length of a note, in characters."""
 _MOST = 5_000
-"""Marks of a page."""
+"""Maximum number of linked marks on a page."""
 _WRAPPERS = names_in("sup span b i em small cite")
 _SENTENCE_END = re.compile(r"[.,;:!?\"\u201d\u2019\u00bb\u3002\u300d\u2026][*_`]*$")
 _WORD_END = re.compile(r"[^\W\d_]{3,}[)\"\u201d\u2019]?$|\)$")
 
 
 def mark_footnotes(root: HtmlElement) -> None:
-    """Mark the footnotes of a page, and what refers to them; links back go."""
+    """Mark the footnotes of a page and the references to them; remove the links back."""
     links = (link for link in root.iter("a") if (link.get("href") or "").startswith("#") and _label(link))
     if first := list(islice(links, _MOST)):
         _mark_linked(root, first)
@@ -45,8 +45,8 @@ def mark_footnotes(root: HtmlElement) -> None:
 
 
 def _label(element: HtmlElement) -> str:
-    """What a mark says, without its brackets; empty where it is no mark."""
-    # Most links are longer, and their texts need not be joined.
+    """Return the text of a mark without its brackets, or "" if the element is not a mark."""
+    # A mark has few children, so the text of larger elements need not be joined.
     words = squeeze(element.text_content()).strip(_BRACKETS) if len(element) < 6 else ""
     return words.replace(" ", "-") if _LABEL.fullmatch(words) else ""
 
@@ -85,10 +85,13 @@ def _mark_linked(root: HtmlElement, links: list[HtmlElement]) -> None:
 
 
 def _note_at(target: HtmlElement, marks: set[str]) -> HtmlElement | None:
-    """The block that an anchor names, or that it stands in; `marks` are the addresses to which notes lead back."""
-    block = next((one for one in (target, *target.iterancestors()) if one.tag in BLOCKS), None)
+    """Return the block that is the target of a link, or that contains it; None if it can't be a note.
+
+    `marks` are the addresses to which notes link back.
+    """
+    block = next((element for element in (target, *target.iterancestors()) if element.tag in BLOCKS), None)
     if block is not None and block.tag in HEADINGS and _TEXINFO.fullmatch(squeeze(block.text_content())):
-        # It has the mark in a heading of its own, in brackets, which the number of a chapter does not have.
+        # Texinfo puts the mark into a separate heading, in brackets, unlike the number of a chapter.
         is_note = any(link.get("href") in marks for link in block.iter("a"))
         block = _with_what_follows(block) if is_note else None
     if block is None or block.tag not in _HOLDERS or not 0 < length(block) <= _LONGEST:
@@ -97,8 +100,8 @@ def _note_at(target: HtmlElement, marks: set[str]) -> HtmlElement | None:
 
 
 def _with_what_follows(heading: HtmlElement) -> HtmlElement | None:
-    """Make one block of a heading that is a mark alone and the text up to the next heading; None for a long text."""
-    blocks = [heading, *takewhile(lambda one: one.tag not in HEADINGS, heading.itersiblings())]
+    """Join a heading that is only a mark with the text up to the next heading; return None for too long a text."""
+    blocks = [heading, *takewhile(lambda element: element.tag not in HEADINGS, heading.itersiblings())]
     if sum(map(length, blocks)) > _LONGEST:
         return None
     note = Element("div")
@@ -109,22 +112,22 @@ def _with_what_follows(heading: HtmlElement) -> HtmlElement | None:
 
 
 def _is_raised(link: HtmlElement) -> bool:
-    """Whether a link is raised, or called the mark of a footnote."""
+    """Return True if a link is raised, or its attributes call it the mark of a footnote."""
     if next(link.iterancestors("sup"), None) is not None or next(link.iter("sup"), None) is not None:
         return True
-    said = " ".join(filter(None, map(link.get, ("class", "role", "epub:type", "rel"))))
-    return _MEANT.search(said) is not None
+    attributes = " ".join(filter(None, map(link.get, ("class", "role", "epub:type", "rel"))))
+    return _MEANT.search(attributes) is not None
 
 
 def _names_around(mark: HtmlElement) -> Iterator[str]:
-    """The ids and names of a mark, of what it holds, and of what stands closely around it."""
+    """Yield the ids and names of a mark, of its descendants and of the elements closely around it."""
     around = [mark, *mark.iter(), *(holder for holder in list(mark.iterancestors())[:3] if holder.tag in _WRAPPERS)]
     for element in around:
         yield from filter(None, (element.get("id"), element.get("name")))
 
 
 def _drop_links_back(note: HtmlElement, names: set[str], label: str) -> None:
-    """Take out of a note what leads back to its marks, and the label before its text."""
+    """Remove the links from a note back to its marks, and the label before its text."""
     for link in list(note.iter("a")):
         words = squeeze(link.text_content())
         to_mark = (link.get("href") or "").startswith("#") and link.get("href")[1:] in names
@@ -145,7 +148,7 @@ def _drop_links_back(note: HtmlElement, names: set[str], label: str) -> None:
 
 
 def _put_mark(mark: HtmlElement, label: str) -> None:
-    """Put an element for the mark in place of its link, and of what raises it alone."""
+    """Replace the link of a mark, and the elements that wrap only this link, with an element for the mark."""
     while is_alone(mark) and mark.getparent().tag in _WRAPPERS:
         mark = mark.getparent()
     sign = Element("sup", {NOTE: label})
@@ -158,7 +161,7 @@ def _put_mark(mark: HtmlElement, label: str) -> None:
     mark.getparent().replace(mark, sign)
 
 
-# Marks that are no links
+# Marks that are not links
 
 
 def _mark_raised(root: HtmlElement) -> None:
@@ -189,7 +192,7 @@ def _mark_raised(root: HtmlElement) -> None:
 
 
 def _begins(block: HtmlElement, sup: HtmlElement) -> bool:
-    """Whether a block begins with an element."""
+    """Return True if a block begins with the element `sup`."""
     while sup is not block:
         if sup.getprevious() is not None or squeeze(sup.getparent().text):
             return False
@@ -198,7 +201,7 @@ def _begins(block: HtmlElement, sup: HtmlElement) -> bool:
 
 
 def _text_before(element: HtmlElement) -> str:
-    """The end of the text just before an element in its line."""
+    """Return the end of the text directly before an element."""
     before = element.getprevious()
     text = element.getparent().text if before is None else before.tail or "".join(before.itertext())
     return (text or "").rstrip("\u00a0")[-20:]

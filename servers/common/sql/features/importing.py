@@ -17,7 +17,7 @@ from .writing import check_writes, require_files, run_agreed
 
 
 def declare(dialect: Dialect) -> Features[Opened]:
-    """The tool, in the words of one kind of database. It is there where a database may be changed."""
+    """Return the import tool, worded for one kind of database. It is offered if a database may be changed."""
     features = Features[Opened]()
 
     @features.tool(unavailable=check_writes(dialect), destructive=False, task="optional")
@@ -65,7 +65,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
 
 
 def _open_source(ctx: Ctx, csv: str | None, file: str | None, table: str) -> tuple[str, Opener]:
-    """What is imported, in words, and what opens it."""
+    """Return a description of the import, and the opener of its source. Raises SqlError."""
     if csv is not None and file is None:
         return f"import a CSV into {table}", open_text(csv)
     if file is not None and csv is None:

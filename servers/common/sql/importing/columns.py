@@ -1,7 +1,7 @@
-"""What the columns of a file are: decided over all rows, never by the first ones alone.
+"""The types of the columns of a file, decided over all rows and never by the first ones alone.
 
-A column keeps every way to read it until a field contradicts. Which decimal mark a file has is decided at its end, by
-the columns that can be read in one way only. What can be read in two ways, and nothing decides, stays text.
+A column keeps each possible reading until a field contradicts it. The decimal mark of a file is decided at its end,
+by the columns that allow only one. A column that can be read in two ways stays text if nothing decides between them.
 """
 
 import re
@@ -34,7 +34,7 @@ from servers.common.sql.importing.readings import (
 )
 
 _MIXED = 0.5
-"""The share of fields that are like numbers, from which a column of text is said to be mixed."""
+"""The share of fields like numbers, from which a column of text is reported as mixed."""
 _LIKE_NUMBER = re.compile(r"[ \d.,'’+()/:eE-]*\d[ \d.,'’+()/:eE-]*", re.ASCII)
 _REASONS: Sequence[tuple[re.Pattern[str], str]] = (
     (re.compile(r" *[+-]?0\d.*", re.ASCII), "leading zeros"),
@@ -43,17 +43,17 @@ _REASONS: Sequence[tuple[re.Pattern[str], str]] = (
     (re.compile(r".*", re.DOTALL), "mixed with text"),
 )
 _LONG_FIELD = 19
-"""Characters that a decimal of 18 digits has at least."""
+"""Minimum length of a decimal of 18 digits, in characters."""
 _LONG = re.compile(r" *[+-]?[0.,]*[1-9](?:[.,]?\d){17}", re.ASCII)
 _BARE_EXPONENT = re.compile(rf"(?:^|{SEPARATOR}) *-?\d+[eE]\d", re.ASCII)
 DAY_OR_MONTH = "dates whose day and month can't be told apart: give the type date dmy or date mdy"
-"""The note of a column of dates that are text for that reason."""
+"""The note for a column of dates that stays text for this reason."""
 _GIVE_MARK = 'give "." or "," as decimal'
 _SHOWN = 30
-"""Characters of a field that is shown."""
+"""Maximum length of a field in an answer, in characters."""
 _SEVERAL = 2
-"""Different numbers such as 1,234 that make a comma a thousands separator where commas separate the fields as well:
-decimals would all have three digits after it."""
+"""Number of different values such as 1,234 that make the comma a thousands separator where commas separate the fields
+too: as decimals, all of them would have three digits after the comma."""
 
 _BY_NAME: Mapping[str, tuple[Kind, Sequence[Reading]]] = {
     "text": ("text", ()),
@@ -73,16 +73,16 @@ N = TypeVar("N", str, None)
 
 
 class Column(NamedTuple):
-    """What a column of a file is."""
+    """A column of a file: its name, its type and the way to read its fields."""
 
     name: str
     kind: Kind = "text"
     reading: Reading | None = None
-    """How its fields are read; None for text."""
+    """The way to read its fields; None for text."""
     nulls: frozenset[str] = frozenset({""})
     """The fields that mean no value."""
     note: str = ""
-    """Why it stays text though it looks like numbers or dates, or what reading it changes."""
+    """The reason why it stays text though it looks like numbers or dates, or the effect of reading it."""
 
     def convert(self, fields: Sequence[str], null: N) -> list[str | N]:
         """Return the fields in the form that engines read, with `null` for no value."""
@@ -94,23 +94,23 @@ class Column(NamedTuple):
 
 
 class DecimalMark(NamedTuple):
-    """What stands before the fraction of the numbers of a file."""
+    """The mark before the fraction of the numbers of a file."""
 
     mark: str
-    """"." or ","; "" where nothing decides, or each column must by itself."""
+    """The mark, "." or ","; "" if nothing decides it, or if each column has to decide for its own fields."""
     is_sure: bool = True
-    """Whether a column or the client says so, and not the delimiter alone."""
+    """True if a column or the client decides it, rather than the delimiter alone."""
 
 
 class ColumnSurvey:
-    """What the fields of one column can be, so far."""
+    """The possible readings of one column, given the fields so far."""
 
     def __init__(self, nulls: frozenset[str] | None) -> None:
-        """`nulls` are the marks that the client gives, which count in columns of text, too."""
+        """`nulls` are the null marks that the client gives; they count in columns of text too."""
         self.is_empty = True
-        """Whether every field so far means no value."""
+        """True if every field so far means no value."""
         self.marks: dict[str, int] = {}
-        """How often each field that means no value was seen, besides the empty one."""
+        """Counts of the fields that mean no value, without the empty field."""
         self.readings: Sequence[Reading] = ALL
         self._marks = NULL_MARKS if nulls is None else nulls
         self._given = frozenset({""}) if nulls is None else nulls | {""}
@@ -119,33 +119,33 @@ class ColumnSurvey:
         self._with_comma: set[str] = set()
 
     def look(self, fields: Sequence[str], first_row: int) -> None:
-        """Take more fields into account, the first of which is of `first_row`."""
+        """Take more fields into account; `first_row` is the number of the row of the first one."""
         if not self.readings:
             return
         joined = join(fields)
         readings = self._matching(fields, joined)
-        kept = fields
+        values = fields
         if not readings:
-            kept = [field for field in fields if field.strip() and field.strip() not in self._marks]
-            joined = join(kept) if kept else ""
-            readings = self._matching(kept, joined) if kept else self.readings
+            values = [field for field in fields if field.strip() and field.strip() not in self._marks]
+            joined = join(values) if values else ""
+            readings = self._matching(values, joined) if values else self.readings
         if any(map(_is_chosen, self.readings)) and not any(map(_is_chosen, readings)):
-            self._contradiction = self._explain(fields, kept, first_row)
+            self._contradiction = self._explain(fields, values, first_row)
         if not readings:
             self.readings = ()
             self.is_empty = False
             self.marks.clear()
             return
-        if kept is not fields:
-            for field in sorted(set(fields).difference(kept, {""}), key=fields.index):
+        if values is not fields:
+            for field in sorted(set(fields).difference(values, {""}), key=fields.index):
                 self.marks[field] = self.marks.get(field, 0) + fields.count(field)
-        if len(joined) > len(kept):
+        if len(joined) > len(values):
             self.is_empty = False
             self.readings = readings
-            self._look_at_digits(kept, joined)
+            self._look_at_digits(values, joined)
 
     def _matching(self, fields: Sequence[str], joined: str) -> Sequence[Reading]:
-        # A field that holds the separator would be taken for two.
+        # A field that contains the separator would count as two.
         if joined.count(SEPARATOR) != len(fields):
             return ()
         matching: set[Reading] = set()
@@ -167,35 +167,35 @@ class ColumnSurvey:
         if not self._is_long and self.readings[0] in NUMBERS and max(map(len, fields)) >= _LONG_FIELD:
             self._is_long = any(_LONG.match(field) for field in fields if len(field) >= _LONG_FIELD)
 
-    def _explain(self, fields: Sequence[str], kept: Sequence[str], first_row: int) -> str:
-        """Which field makes the column text, and why; "" where it was like text anyway."""
-        unlike = [field for field in kept if not _LIKE_NUMBER.fullmatch(field)]
-        if self.is_empty and len(unlike) > len(kept) * _MIXED:
+    def _explain(self, fields: Sequence[str], values: Sequence[str], first_row: int) -> str:
+        """Return the field that makes the column text, and the reason; "" if the column was like text anyway."""
+        texts = [field for field in values if not _LIKE_NUMBER.fullmatch(field)]
+        if self.is_empty and len(texts) > len(values) * _MIXED:
             return ""
-        before = [*filter(_is_chosen, self.readings)]
+        candidates = [*filter(_is_chosen, self.readings)]
         wrong = next(
-            (one for one in kept if not any(reading.matches([one], join([one])) for reading in before)),
-            next(iter(unlike), kept[0]),
+            (value for value in values if not any(reading.matches([value], join([value])) for reading in candidates)),
+            next(iter(texts), values[0]),
         )
         reason = next(words for pattern, words in _REASONS if pattern.fullmatch(wrong))
         return f"{reason}: {shorten(wrong)!r} in row {first_row + fields.index(wrong):,}"
 
     @property
     def sure_mark(self) -> str | None:
-        """The decimal mark without which the column is no number; None where it tells nothing of that."""
+        """The only decimal mark with which the column is a number; None if the column does not decide it."""
         if INTEGER in self.readings:
             return None
-        marks = [mark for mark, readings in BY_MARK.items() if any(one in self.readings for one in readings)]
+        marks = [mark for mark, readings in BY_MARK.items() if any(reading in self.readings for reading in readings)]
         return marks[0] if len(marks) == 1 else None
 
-    def decide(self, name: str, mark: DecimalMark, wanted: str | None) -> Column:
-        """Return what the column is where decimals have `mark`.
+    def decide(self, name: str, mark: DecimalMark, requested: str | None) -> Column:
+        """Return the column, given the decimal `mark`.
 
-        `wanted` is the type that the client gives. Raises SqlError where the column can't be read so.
+        `requested` is the type that the client gives. Raises SqlError if the column can't be read as that type.
         """
         nulls = self._given | self.marks.keys()
-        if wanted is not None:
-            return self._decide_as_wanted(name, mark, wanted, nulls)
+        if requested is not None:
+            return self._decide_as_wanted(name, mark, requested, nulls)
         if self.is_empty or not self.readings:
             return Column(name, nulls=self._given, note=self._contradiction)
         reading, note = self._choose(mark)
@@ -204,17 +204,19 @@ class ColumnSurvey:
         return Column(name, reading.kind, reading, nulls, note)
 
     def _choose(self, mark: DecimalMark) -> tuple[Reading | None, str]:
-        """The best reading, and a note."""
+        """Return the best reading, or None for text, and a note."""
         if any(reading in self.readings for reading in NUMBERS):
             return self._choose_number(mark)
         if DAY_FIRST in self.readings and MONTH_FIRST in self.readings:
             return None, DAY_OR_MONTH
-        return next((one for one in (BOOLEAN, *DATES) if one in self.readings), None), ""
+        return next((reading for reading in (BOOLEAN, *DATES) if reading in self.readings), None), ""
 
     def _choose_number(self, mark: DecimalMark) -> tuple[Reading | None, str]:
         if self.is_open(mark):
             return None, f"{self._open_reason}: {_GIVE_MARK}"
-        by_mark = {one: [*filter(self.readings.__contains__, readings)] for one, readings in BY_MARK.items()}
+        by_mark = {
+            character: [*filter(self.readings.__contains__, readings)] for character, readings in BY_MARK.items()
+        }
         reading = (by_mark.get(mark.mark or ".") or by_mark["."] or by_mark[","])[0]
         if self._has_comma and all(by_mark.values()) and not mark.is_sure:
             return reading, "1,234 is read as 1234"
@@ -223,8 +225,8 @@ class ColumnSurvey:
         return reading, "decimals of more than 17 digits" if reading.kind == "decimal" and self._is_long else ""
 
     def is_open(self, mark: DecimalMark) -> bool:
-        """Whether the fields are numbers that may be 1234 or 1.234, and `mark` does not decide."""
-        allows_both = all(any(one in self.readings for one in readings) for readings in BY_MARK.values())
+        """Return True if the fields are numbers that may be 1234 or 1.234, and `mark` does not decide."""
+        allows_both = all(any(reading in self.readings for reading in readings) for readings in BY_MARK.values())
         if mark.is_sure or not allows_both or not (self._has_comma or self._has_point):
             return False
         is_decimal = self._has_point and not self._has_comma
@@ -232,54 +234,54 @@ class ColumnSurvey:
         return not mark.mark or not (is_decimal or is_thousands)
 
     def refuse_open(self, name: str) -> SqlError:
-        """Return the error for a column that is open, and has to be numbers."""
+        """Return the error for an open column that has to be numbers."""
         return SqlError("bad_csv", self._open_reason, f"{_GIVE_MARK.capitalize()}.", [f"column {name}"])
 
     @property
     def _open_reason(self) -> str:
         return f"{'1,234' if self._has_comma else '1.234'} may be 1234 or 1.234"
 
-    def _decide_as_wanted(self, name: str, mark: DecimalMark, wanted: str, nulls: frozenset[str]) -> Column:
-        kind, others = _BY_NAME[_SYNONYMS.get(wanted, wanted)]
+    def _decide_as_wanted(self, name: str, mark: DecimalMark, requested: str, nulls: frozenset[str]) -> Column:
+        kind, others = _BY_NAME[_SYNONYMS.get(requested, requested)]
         if kind == "text":
             return Column(name, nulls=self._given)
         if kind == "decimal" and self.is_open(mark):
             raise self.refuse_open(name)
-        numbers = [one for one in BY_MARK[mark.mark or "."] if one.kind == kind or kind == "decimal"]
+        numbers = [reading for reading in BY_MARK[mark.mark or "."] if reading.kind == kind or kind == "decimal"]
         for reading in (*(numbers if kind in ("integer", "decimal") else ()), *others):
             if reading in self.readings:
                 return Column(name, kind, reading, nulls)
         quoted = [f"column {name}", *filter(None, [self._contradiction])]
-        raise SqlError("bad_csv", f"a column can't be read as {wanted}", quoted=quoted)
+        raise SqlError("bad_csv", f"a column can't be read as {requested}", quoted=quoted)
 
 
 def _is_chosen(reading: Reading) -> bool:
-    """Whether a column is read so without being asked."""
+    """Return True if a column is read this way without a request of the client."""
     return reading not in (ZEROS, ANSWERS)
 
 
-def find_mark(surveys: Iterable[ColumnSurvey], given: str | None, delimiter: str) -> DecimalMark:
-    """Return the decimal mark of a text: the given one, or that of the columns that allow one only."""
-    if given is not None:
-        return DecimalMark(given)
+def find_mark(surveys: Iterable[ColumnSurvey], requested: str | None, delimiter: str) -> DecimalMark:
+    """Return the decimal mark of a text: the requested one, or that of the columns that allow only one."""
+    if requested is not None:
+        return DecimalMark(requested)
     sure = {survey.sure_mark for survey in surveys} - {None}
     if len(sure) == 1:
         return DecimalMark(sure.pop() or "")
-    # Between commas a decimal comma needs quotes, which some banks write.
+    # Where commas separate fields, a number with a decimal comma needs quotes, which some banks write.
     return DecimalMark("." if not sure and delimiter == "," else "", is_sure=False)
 
 
 def parse_types(types: Iterable[str]) -> dict[str, str]:
-    """Return the types that a client gives, as `zip=text`, by the names of columns in lower case. Raises SqlError."""
+    """Return the types that a client gives, as in `zip=text`, by column name in lower case. Raises SqlError."""
     parsed: dict[str, str] = {}
-    for given in types:
-        name, _, kind = given.rpartition("=")
-        parsed[name.strip().lower()] = wanted = kind.strip().lower()
-        if _SYNONYMS.get(wanted, wanted) not in _BY_NAME:
-            raise SqlError("bad_csv", "a column has no such type", f"There are: {', '.join(_BY_NAME)}.", [given])
+    for entry in types:
+        name, _, kind = entry.rpartition("=")
+        parsed[name.strip().lower()] = type_name = kind.strip().lower()
+        if _SYNONYMS.get(type_name, type_name) not in _BY_NAME:
+            raise SqlError("bad_csv", "a column has no such type", f"There are: {', '.join(_BY_NAME)}.", [entry])
     return parsed
 
 
 def shorten(field: str) -> str:
-    """Return a field as an answer shows it."""
+    """Return a field, shortened as an answer shows it."""
     return field if len(field) <= _SHOWN else f"{field[:_SHOWN]}…"

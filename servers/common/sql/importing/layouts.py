@@ -1,6 +1,6 @@
-"""Where the rows of a file begin, how wide they are, and whether the first one names the columns.
+"""The layout of a file: the start of its rows, their width, and the row that names the columns, if there is one.
 
-A row names columns where it is unlike the rows below: text above numbers or dates, or text that does not come again.
+A row names columns if it is unlike the rows below: text above numbers or dates, or text that does not occur again.
 """
 
 import re
@@ -17,17 +17,17 @@ _TYPED = re.compile(
     r"[ $€£]*[+-]?\d[\d.,'’]*(?:[eE][+-]?\d+)?[ %€]*|[+-]?\.\d+"
     r"|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]\d.*)?|(?i:true|false)"
 )
-"""A number, perhaps of money or percent, a date or a boolean."""
+"""A number, possibly an amount of money or a percentage, a date or a boolean."""
 _YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}|21[0-9]{2}")
 _TITLES = 50
-"""Lines that may stand above a table."""
+"""Maximum number of lines above a table."""
 _COMPARED = 200
 _EVIDENT = 3
-"""Rows of another width than the first one that say that it is no row of theirs, or names all columns but one."""
+"""Number of rows of another width that show that the first row is not part of them, or leaves one column unnamed."""
 _SHARE = 0.5
-"""The share of rows that are as wide as the table, from the first such row on."""
-# How much the fields of the first row say for names, above columns with values: without a name, as pandas writes an
-# index; a number; a text that comes again below; another text, and one above numbers or dates.
+"""The minimum share of rows that are as wide as the table, from the first such row on."""
+# The weights of the fields of the first row as evidence for names, above columns with values: no name, as pandas
+# writes an index; a number; a text that occurs again below; another text, and a text above numbers or dates.
 _WEIGHTS = {"none": 2.0, "typed": -1.25, "again": -1.0, "text": 0.25}
 _ABOVE_TYPED = 1.0
 _COMMENT = "#"
@@ -37,24 +37,25 @@ Rows = Sequence[Sequence[str]]
 
 
 class Layout(NamedTuple):
-    """Where the table is in the rows of a file."""
+    """The position of a table in the rows of a file, and the names of its columns."""
 
     names: Sequence[str] | None
-    """As the file has them; None where no row names the columns."""
+    """The names as the file has them; None if no row names the columns."""
     skipped: int
-    """Rows above the first one of the table, with the one that names the columns and empty lines."""
+    """Number of rows above the first row of the table, including the row of names and empty lines."""
     width: int
     has_comments: bool
-    """Whether rows that begin with # and are shorter than others are comments."""
+    """True if rows that begin with # and are shorter than others are comments."""
     words: Sequence[str]
-    """What was decided, and why."""
+    """The decisions and their reasons."""
 
 
-def find_layout(rows: Rows, header: bool | int | None, known: Iterable[str]) -> Layout:
-    """Return where the table is in a file whose first rows these are, with empty lines as rows of no field.
+def find_layout(rows: Rows, header: bool | int | None, table_columns: Iterable[str]) -> Layout:
+    """Return the position of the table in a file with these first rows, in which empty lines are rows without fields.
 
-    `header` is what the client says: whether a row names the columns, or the number of that line. `known` are the
-    columns of the table that takes the rows. Raises SqlError where there are no rows.
+    `header` is set by the client: a bool says if a row names the columns, an int is the number of that line.
+    `table_columns` are the columns of the table that the rows are imported into. Raises SqlError if there are no
+    rows.
     """
     width = _usual_width(rows)
     if width == 0:
@@ -62,12 +63,14 @@ def find_layout(rows: Rows, header: bool | int | None, known: Iterable[str]) -> 
     has_comments = _has_comments(rows, width)
     first, words = _find_first(rows, header, width, has_comments)
     data = [row for row in rows[first + 1 :] if row and not _is_comment(row, width, has_comments)]
-    names, why = rows[first], ""
+    names, reason = rows[first], ""
     if header is None:
-        is_header, why = _is_header(names, data, {name.lower() for name in known})
+        is_header, reason = _is_header(names, data, {name.lower() for name in table_columns})
     else:
-        is_header, why = header is not False, "as asked"
-    words.append(f"row {first + 1:,} names the columns ({why})" if is_header else f"no row names the columns ({why})")
+        is_header, reason = header is not False, "as asked"
+    words.append(
+        f"row {first + 1:,} names the columns ({reason})" if is_header else f"no row names the columns ({reason})"
+    )
     if not is_header:
         return Layout(None, first, max(map(len, map(_trimmed, rows[first:]))), has_comments, words)
     if has_comments and names[0].startswith(_COMMENT):
@@ -79,18 +82,18 @@ def find_layout(rows: Rows, header: bool | int | None, known: Iterable[str]) -> 
 
 
 def _has_comments(rows: Rows, width: int) -> bool:
-    """Whether # begins a comment: the first row has it, and no more than half of the rows of the usual width are tags
-    or colours."""
+    """Return True if # begins a comment: the first row begins with it, and no more than half of the rows of the usual
+    width are tags or colours."""
     tags = [_TAG.match(row[0]) is not None for row in rows if row and len(_trimmed(row)) == width]
-    # A row alone has names, as of a table without rows.
+    # A single row holds names, as of a table without rows.
     return rows[0][:1] != [] and rows[0][0].startswith(_COMMENT) and 2 * sum(tags) <= max(len(tags), 2)
 
 
 def find_names(rows: Rows) -> int | None:
-    """Return the index of the row that names the columns of a table below titles, as banks export it.
+    """Return the index of the row that names the columns of a table below titles, as in exports of banks.
 
     It is the first row as wide as the table, has text above numbers or dates, and all rows above it are narrower.
-    None where there is no such row, and where the rows above are a table, too.
+    None if there is no such row, or if the rows above are a table too.
     """
     width = _usual_width(rows)
     first = next((index for index, row in enumerate(rows[: _TITLES + 1]) if len(_trimmed(row)) >= width), 0)
@@ -102,7 +105,7 @@ def find_names(rows: Rows) -> int | None:
 
 
 def _is_above_values(row: Sequence[str], rest: Rows) -> bool:
-    """Whether a row of two texts or more has one above a column of numbers or dates."""
+    """Return True if a row of two texts or more has one of them above a column of numbers or dates."""
     names = [name.strip() for name in row]
     if sum(map(bool, names)) < 2 or any(map(_TYPED.fullmatch, names)):
         return False
@@ -111,8 +114,11 @@ def _is_above_values(row: Sequence[str], rest: Rows) -> bool:
 
 
 def _usual_width(rows: Rows) -> int:
-    """How many fields the rows have, without empty ones at the end: most of all rows, or of those from the first row
-    on that is as wide, which may have titles above it. Of several such widths it is the widest."""
+    """Return the number of fields of most rows, without empty fields at the end.
+
+    The rows that count are all, or those from the first row of that width on, which may have titles above it. Of
+    several such widths it is the largest.
+    """
     widths = [len(_trimmed(row)) for row in rows if row]
     for width in sorted(set(widths), reverse=True):
         below = widths[next(index for index, other in enumerate(widths) if other >= width) :]
@@ -124,7 +130,7 @@ def _usual_width(rows: Rows) -> int:
 
 
 def _find_first(rows: Rows, header: bool | int | None, width: int, has_comments: bool) -> tuple[int, list[str]]:
-    """The index of the row that is the first of the table or names its columns, and what stands above it."""
+    """Return the index of the first row of the table or of the row of names, and a note on the lines above it."""
     if header is not None and not isinstance(header, bool):
         if not 1 <= header <= len(rows) or not rows[header - 1]:
             raise SqlError("bad_csv", f"line {header} holds no names of columns")
@@ -146,22 +152,23 @@ def _find_first(rows: Rows, header: bool | int | None, width: int, has_comments:
 
 
 def _is_title(row: Sequence[str], rest: Rows, width: int) -> bool:
-    """Whether a row above a table is no part of it: one field, a part before an empty line, or few of many fields."""
+    """Return True if a row above a table is a title: a single field, a part before an empty line, or few of many
+    fields."""
     filled = [field for field in row if field]
     if len(row) <= 1 < width or len(_trimmed(row)) <= 1 < width - 1 or (len(row) < width and rest[:1] == [[]]):
         return True
     is_other = len(row) < width or not any(_TYPED.fullmatch(field.strip()) for field in filled)
-    return len(filled) * 2 < width and is_other and sum(len(_trimmed(one)) == width for one in rest) >= _EVIDENT
+    return len(filled) * 2 < width and is_other and sum(len(_trimmed(other)) == width for other in rest) >= _EVIDENT
 
 
 def _names_all(row: Sequence[str], rest: Rows, width: int) -> bool:
-    """Whether a row that begins with # names the columns: it has as many fields, and is the last of its kind."""
+    """Return True if a row that begins with # names the columns: it has enough fields, and no comment follows."""
     return len(_trimmed(row)) >= width > 1 and not any(after[0].startswith(_COMMENT) for after in rest[:1] if after)
 
 
-def _is_header(names: Sequence[str], data: Rows, known: set[str]) -> tuple[bool, str]:
-    """Whether the first row names the columns, and why."""
-    if known and 2 * len(known.intersection(name.strip().lower() for name in names)) >= len(names):
+def _is_header(names: Sequence[str], data: Rows, table_columns: set[str]) -> tuple[bool, str]:
+    """Return True if the first row names the columns, and the reason for the decision."""
+    if table_columns and 2 * len(table_columns.intersection(name.strip().lower() for name in names)) >= len(names):
         return True, "the table has columns of those names"
     texts = [name for name in names if name.strip() and not _TYPED.fullmatch(name.strip())]
     columns = [_column(data, index) for index in range(len(names))]
@@ -188,7 +195,7 @@ def _is_header(names: Sequence[str], data: Rows, known: set[str]) -> tuple[bool,
 
 
 def _column(data: Rows, index: int) -> list[str]:
-    """The first fields of a column that mean something."""
+    """Return the first fields of a column that hold a value."""
     fields = (row[index].strip() for row in data[:_COMPARED] if index < len(row))
     return [field for field in fields if field and field not in NULL_MARKS]
 
@@ -198,37 +205,37 @@ def _is_comment(row: Sequence[str], width: int, has_comments: bool) -> bool:
 
 
 def _trimmed(row: Sequence[str]) -> Sequence[str]:
-    """The row without empty fields at its end."""
+    """Return the row without empty fields at its end."""
     end = len(row)
     while end and not row[end - 1]:
         end -= 1
     return row[:end]
 
 
-def name_columns(layout: Layout, taken: int | None = None) -> tuple[list[str], list[str]]:
-    """Return the names of all columns, and how those are called that have none, or the name of another.
+def name_columns(layout: Layout, max_bytes: int | None = None) -> tuple[list[str], list[str]]:
+    """Return the names of all columns, and notes on those that had no name, or the name of another column.
 
-    `taken` is how many bytes of a name the database keeps; None where it keeps all.
+    `max_bytes` is the number of bytes of a name that the database keeps; None if it keeps all.
     """
     names: list[str] = []
     changed: list[str] = []
     used: set[str] = set()
-    for number, given in enumerate(layout.names or [""] * layout.width, 1):
-        plain = given.strip() or f"c{number}"
-        name, copy = _cut(plain, taken), 1
+    for number, original in enumerate(layout.names or [""] * layout.width, 1):
+        plain = original.strip() or f"c{number}"
+        name, copy = _cut(plain, max_bytes), 1
         while name.lower() in used:
             copy += 1
-            name = _cut(plain, taken, f"_{copy}")
+            name = _cut(plain, max_bytes, f"_{copy}")
         used.add(name.lower())
         names.append(name)
-        if layout.names is not None and name != given.strip():
+        if layout.names is not None and name != original.strip():
             changed.append(
-                f"column {number}, {given.strip()!r}: {name}" if given.strip() else f"column {number}: {name}"
+                f"column {number}, {original.strip()!r}: {name}" if original.strip() else f"column {number}: {name}"
             )
     return names, changed
 
 
-def _cut(name: str, taken: int | None, suffix: str = "") -> str:
-    if taken is None:
+def _cut(name: str, max_bytes: int | None, suffix: str = "") -> str:
+    if max_bytes is None:
         return name + suffix
-    return name.encode(errors="replace")[: taken - len(suffix)].decode(errors="ignore") + suffix
+    return name.encode(errors="replace")[: max_bytes - len(suffix)].decode(errors="ignore") + suffix

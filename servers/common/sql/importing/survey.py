@@ -1,4 +1,4 @@
-"""The first reading of a file: how it is written, and over all of its rows what its columns are."""
+"""The first pass over a file, which decides its format, and from all of its rows the types of its columns."""
 
 from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
@@ -22,41 +22,41 @@ from servers.common.sql.jobs import Progress
 from shared.text import format_count
 
 _PREVIEW = 5
-"""Rows that a preview shows."""
+"""Number of rows that a preview shows."""
 _NAMED = 20
-"""Columns that an answer names for one reason."""
+"""Maximum number of columns that an answer lists for one reason."""
 
 
 class Plan(NamedTuple):
-    """What is to be made of a file."""
+    """The plan for the import of a file."""
 
     table: Table
     layout: Layout
     columns: Sequence[Column]
     rows: int
     first: Sequence[Sequence[str | None]]
-    """Some rows, as they will be."""
+    """Some rows in the form in which they will be imported."""
     words: Sequence[str]
-    """What was decided, and why."""
+    """The decisions and their reasons."""
 
 
 class Expected(NamedTuple):
-    """The table that the rows are for."""
+    """The table that the rows are imported into."""
 
     columns: Sequence[tuple[str, str]] = ()
-    """The names and declared types of its columns, where it is there."""
+    """The names and declared types of its columns; empty if the table does not exist."""
     keeps_text: Callable[[str, Kind], bool] = lambda _declared, _kind: False
-    """Whether a column of a declared type takes fields of a kind as they are written."""
+    """Returns True if a column of a declared type takes fields of a kind as they are written."""
     name_bytes: int | None = None
-    """How long the name of a column may be."""
+    """Maximum length of the name of a column, in bytes; None if there is no limit."""
     max_columns: int | None = None
-    """How many columns a new table may have."""
+    """Maximum number of columns of a new table; None if there is no limit."""
 
 
 def survey(opener: Opener, written: Written, expected: Expected, progress: Progress) -> Generator[None, None, Plan]:
-    """Read all of a file, and return what is to be made of it; stop for a moment after some rows.
+    """Read all of a file, and return the plan for its import; yield after each batch of rows.
 
-    Raises SqlError for what is no table, and where a column is not of the type that the client gives.
+    Raises SqlError if the file is not a table, or if a column is not of the type that the client gives.
     """
     codec: str | None = None
     while True:
@@ -68,7 +68,7 @@ def survey(opener: Opener, written: Written, expected: Expected, progress: Progr
             if table.encoding != "utf-8" or written.encoding is not None:
                 reason = f"the text is not {table.encoding}: {error.reason}"
                 raise SqlError("bad_csv", reason, "Give encoding.") from None
-        # It was ASCII so far.
+        # The file was ASCII up to this point.
         with opener() as file:
             codec = guess_encoding(file)
 
@@ -122,31 +122,36 @@ def _survey_rows(
 
 
 def _decide(
-    survey: ColumnSurvey, name: str, mark: DecimalMark, wanted: str | None, declared: str | None, expected: Expected
+    survey: ColumnSurvey,
+    name: str,
+    mark: DecimalMark,
+    requested: str | None,
+    declared: str | None,
+    expected: Expected,
 ) -> Column:
-    """What a column is, whose fields are for a column of the `declared` type. Raises SqlError."""
-    column = survey.decide(name, mark, wanted)
+    """Return the column; its fields go into a column of the `declared` type, if that is known. Raises SqlError."""
+    column = survey.decide(name, mark, requested)
     is_open = survey.is_open(mark)
     kind: Kind = "decimal" if is_open else column.kind
-    if declared is None or wanted is not None or kind == "text":
+    if declared is None or requested is not None or kind == "text":
         return column
     if expected.keeps_text(declared, kind):
         return survey.decide(name, mark, "text")
     if is_open:
-        # The engine would read 1.234 in its own way.
+        # The database would read 1.234 by its own rules.
         raise survey.refuse_open(name)
     return column
 
 
 def _find_declared(expected: Expected, names: Sequence[str], *, has_header: bool) -> list[str | None]:
-    """The declared types of the columns that the fields are for; None where there is no such column."""
-    there = expected.columns if has_header else [(name, kind) for name, (_, kind) in zip(names, expected.columns)]  # noqa: B905
-    by_name = {name.lower(): kind for name, kind in there}
+    """Return the declared types of the columns that take the fields; None for a column that does not exist."""
+    existing = expected.columns if has_header else [(name, kind) for name, (_, kind) in zip(names, expected.columns)]  # noqa: B905
+    by_name = {name.lower(): kind for name, kind in existing}
     return [by_name.get(name.lower()) for name in names]
 
 
 def _count_columns(layout: Layout, surveys: Sequence[ColumnSurvey]) -> int:
-    """How many columns there are without those at the end that have neither a name nor a value."""
+    """Return the number of columns, without those at the end that have neither a name nor a value."""
     width = layout.width
     while layout.names and width > 1 and not layout.names[width - 1].strip() and surveys[width - 1].is_empty:
         width -= 1
@@ -157,8 +162,8 @@ def _describe_columns(
     columns: Sequence[Column], surveys: Sequence[ColumnSurvey], marks_of: Sequence[DecimalMark], *, is_new: bool
 ) -> list[str]:
     marks: dict[str, int] = {}
-    for column, one in zip(columns, surveys, strict=False):
-        for field, count in one.marks.items() if column.reading is not None else ():
+    for column, survey in zip(columns, surveys, strict=False):
+        for field, count in survey.marks.items() if column.reading is not None else ():
             marks[field.strip()] = marks.get(field.strip(), 0) + count
     words = ['decimal mark ","'] if any(mark.mark == "," for mark in marks_of) else []
     if marks:
@@ -169,8 +174,8 @@ def _describe_columns(
         words += _list([f"{column.name} as {column.kind}" for column in rewritten], "written in another form")
     noted = [column for column in columns if column.note]
     as_text = "kept as text" if is_new else "given to the table as written"
-    words += _list([f"{one.name} ({one.note})" for one in noted if one.kind == "text"], as_text)
-    words += _list([f"{one.name} ({one.note})" for one in noted if one.kind != "text"], "note")
+    words += _list([f"{column.name} ({column.note})" for column in noted if column.kind == "text"], as_text)
+    words += _list([f"{column.name} ({column.note})" for column in noted if column.kind != "text"], "note")
     return words
 
 

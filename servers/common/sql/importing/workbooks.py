@@ -1,4 +1,4 @@
-"""The rows of a sheet of an Excel workbook, by openpyxl: its values as a CSV would have them."""
+"""The rows of a sheet of an Excel workbook, read with openpyxl: its values as in a CSV."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -11,13 +11,14 @@ from servers.common.sql.errors import SqlError
 from servers.common.sql.importing.columns import DecimalMark
 
 _OPEN_TEXT = re.compile(r" *[+-]?[1-9]\d{0,2}\.\d{3} *", re.ASCII)
-"""A cell of text that may be 1234 or 1.234."""
+"""The text of a cell that may be 1234 or 1.234."""
 _MAX_BYTES = 500_000_000
-"""Bytes of all parts of a workbook together, unpacked, by what the archive says; no more is read of a part."""
+"""Maximum size of all unpacked parts of a workbook, in bytes, by the sizes in the archive; no part is read past its
+size."""
 
 
 def is_workbook(start: bytes) -> bool:
-    """Whether a file that begins so may be a workbook: a zip archive that names its kind of content first."""
+    """Return True if a file with this start may be a workbook: a zip archive that begins with its content types."""
     return start.startswith(b"PK\x03\x04") and any(part in start[:4_096] for part in (b"[Content_Types].xml", b"xl/"))
 
 
@@ -27,16 +28,16 @@ class Sheet(NamedTuple):
     rows: "SheetRows"
     name: str
     others: Sequence[str]
-    """The names of the other sheets, with a mark where they are hidden."""
+    """The names of the other sheets, with a mark at hidden ones."""
     count_uncomputed: Callable[[], int]
-    """Counts the formulas whose values the file does not have."""
+    """Counts the formulas whose values are not in the file."""
 
 
-def open_sheet(file: BinaryIO, wanted: str | None) -> Sheet:
-    """Return a sheet: the `wanted` one, hidden or not, or the first that is shown.
+def open_sheet(file: BinaryIO, name: str | None) -> Sheet:
+    """Return the sheet called `name`, hidden or not; without a name, the first visible sheet.
 
-    Formulas are their last computed values. Rows of no value are empty. Raises SqlError for what is no workbook, or
-    larger than the limit.
+    Formulas are read as their last computed values. Rows without a value are empty. Raises SqlError if the file is
+    not a workbook or exceeds the limit, or if there is no such sheet.
     """
     from zipfile import BadZipFile, ZipFile
 
@@ -51,12 +52,12 @@ def open_sheet(file: BinaryIO, wanted: str | None) -> Sheet:
     except (BadZipFile, OSError, LookupError, AttributeError, SyntaxError, TypeError, ValueError):
         raise SqlError("bad_csv", "the workbook is damaged") from None
     sheets = sorted(workbook.worksheets, key=_is_hidden)
-    sheet = next((sheet for sheet in sheets if wanted in (None, sheet.title)), None)
+    sheet = next((sheet for sheet in sheets if name in (None, sheet.title)), None)
     if sheet is None:
         raise SqlError(
             "not_found", "the workbook has no such sheet", quoted=[f"sheets: {', '.join(map(_name, sheets))}"]
         )
-    # What a sheet says of its size may be wrong.
+    # The size that a sheet declares may be wrong.
     sheet.reset_dimensions()
     others = [_name(other) for other in sheets if other is not sheet]
     return Sheet(SheetRows(sheet), sheet.title, others, partial(_count_uncomputed, sheet))
@@ -71,13 +72,14 @@ def _name(sheet: Any) -> str:
 
 
 def _count_uncomputed(sheet: Any) -> int:
-    # openpyxl has no public way to a sheet as it is written, by which alone no value is told from an empty one.
+    # openpyxl has no public access to the XML of a sheet, without which a missing value can't be told from an empty
+    # one.
     with sheet._get_source() as part:  # noqa: SLF001
         return count_uncomputed(part)
 
 
 class SheetRows:
-    """The rows of a sheet, as a reader of `csv` gives them; one of no value has no field."""
+    """The rows of a sheet, in the form of a `csv` reader; a row without a value has no fields."""
 
     def __init__(self, sheet: Any) -> None:
         self._rows = sheet.iter_rows(values_only=True)
@@ -99,18 +101,18 @@ class SheetRows:
         self.line_num += 1
         return fields if any(fields) else []
 
-    def find_mark(self, column: int, given: str | None) -> DecimalMark:
-        """Return the decimal mark of a column of which all rows were read: a point where its cells are numbers, and
-        the `given` one where they are texts."""
+    def find_mark(self, column: int, requested: str | None) -> DecimalMark:
+        """Return the decimal mark of a column after all rows were read: a point if its cells are numbers, and the
+        `requested` mark if they are texts."""
         if column in self._with_fractions:
             return DecimalMark("" if column in self._with_open_texts else ".", is_sure=False)
-        if given is not None:
-            return DecimalMark(given)
+        if requested is not None:
+            return DecimalMark(requested)
         return DecimalMark("" if column in self._with_open_texts else ".", is_sure=False)
 
 
 def _write(value: object) -> str:
-    """A value as text: dates in ISO 8601, what is whole without a fraction."""
+    """Return a value as text: dates in ISO 8601, whole numbers without a fraction."""
     if value is None:
         return ""
     if isinstance(value, datetime):
@@ -118,6 +120,6 @@ def _write(value: object) -> str:
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, float):
-        # Fifteen digits are what Excel computes with and shows.
+        # Excel computes with fifteen digits and shows as many.
         return f"{value:.15g}" if abs(value) < 1e15 else repr(value)
     return str(value)
