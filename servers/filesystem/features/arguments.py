@@ -35,7 +35,7 @@ class EditOperation(BaseModel):
 
     oldText: Annotated[str, Field(min_length=1, description="exact; else the same but for indentation")]  # noqa: N815
     newText: str  # noqa: N815
-    count: Annotated[int, Field(ge=0, description="places that hold it, all replaced; 0: any")] = 1
+    count: Annotated[int, Field(ge=0, description="of places, all replaced; 0: any")] = 1
     path: Annotated[str | None, Field(description="of another file")] = None
 
 

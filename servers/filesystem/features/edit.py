@@ -64,9 +64,9 @@ async def write_file(
 async def edit_file(
     ctx: Ctx,
     path: str | None = None,
-    edits: Annotated[list[EditOperation], Field(min_length=1, description="made one upon the other")] | None = None,
+    edits: Annotated[list[EditOperation], Field(min_length=1, description="made in order")] | None = None,
     dryRun: Annotated[bool, Field(description="only show the diff")] = False,  # noqa: N803
-    if_match: str | None = None,
+    if_match: Annotated[str | None, Field(description="etag of path")] = None,
     encoding: str | None = None,
     patch: Annotated[str | None, Field(description="unified diff, instead of edits")] = None,
 ) -> str:
@@ -170,12 +170,12 @@ def _given(
     for number, operation in enumerate(edits, 1):
         name = path if operation.path is None else operation.path
         if name is None:
-            raise FilesError("bad_edit", "", f"edit {number} is of no file", "Give path.")
+            raise FilesError("bad_edit", "", f"edit {number} names no file", "Give path.")
         files.setdefault(name, []).append(Edit(operation.oldText, operation.newText, operation.count))
     if len(files) > MAX_FILES:
-        raise FilesError("bad_edit", "", f"the edits are of more than {MAX_FILES} files", "Make several calls.")
+        raise FilesError("bad_edit", "", f"the edits change more than {MAX_FILES} files", "Make several calls.")
     if if_match is not None and path not in files:
-        reason = "if_match is of the file at path, and no edit is"
+        reason = "if_match applies to the file at path, which no edit changes"
         raise FilesError("bad_edit", path or "", reason, "Give as path the file that has this etag.")
     return [
         edit.FileEdits(ctx.state.place(name), replacements, if_match if name == path else None, encoding)

@@ -116,14 +116,14 @@ async def test_every_edit_and_etag_is_of_a_file(tmp_path: Path) -> None:
     of_b = edits("a", "x", path="b")
     async with inside(tmp_path, "--allow-write") as peer:
         error = await peer.error("edit_file", edits=[*of_b, *edits("a", "x")])
-        assert error == "bad_edit: edit 2 is of no file. Give path."
+        assert error == "bad_edit: edit 2 names no file. Give path."
         error = await peer.error("edit_file", path="a", edits=of_b, if_match="x")
         advice = "Give as path the file that has this etag."
-        assert error == f"bad_edit: a: if_match is of the file at path, and no edit is. {advice}"
+        assert error == f"bad_edit: a: if_match applies to the file at path, which no edit changes. {advice}"
         error = await peer.error("edit_file", path="a", edits=[*of_b, *edits("a", "x")], if_match="x")
         assert error.startswith("changed: a: ")
         many = [one for number in range(101) for one in edits("a", "x", path=str(number))]
-        assert "are of more than 100 files" in await peer.error("edit_file", edits=many)
+        assert "change more than 100 files" in await peer.error("edit_file", edits=many)
     assert [(tmp_path / name).read_text() for name in "ab"] == ["a", "a"]
 
 
