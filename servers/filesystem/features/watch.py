@@ -8,10 +8,14 @@ from pydantic import Field
 from shared import Features
 
 from ..files import Files
+from ..search.page import Page
 from ..watch.journal import Changes, Selection
 from .arguments import Ctx
 
 tools = Features[Files]()
+
+_NOTES_BYTES = 1_000
+"""Bytes of a result besides its changes."""
 
 
 @tools.tool(read_only=True)
@@ -26,8 +30,8 @@ async def changes(
     files = ctx.state
     roots = files.beneath.roots
     below = [str(root) for root in roots.paths] if path is None else [roots.path(files.place(path))]
-    limit = ctx.budget.entries_within(1_000)
-    result = await files.journal.read(cursor, Selection(below, pattern), limit, wait)
+    page = Page(ctx.budget.entries_within(1_000), ctx.budget.page_bytes - _NOTES_BYTES, cursor)
+    result = await files.journal.read(page, Selection(below, pattern), wait)
     return changes_text(result)
 
 

@@ -19,8 +19,11 @@ from .documents import is_called_document
 from .pages import TextRead, json_size, read_text
 from .parts import WHOLE
 
-_SPARE = 400
-"""Size of the heading and the last line around the text of one file, in bytes."""
+_REMARKS = 300
+"""Bytes of the last line after the beginning of a file."""
+_HEADING, _LEAST, _BEGINNING = 20, 80, 600
+"""Bytes of a heading besides the path, and those kept for a short file or an error, and for the beginning of a long
+file."""
 
 
 class Many(NamedTuple):
@@ -66,28 +69,45 @@ def many_text(
 ) -> Many:
     """Return several files one after the other, each under a mark and its path, with an error instead of a file.
 
-    The budget is shared fairly: small files leave their unused part to the large ones. `advised` adds advice to an
-    error.
+    The budget is shared fairly: small files leave their unused part to the large ones. If there are too many files,
+    the last ones are left out, and the last line says so. `advised` adds advice to an error.
     """
-    mark, texts, etags = f"--- {secrets.token_hex(4)}", [""] * len(paths), {}
-    sizes: list[int] = []
-    for path in paths:
-        try:
-            sizes.append(beneath.stat(beneath.roots.place(path)).st_size)
-        except FilesError:
-            sizes.append(0)
-    for done, index in enumerate(sorted(range(len(paths)), key=sizes.__getitem__)):
+    mark, etags = f"--- {secrets.token_hex(4)}", {}
+    sizes = [_size(beneath, path) for path in paths]
+    shown = _count_fitting(paths, sizes, budget)
+    texts = [""] * shown
+    for done, index in enumerate(sorted(range(shown), key=sizes.__getitem__)):
         check()
         path = paths[index]
+        heading = f"{mark} {quoted(path)}:"
+        room = budget // (shown - done) - json_size(heading + "\n\n")
         try:
             place = beneath.roots.place(path)
             _require_no_document(beneath, place)
-            read = read_text(beneath, place, max(budget // (len(paths) - done) - _SPARE, 1), WHOLE, check)
-            texts[index], etags[path] = f"{mark} {quoted(path)}:\n{text_of(read)}", read.etag
+            read = read_text(beneath, place, max(room - (_REMARKS if sizes[index] > room else 0), 1), WHOLE, check)
+            texts[index], etags[path] = f"{heading}\n{text_of(read)}", read.etag
         except FilesError as error:
-            texts[index] = f"{mark} {quoted(path)}: Error - {explained(advised(error))}"
-        budget -= json_size(texts[index])
+            texts[index] = f"{heading} Error - {explained(advised(error))}"
+        budget -= json_size(texts[index] + "\n")
+    if shown < len(paths):
+        texts.append(f"[cut: {shown:,} of {len(paths):,} files shown; ask for the others in another call]")
     return Many("\n".join(texts), etags)
+
+
+def _size(beneath: RootedFiles, path: str) -> int:
+    try:
+        return beneath.stat(beneath.roots.place(path)).st_size
+    except FilesError:
+        return 0
+
+
+def _count_fitting(paths: Sequence[str], sizes: Sequence[int], budget: int) -> int:
+    """Return the number of the first files that fit, each as a whole or with its beginning; at least 1."""
+    for count, (path, size) in enumerate(zip(paths, sizes, strict=True)):
+        budget -= _HEADING + json_size(quoted(path)) + min(max(size, _LEAST), _BEGINNING)
+        if budget < 0:
+            return max(count, 1)
+    return len(paths)
 
 
 def _require_no_document(beneath: RootedFiles, place: Place) -> None:

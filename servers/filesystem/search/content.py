@@ -29,7 +29,7 @@ from shared.text import displayed
 
 Output = Literal["matches", "files", "counts"]
 
-_LINE_OVERHEAD = 20
+_LINE_OVERHEAD = 10
 """Size of a line of the result without its path and text, in bytes."""
 
 
@@ -196,18 +196,20 @@ class _Run:
         return None
 
     def _tell_lines(self, file: FileMatches, path: Names, hits: Iterator[Hit]) -> Position | None:
-        reached = 0
+        reached = shown = 0
         file["matches"] = []
         for hit in hits:
             line = LineMatch(line=hit.number, text=hit.text())
             if self._wanted.context:
                 line["before"] = hit.before(self._wanted.context)
                 line["after"] = hit.after(self._wanted.context)
-            around = [*line.get("before", ()), *line.get("after", ())]
-            # A match may have more than one line, and each of them is shown with its path.
-            lines = len(around) + 1 + line["text"].count("\n")
-            if not self._fits(lines * _LINE_OVERHEAD, *[file["path"]] * lines, line["text"], *around):
+            # A match may have more than one line, and each of them is shown with its path, but only once.
+            lines = [*line.get("before", ()), *line["text"].split("\n"), *line.get("after", ())]
+            first = hit.number - len(line.get("before", ()))
+            more = lines[max(shown + 1 - first, 0) :]
+            if not self._fits(len(more) * _LINE_OVERHEAD, *[file["path"]] * len(more), *more):
                 break
+            shown = max(shown, first + len(lines) - 1)
             if not reached:
                 self._files.append(file)
             file["matches"].append(line)

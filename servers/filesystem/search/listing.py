@@ -18,10 +18,10 @@ from servers.filesystem.names import told
 from servers.filesystem.read.media_types import media_type_of
 from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
 from shared.program.files.entries import Place, etag_of, kind_of, scanned
-from shared.text import displayed
+from shared.text import displayed, format_count
 
-_OVERHEAD = 36
-"""Bytes of the line of an entry besides its name, with the largest possible size."""
+_OVERHEAD = 10
+"""Bytes of the line of an entry besides its name and size."""
 _START = "file:///"
 
 
@@ -89,7 +89,8 @@ def list_directory(beneath: RootedFiles, place: Place, page: Page, by_size: bool
         budget, entries, reached = ByteBudget(page.max_bytes), [], after
         for entry in rest[: page.limit]:
             listed = _listed(beneath, place, entry, entry.name in closed)
-            if not budget.take(_OVERHEAD, listed.told):
+            size = "" if listed.size is None else f"  {format_count(listed.size, 'byte')}"
+            if not budget.take(_OVERHEAD, listed.told + size):
                 break
             entries.append(listed)
             reached = Position((entry.name,), _size(entry, closed) if by_size else 0)

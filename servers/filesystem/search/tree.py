@@ -25,8 +25,8 @@ from shared.text import displayed
 
 MAX_DEPTH = 64
 """Deepest tree, whatever depth a caller requests."""
-_OVERHEAD = 40
-"""Bytes of one node besides its name, and besides the indentation of its line."""
+_OVERHEAD = 8
+"""Bytes of the line of one node besides its name and its indentation."""
 
 
 class Limits(NamedTuple):

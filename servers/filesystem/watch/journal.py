@@ -22,6 +22,7 @@ from servers.common.files.rooted_files import RootedFiles
 from servers.common.globs import Glob
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import told
+from servers.filesystem.search.page import ByteBudget, Page
 from servers.filesystem.watch.fingerprint import trail_of
 from servers.filesystem.watch.pacing import MAX_NOTICED
 from servers.filesystem.watch.tree import Event, Tree
@@ -33,6 +34,9 @@ SIZE = 10_000
 """Number of entries in the journal."""
 IDLE_SECONDS = 600.0
 """Seconds that it goes on without readers."""
+
+_OVERHEAD = 40
+"""Bytes of the line of a change besides its path."""
 
 _EVERYTHING = "**"
 
@@ -126,8 +130,8 @@ class Journal:
                 self._run = os.urandom(4).hex()
                 self._begun = anyio.Event()
 
-    async def read(self, cursor: str | None, selection: Selection, limit: int, wait: float) -> Changes:
-        """Return the changes since `cursor`, `limit` at most; without any, wait for one, at most `wait` seconds.
+    async def read(self, page: Page, selection: Selection, wait: float) -> Changes:
+        """Return a page of the changes since its cursor; without any, wait for one, at most `wait` seconds.
 
         Without a cursor nothing but a cursor. Raises FilesError `bad_cursor`, and `too_many`.
         """
@@ -138,14 +142,14 @@ class Journal:
             for tree in self._trees:
                 await self._watcher.run_for(tree.place, _look, tree, self._beneath, places)
                 await self._record(tree.take())
-        number = self._last if cursor is None else self._number(cursor)
-        if cursor is None or number is None:
-            return self._changes([], self._last, overflow=cursor is not None)
+        number = self._last if page.cursor is None else self._number(page.cursor)
+        if page.cursor is None or number is None:
+            return self._changes([], self._last, overflow=page.cursor is not None)
         deadline = time.monotonic() + wait
         while True:
             if number < self._last - len(self._entries):
                 return self._changes([], self._last, overflow=True)
-            entries, number = self._since(number, selection, limit)
+            entries, number = self._since(number, selection, page)
             self._used = time.monotonic()
             if entries or self._used >= deadline:
                 return self._changes(entries, number)
@@ -196,16 +200,17 @@ class Journal:
             raise FilesError("bad_cursor", "", "this is not a cursor", "Leave it out to get one.")
         return int(number) if run == self._run and int(number) <= self._last else None
 
-    def _since(self, number: int, selection: Selection, limit: int) -> tuple[list[_Entry], int]:
+    def _since(self, number: int, selection: Selection, page: Page) -> tuple[list[_Entry], int]:
         """Return the entries after number `number`, and the number of the last entry that was read for it."""
         entries: list[_Entry] = []
+        budget = ByteBudget(page.max_bytes)
         latest: dict[str, str] = {}
         skipped = number - (self._last - len(self._entries))
         for entry in islice(self._entries, skipped, None):
             # A reader of a creation or a change need not read of a later change as well.
             is_repeated = entry.kind == "modified" and latest.get(entry.path, "deleted") != "deleted"
             if not is_repeated and selection.takes(entry.path):
-                if len(entries) == limit:
+                if len(entries) == page.limit or not budget.take(_OVERHEAD, displayed(entry.path)):
                     break
                 entries.append(entry)
                 latest[entry.path] = entry.kind

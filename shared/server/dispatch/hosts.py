@@ -27,7 +27,8 @@ class Host(NamedTuple):
 
 
 HOSTS = (
-    # 50,000 characters without the key, of which a model then sees 2 KB; and 25,000 tokens in any case.
+    # Without the key, it shows 2 KB of a result of more than 50,000 characters or 25,000 tokens. With it, tokens are
+    # counted only in results that contain images.
     Host("claude-code", 90_000, "Claude Code 2.1.330", "2026-11-29", 200_000),
     Host("codex-mcp-client", 9_000, "Codex 0.169", "2026-11-29"),
     Host("gemini-cli-mcp-client", 36_000, "Gemini CLI 0.61", "2026-11-29"),

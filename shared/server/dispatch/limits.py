@@ -58,5 +58,5 @@ class CallLimits:
         return replace(self, seconds=seconds)
 
     def entries_within(self, requested: int | None) -> int:
-        """Return `asked`, or the cap if that is less or `asked` is None."""
+        """Return `requested`, or the cap if that is less or `requested` is None."""
         return self.entries if requested is None else min(requested, self.entries)

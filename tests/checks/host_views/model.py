@@ -10,6 +10,8 @@ from typing import Any
 from tests.checks.host_views.dialects import Call, Dialect, Json, Reply
 
 NOTHING = Reply("application/json", b"{}")
+CHARACTERS_A_TOKEN = 2
+"""As few as code and numbers have."""
 
 
 class Model:
@@ -26,7 +28,9 @@ class Model:
         """The answer to a request of the host."""
         results = self._dialect.results(request)
         if results is None:
-            return NOTHING
+            # Beside the conversation, Claude Code asks how many tokens a long result has.
+            tokens = len(json.dumps(request)) // CHARACTERS_A_TOKEN
+            return Reply("application/json", json.dumps({"input_tokens": tokens}).encode())
         self.results = results
         call = self._calls[len(results)] if len(results) < len(self._calls) else None
         return self._dialect.reply(call, len(results))

@@ -94,6 +94,23 @@ def test_a_page_of_a_thousand_entries_arrives_whole_with_its_cursor(
     assert expected.count("report-") == COUNT or "cursor: " in expected or "[cut: " in expected
 
 
+def test_a_page_of_numbers_arrives_whole_with_its_cursor(
+    host: Host, tmp_path: Path, record: Callable[[str, str, int, str], None]
+) -> None:
+    """A host may count tokens, of which numbers have many."""
+    served = tmp_path / "served"
+    served.mkdir()
+    lines = [f"{n:06} {n * 7919 % 100_003:06}" for n in range(20_000)]
+    (served / "numbers.txt").write_text("\n".join(lines))
+    read = Call("read_text_file", {"path": str(served / "numbers.txt")})
+    (result,) = host.received(tmp_path, server("filesystem", served), [read])
+    received = "".join(host.dialect.texts(result))
+    record(host.name, f"read_text_file, {len(lines):,} lines of numbers", len(received.encode()), "text")
+    shown = re.findall(r"\d{6} \d{6}", received)
+    assert shown == lines[: len(shown)]
+    assert "go on with cursor " in received
+
+
 def test_rows_arrive_with_the_mark_that_they_are_data(
     host: Host, rows: Any, record: Callable[[str, str, int, str], None]
 ) -> None:

@@ -122,8 +122,9 @@ async def test_without_the_libraries_the_extra_is_named(
             assert "Install the extra 'documents'." in str(refused)
 
 
-async def test_several_files_with_a_document_name_the_tool_that_reads_it(server: Server, tmp_path: Path):
-    async with server as peer:
+@pytest.mark.usefixtures("server")
+async def test_several_files_with_a_document_name_the_tool_that_reads_it(tmp_path: Path):
+    async with inside(tmp_path) as peer:
         paths = [str(tmp_path / name) for name in ("a.pdf", "b.xlsx", "e.pdf")]
         lines = (await peer.text("read_multiple_files", paths=paths)).splitlines()
     for line in lines[:2]:

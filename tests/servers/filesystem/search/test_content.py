@@ -337,3 +337,11 @@ def test_the_lines_are_those_that_match_one_by_one(search, root, text, pattern, 
     expected = plain.removesuffix("\n").split("\n") if plain else []
     python = re.compile(pattern)
     assert told == [("file", number, line) for number, line in enumerate(expected, 1) if python.search(line)]
+
+
+def test_lines_around_several_matches_count_once(search, root):
+    (root / "a").write_text("match\n" * 1_000)
+    result = search("match", context=5, max_bytes=5_000)
+    text = content_text(result)
+    assert result["stopped"] == "size"
+    assert 2_500 < len(text) < 5_000

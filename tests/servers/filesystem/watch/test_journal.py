@@ -9,6 +9,7 @@ import pytest
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.files.roots import Roots
 from servers.filesystem.errors import FilesError
+from servers.filesystem.search.page import Page
 from servers.filesystem.watch.journal import Journal, Selection
 from servers.filesystem.watch.watcher import Watcher
 
@@ -58,58 +59,71 @@ def shown(found):
 async def test_the_first_call_gives_a_cursor_and_what_happens_then_is_told_while_one_waits(files, root, everything):
     (root / "old").touch()
     async with journal_of(files) as journal:
-        found = await journal.read(None, everything, 10, 0)
+        found = await journal.read(Page(10, 90_000, None), everything, 0)
         assert (found.changes, found.overflow, found.more) == ((), False, False)
-        assert (await journal.read(found.cursor, everything, 10, 0)).changes == ()
+        assert (await journal.read(Page(10, 90_000, found.cursor), everything, 0)).changes == ()
         (root / "file").touch()
-        found = await journal.read(found.cursor, everything, 10, 30)
+        found = await journal.read(Page(10, 90_000, found.cursor), everything, 30)
         assert shown(found) == [("created", "file")]
         assert found.changes[0].path == str(root / "file")
         (root / "file").unlink()
-        assert shown(await journal.read(found.cursor, everything, 10, 30)) == [("deleted", "file")]
+        assert shown(await journal.read(Page(10, 90_000, found.cursor), everything, 30)) == [("deleted", "file")]
 
 
 async def test_w19_several_read_the_same_and_what_is_more_than_the_limit_comes_later(files, everything, create):
     async with journal_of(files) as journal:
-        cursor = (await journal.read(None, everything, 10, 0)).cursor
+        cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
         create(journal, *"abc")
         for _ in range(2):
-            first = await journal.read(cursor, everything, 2, 0)
+            first = await journal.read(Page(2, 90_000, cursor), everything, 0)
             assert (shown(first), first.more) == ([("created", "a"), ("created", "b")], True)
-        second = await journal.read(first.cursor, everything, 2, 0)
+        second = await journal.read(Page(2, 90_000, first.cursor), everything, 0)
         assert (shown(second), second.more) == ([("created", "c")], False)
+
+
+async def test_changes_that_do_not_fit_come_later(files, everything, create):
+    async with journal_of(files) as journal:
+        cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
+        create(journal, *"abc")
+        page = await journal.read(Page(10, 250, cursor), everything, 0)
+        assert (page.changes != (), page.more) == (True, True)
+        rest = await journal.read(Page(10, 90_000, page.cursor), everything, 0)
+        assert [*shown(page), *shown(rest)] == [("created", name) for name in "abc"]
 
 
 async def test_w6_who_comes_too_late_is_told_so_and_can_go_on(files, everything, create):
     async with journal_of(files, size=2) as journal:
-        cursor = (await journal.read(None, everything, 10, 0)).cursor
+        cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
         create(journal, *"ab")
         # The last that still stands there is no overflow.
-        assert shown(await journal.read(cursor, everything, 10, 0)) == [("created", "a"), ("created", "b")]
+        assert shown(await journal.read(Page(10, 90_000, cursor), everything, 0)) == [
+            ("created", "a"),
+            ("created", "b"),
+        ]
         create(journal, "c")
-        found = await journal.read(cursor, everything, 10, 0)
+        found = await journal.read(Page(10, 90_000, cursor), everything, 0)
         assert (found.changes, found.overflow) == ((), True)
         create(journal, "d")
-        assert shown(await journal.read(found.cursor, everything, 10, 0)) == [("created", "d")]
+        assert shown(await journal.read(Page(10, 90_000, found.cursor), everything, 0)) == [("created", "d")]
 
 
 async def test_a_cursor_of_another_run_is_an_overflow_and_what_is_none_is_refused(files, everything):
     async with journal_of(files) as journal:
-        assert (await journal.read("0123abcd-5", everything, 10, 0)).overflow
+        assert (await journal.read(Page(10, 90_000, "0123abcd-5"), everything, 0)).overflow
         for cursor in ("", "x", "a-b", "a-" + "1" * 100, "a-²"):
             with pytest.raises(FilesError, match="this is not a cursor"):
-                await journal.read(cursor, everything, 10, 0)
+                await journal.read(Page(10, 90_000, cursor), everything, 0)
 
 
 async def test_waiting_ends_with_what_is_asked_for_and_not_before(files, root, create):
     async with journal_of(files) as journal:
         (root / "sub").mkdir()
         python = Selection([str(root)], "*.py")
-        cursor = (await journal.read(None, python, 10, 0)).cursor
+        cursor = (await journal.read(Page(10, 90_000, None), python, 0)).cursor
         found = []
 
         async def read():
-            found.append(await journal.read(cursor, python, 10, 30))
+            found.append(await journal.read(Page(10, 90_000, cursor), python, 30))
 
         async with anyio.create_task_group() as group:
             group.start_soon(read)
@@ -126,36 +140,36 @@ async def test_repeated_changes_of_a_file_are_one(files, root, at, everything):
     file.touch()
     one, two, three = (partial(file.write_text, text) for text in "123")
     async with journal_of(files) as journal:
-        cursor = (await journal.read(None, everything, 10, 0)).cursor
+        cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
         for act in (one, two, file.unlink, file.touch, three):
             act()
             journal.wrote(at("a"))
-            found = await journal.read(cursor, everything, 10, 0)
+            found = await journal.read(Page(10, 90_000, cursor), everything, 0)
         assert [change.kind for change in found.changes] == ["modified", "deleted", "created"]
         assert not found.more
 
 
 async def test_watching_ends_when_nobody_reads_and_begins_again(files, root, everything):
     async with journal_of(files, idle=0) as journal:
-        cursor = (await journal.read(None, everything, 10, 0)).cursor
+        cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
         with anyio.fail_after(30):
             while journal.watcher.health["watched"]:
                 await anyio.lowlevel.checkpoint()
         journal._idle = 600  # or it would end again before it has read
-        found = await journal.read(cursor, everything, 10, 0)
+        found = await journal.read(Page(10, 90_000, cursor), everything, 0)
         assert found.overflow
         (root / "file").touch()
-        assert shown(await journal.read(found.cursor, everything, 10, 30)) == [("created", "file")]
+        assert shown(await journal.read(Page(10, 90_000, found.cursor), everything, 30)) == [("created", "file")]
 
 
 async def test_a_root_within_another_is_watched_once(root, everything):
     (root / "inner").mkdir()
     files = RootedFiles(Roots([root / "inner", root]))
     async with journal_of(files) as journal:
-        cursor = (await journal.read(None, everything, 10, 0)).cursor
+        cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
         (root / "inner" / "file").touch()
         inner = Selection([str(root / "inner")], None)
-        assert shown(await journal.read(cursor, inner, 10, 30)) == [("created", "file")]
+        assert shown(await journal.read(Page(10, 90_000, cursor), inner, 30)) == [("created", "file")]
         assert journal.watcher.health["watched"] == 1
     files.close()
 
@@ -170,7 +184,7 @@ def test_a_selection_takes_what_is_below_and_matches():
 async def test_what_this_server_wrote_is_told_at_once(files, root, at, everything, monkeypatch):
     """And once: the notice that comes later finds nothing new."""
     async with journal_of(files) as journal:
-        cursor = (await journal.read(None, everything, 10, 0)).cursor
+        cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
         # So that nothing is told by a notice that came in time.
         monkeypatch.setattr(journal.watcher, "_look_and_tell", still)
         for act, kind in (
@@ -180,16 +194,16 @@ async def test_what_this_server_wrote_is_told_at_once(files, root, at, everythin
         ):
             act()
             journal.wrote(at("file"))
-            found = await journal.read(cursor, everything, 10, 0)
+            found = await journal.read(Page(10, 90_000, cursor), everything, 0)
             assert shown(found) == [(kind, "file")]
             cursor = found.cursor
         (root / "new" / "sub").mkdir(parents=True)
         (root / "link").symlink_to("new/sub")
         (root / "link" / "file").touch()
         journal.wrote(at("link/file"))
-        found = await journal.read(cursor, everything, 10, 0)
+        found = await journal.read(Page(10, 90_000, cursor), everything, 0)
         assert shown(found) == [("created", "link"), ("created", "new"), ("created", "sub"), ("created", "file")]
-        assert (await journal.read(found.cursor, everything, 10, 0)).changes == ()
+        assert (await journal.read(Page(10, 90_000, found.cursor), everything, 0)).changes == ()
 
 
 async def test_a_first_call_that_fails_between_two_roots_leaves_nothing_watched(tmp_path, monkeypatch):
@@ -209,9 +223,9 @@ async def test_a_first_call_that_fails_between_two_roots_leaves_nothing_watched(
         with monkeypatch.context() as patch:
             patch.setattr(journal.watcher, "watch_tree", fail_at_the_second)
             with pytest.raises(FilesError):
-                await journal.read(None, both, 10, 0)
-        cursor = (await journal.read(None, both, 10, 0)).cursor
+                await journal.read(Page(10, 90_000, None), both, 0)
+        cursor = (await journal.read(Page(10, 90_000, None), both, 0)).cursor
         (roots[0] / "old").write_text("new")
         journal.wrote(files.roots.place(str(roots[0] / "old")))
-        assert shown(await journal.read(cursor, both, 10, 30)) == [("modified", "old")]
+        assert shown(await journal.read(Page(10, 90_000, cursor), both, 30)) == [("modified", "old")]
     files.close()
