@@ -142,29 +142,35 @@ def _written(beneath: RootedFiles, place: Place, request: _Wanted) -> Written:
         require_replaceable(entry, status, place.written, request.how.protected)
         if request.mode == "append" and status is not None:
             return _longer(beneath, entry, request)
-        text, charset = _as_before(beneath, entry, status, request)
+        start = b"" if status is None else _start(beneath, entry, status)
+        text, charset = _as_before(start, request, entry.place.written)
         data = encode(text, charset, place.written)
         # An overwrite takes any version, but an undo restores only the one that was recorded.
         exact = request.how.etag is not None or request.recorder.is_on
         put = partial(exchange, found=status, data=None) if exact and status is not None else None
-        with request.recorder.recording(beneath, "write", lambda survey: survey.changes(entry, file_state(data))):
+
+        def describe(survey: Survey) -> None:
+            is_whole = status is not None and status.st_size == len(start)
+            survey.changes(entry, file_state(data), start if is_whole else None)
+
+        with request.recorder.recording(beneath, "write", describe):
             now = replace(entry, data, status, put=put)
     lost = [] if status is None else lost_owner(status, now)
     return Written(len(data), etag_of(now), status is None, charset.name, lost)
 
 
-def _as_before(
-    beneath: RootedFiles, entry: Entry, status: os.stat_result | None, request: _Wanted
-) -> tuple[str, Charset]:
-    """Return the text with the line ends of the text it replaces, and the charset to write it in."""
-    written = entry.place.written
-    start = b""
-    if status is not None:
-        # A user who may replace a file may not be allowed to read it.
-        with suppress(FilesError, OSError):
-            handle = beneath.open_entry(entry._replace(stat=status), written)
-            with os.fdopen(handle.descriptor, "rb") as file:
-                start = file.read(_START)
+def _start(beneath: RootedFiles, entry: Entry, status: os.stat_result) -> bytes:
+    """Return the first bytes of the file with this `status`; none if it can't be read."""
+    # A user who may replace a file may not be allowed to read it.
+    with suppress(FilesError, OSError):
+        handle = beneath.open_entry(entry._replace(stat=status), entry.place.written)
+        with os.fdopen(handle.descriptor, "rb") as file:
+            return file.read(_START)
+    return b""
+
+
+def _as_before(start: bytes, request: _Wanted, written: str) -> tuple[str, Charset]:
+    """Return the text with the line ends of the text that begins with `start`, and the charset to write it in."""
     named_charset = None if request.how.encoding is None else named(request.how.encoding, written, fresh=True)
     try:
         charset = marked(start) or charset_of(start, written, whole=len(start) < _START)

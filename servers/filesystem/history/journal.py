@@ -1,8 +1,12 @@
 """The journal of changes: a SQLite database outside the allowed directories, which processes share.
 
-A change is on the disk, with the earlier contents, when `begin` returns, so before anything is changed. `finish` may
-never be called: a change that a killed process or a stopped machine leaves `pending` is settled afterwards by the
-state of its paths (see `settling`). SQLite isolates the processes, and is consistent after a crash.
+A change is recorded, with the earlier contents, before anything is changed. `finish` may never be called: a change
+that a killed process or a stopped machine leaves `pending` is settled afterwards by the state of its paths (see
+`settling`). SQLite isolates the processes, and is consistent after a crash.
+
+A change of several paths, and one that deletes, is on the disk when `begin` returns. The record of any other gets
+there when the system writes it: waiting for it would cost as much as the write of the file itself. If the machine
+stops before that, the last changes are in the files and not in the journal, and can't be undone.
 
 The oldest changes are deleted when all images take more than the limit, or when they are too old. Only the user can
 read the folder, since the contents of files may be secret.
@@ -37,7 +41,7 @@ CREATE TABLE IF NOT EXISTS step (
 );
 CREATE INDEX IF NOT EXISTS step_of ON step (change, number);
 CREATE INDEX IF NOT EXISTS step_held ON step (digest);
-CREATE INDEX IF NOT EXISTS undo_of ON change (undoes);
+CREATE INDEX IF NOT EXISTS undo_of ON change (undoes) WHERE undoes IS NOT NULL;
 """
 _CHANGE = """
 SELECT number, time, act, status, run, undoes,
@@ -46,6 +50,8 @@ FROM change
 """
 _STEP_BYTES = 500
 """Bytes of a step besides its image."""
+_SHARE = 64
+"""Part of the limit that is recorded between two looks at the size of all changes, which reads each of them."""
 _PATIENCE = 10.0
 """Seconds to wait for other processes."""
 _DAY = 86_400.0
@@ -72,6 +78,9 @@ class Journal:
         self._alive = FileLock(self._runs / self.run, thread_local=False)
         self._alive.acquire()
         self._lock = threading.RLock()
+        self._is_durable: bool | None = None
+        self._recorded = 0
+        """Bytes recorded since the last look at the size of all changes."""
         with ExitStack() as on_failure:
             on_failure.callback(self._end_run)
             self._database = _connected(folder / "journal.db")
@@ -90,11 +99,13 @@ class Journal:
         self._closing.close()
 
     def begin(self, act: str, steps: Sequence[Step], undoes: int | None = None) -> int:
-        """Record a change that is about to be made, and return its number. It is on the disk afterwards."""
+        """Record a change that is about to be made, and return its number."""
         size = sum(_STEP_BYTES + (step.image.size if step.image else 0) for step in steps)
-        if any(step.image is not None and step.image.name is not None for step in steps):
+        durable = len(steps) > 1 or any(step.after.kind == "absent" for step in steps)
+        if durable and any(step.image is not None and step.image.name is not None for step in steps):
             self.images.settle()
-        with self._transaction(durable=True):
+        unused: list[str] = []
+        with self._transaction(durable):
             cursor = self._database.execute(
                 "INSERT INTO change (time, act, status, run, undoes, size) VALUES (?, ?, 'pending', ?, ?, ?)",
                 (time.time(), act, self.run, undoes, size),
@@ -104,13 +115,16 @@ class Journal:
                 "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (_row(number, at, step) for at, step in enumerate(steps)),
             )
-            unused = self._evict(number)
+            self._recorded += size
+            if self._recorded * _SHARE >= self.limits.size:
+                unused = self._evict()
         self.images.drop(unused)
         return number
 
     def finish(self, number: int, status: str = "done") -> None:
         """Record that the change is made."""
-        with self._transaction():
+        with self._lock:
+            self._set_durable(False)
             self._database.execute("UPDATE change SET status = ? WHERE number = ?", (status, number))
 
     def forget(self, number: int, steps: Sequence[int] | None = None) -> None:
@@ -182,8 +196,7 @@ class Journal:
     @contextmanager
     def _transaction(self, durable: bool = False) -> Iterator[None]:
         with self._lock:
-            # With WAL, NORMAL leaves the database consistent after a crash, but without the last transactions.
-            self._database.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._set_durable(durable)
             self._database.execute("BEGIN IMMEDIATE")
             with ExitStack() as on_failure:
                 on_failure.callback(self._database.execute, "ROLLBACK")
@@ -191,16 +204,26 @@ class Journal:
                 self._database.execute("COMMIT")
                 on_failure.pop_all()
 
-    def _evict(self, newest: int) -> list[str]:
-        """Delete the oldest changes until the others are within the limit, and return the names of their images."""
-        (total,) = self._database.execute("SELECT total(size) FROM change").fetchone()
+    def _set_durable(self, durable: bool) -> None:
+        """Choose whether the next transaction waits for the disk."""
+        if durable is not self._is_durable:
+            # With WAL, NORMAL leaves the database consistent after a crash, but without the last transactions.
+            self._database.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._is_durable = durable
+
+    def _evict(self) -> list[str]:
+        """Delete the oldest changes until the others, or the last, are within the limit; return the names of their
+        images.
+        """
+        self._recorded = 0
+        sizes = self._database.execute("SELECT number, size FROM change ORDER BY number").fetchall()
+        total = sum(size for _, size in sizes)
         numbers = []
-        if total > self.limits.size:
-            for number, size in self._database.execute("SELECT number, size FROM change ORDER BY number"):
-                if total <= self.limits.size or number == newest:
-                    break
-                numbers.append(number)
-                total -= size
+        for number, size in sizes[:-1]:
+            if total <= self.limits.size:
+                break
+            numbers.append(number)
+            total -= size
         return self._remove(numbers)
 
     def _remove(self, numbers: Sequence[int]) -> list[str]:
@@ -212,11 +235,12 @@ class Journal:
         return names
 
     def _clear(self) -> None:
-        """Delete changes that are too old, and files that are no longer used."""
+        """Delete changes that are too old or too many, and files that are no longer used."""
         with self._transaction():
             query = "SELECT number FROM change WHERE time < ?"
             oldest = time.time() - self.limits.days * _DAY
             unused = self._remove([number for (number,) in self._database.execute(query, (oldest,)).fetchall()])
+            unused += self._evict()
         self.images.drop(unused)
         with self._lock:
             used = [name for (name,) in self._database.execute("SELECT name FROM step WHERE name IS NOT NULL")]

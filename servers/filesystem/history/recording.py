@@ -85,7 +85,7 @@ class Survey:
                 # Checked first, since reading it may take minutes.
                 self._require_room(status.st_size)
             if data is None:
-                data = self._small(entry)
+                data = self._small(entry, status)
             before = state_of(self._beneath, entry, data)
         if before.is_like(after):
             return
@@ -110,7 +110,8 @@ class Survey:
         its contents: the move itself takes no time, nor should this.
         """
         with os_errors(entry.place.written):
-            data, status = self._small(entry), current(entry)
+            status = current(entry)
+            data = self._small(entry, status)
             is_large = status is not None and stat.S_ISREG(status.st_mode) and data is None
             state = State("file", "", status.st_size) if status and is_large else state_of(self._beneath, entry, data)
         self._add(Step(self._path(entry), state, state, None, self._path(destination)))
@@ -131,9 +132,8 @@ class Survey:
             raise NotRecorded(f"more than {MAX_STEPS:,} entries")
         self.steps.append(step)
 
-    def _small(self, entry: Entry) -> bytes | None:
-        """Return the contents of the file at the entry, if it is small."""
-        status = current(entry)
+    def _small(self, entry: Entry, status: os.stat_result | None) -> bytes | None:
+        """Return the contents of the file at the entry, which has this `status`, if it is small."""
         if status is None or not stat.S_ISREG(status.st_mode) or status.st_size > INLINE:
             return None
         handle = self._beneath.open_entry(entry._replace(stat=status), entry.place.written)

@@ -5,12 +5,16 @@ import shutil
 import sqlite3
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.edit.delete import delete
+from servers.filesystem.edit.edit import FileEdits, edit_files
+from servers.filesystem.edit.replacements import Edit
 from servers.filesystem.edit.write import write_file
 from servers.filesystem.history.recording import History, HistoryOptions, Recorder, Survey
 from servers.filesystem.history.states import file_state
@@ -69,6 +73,52 @@ def test_the_oldest_changes_go_where_all_take_more_than_they_may(files, root, fo
     changes = find_changes(history, files, None, 0)
     assert [change.number for change in changes] == list(range(15, 5, -1))
     assert len(list((folder / "images").iterdir())) == 10
+
+
+def test_what_is_more_than_the_limit_is_gone_with_the_next_start(files, root, folder, history) -> None:
+    for number in range(3):
+        write_file(files, place(files), f"{number}{LARGE}", recorder=Recorder(history))
+    history.close()
+    later = History(HistoryOptions(folder, 150_000, 7))
+    assert [change.number for change in find_changes(later, files, None, 0)] == [3]
+    assert len(list((folder / "images").iterdir())) == 1
+    later.close()
+
+
+class Traced(sqlite3.Connection):
+    """A database that lists whether each transaction waits for the disk."""
+
+    waits: ClassVar[list[bool]] = []
+
+    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        if statement.startswith(("BEGIN", "UPDATE")):
+            self.waits.append(super().execute("PRAGMA synchronous").fetchone() == (2,))
+        return super().execute(statement, *values)
+
+
+@pytest.fixture
+def waits(monkeypatch) -> list[bool]:
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Traced))
+    monkeypatch.setattr(Traced, "waits", [])
+    return Traced.waits
+
+
+def test_a_write_and_an_edit_of_one_file_do_not_wait_for_their_record(files, root, recorder, waits) -> None:
+    (root / "a").write_text("old")
+    write_file(files, place(files), "new", recorder=recorder)
+    edit_files(files, [FileEdits(place(files), [Edit("new", "newer")])], recorder=recorder)
+    assert len(waits) > 4
+    assert not any(waits)
+
+
+def test_a_deletion_and_an_edit_of_two_files_wait_for_their_record_alone(files, root, recorder, waits) -> None:
+    for name in "ab":
+        (root / name).write_text("old")
+    write_file(files, place(files, "c"), "new", recorder=recorder)
+    waits.clear()
+    delete(files, place(files, "c"), recorder=recorder)
+    edit_files(files, [FileEdits(place(files, name), [Edit("old", "new")]) for name in "ab"], recorder=recorder)
+    assert waits == [True, False] * 2
 
 
 def test_what_is_too_old_is_gone_with_the_next_start(files, root, folder, history) -> None:
