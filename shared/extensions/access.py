@@ -187,7 +187,7 @@ class Access:
                     # If it becomes a task, requests for that need the same scopes, and so do clients that reconnect
                     # to the stream of its answer, or receive events of their subscriptions.
                     context.call.scopes |= needed.scopes
-                    context.link.session.needed_scopes |= needed.scopes
+                    context.link.session.need(needed.scopes)
             return handler(running, context, params)
 
         return handle

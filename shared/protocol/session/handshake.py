@@ -47,6 +47,8 @@ class Snapshot:
     peer: Peer | None
     roots_changed: int = 0
     """The number of times that the peer has reported a change of its roots."""
+    needed_scopes: frozenset[str] = frozenset()
+    """The scopes that its calls have needed."""
 
 
 NEW = Snapshot(State.NEW, None)
@@ -63,13 +65,16 @@ def merge(current: Snapshot, before: Snapshot, after: Snapshot) -> Snapshot:
         peer = replace(peer, log_level=is_.log_level)
     # A state only goes forward: who hears of an older one late does not fall back.
     state = max(current.state, after.state, key=list(State).index)
-    merged = Snapshot(state, peer, current.roots_changed + after.roots_changed - before.roots_changed)
+    roots_changed = current.roots_changed + after.roots_changed - before.roots_changed
+    merged = Snapshot(state, peer, roots_changed, current.needed_scopes | after.needed_scopes)
     return after if merged == after else merged
 
 
 def write_snapshot(snapshot: Snapshot) -> dict[str, Any]:
     """Return `snapshot` as JSON, without the principal."""
-    peer, fields = snapshot.peer, {"state": snapshot.state.value, "rootsChanged": snapshot.roots_changed}
+    peer = snapshot.peer
+    fields: dict[str, Any] = {"state": snapshot.state.value, "rootsChanged": snapshot.roots_changed}
+    fields["neededScopes"] = sorted(snapshot.needed_scopes)
     if peer is None:
         return fields
     own = {name: getattr(peer, name) for name in _OF_PEER}
@@ -86,7 +91,7 @@ def read_snapshot(fields: dict[str, Any], principal: Principal | None) -> Snapsh
             raise ValueError(f"a session of the version {fields['peer']['version']!r}, which is not spoken here")
         own = {name: fields["peer"][name] for name in _OF_PEER}
         peer = Peer(version, principal=principal, **own)
-    return Snapshot(State(fields["state"]), peer, fields["rootsChanged"])
+    return Snapshot(State(fields["state"]), peer, fields["rootsChanged"], frozenset(fields["neededScopes"]))
 
 
 class Handshake:

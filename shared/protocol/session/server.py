@@ -98,12 +98,13 @@ class ServerSession:
 
     def snapshot(self) -> Snapshot:
         """Return the state that another replica needs to continue the session."""
-        return Snapshot(self._handshake.state, self._handshake.peer, self.roots_changed)
+        return Snapshot(self._handshake.state, self._handshake.peer, self.roots_changed, self.needed_scopes)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Goes on from `snapshot`; calls, questions and subscriptions stay as they are."""
         self._handshake.state, self._handshake.peer = snapshot.state, snapshot.peer
         self.roots_changed = snapshot.roots_changed
+        self.need(snapshot.needed_scopes)
 
     def share_ids(self, numbers: Iterator[int]) -> None:
         """Take the ids of its questions from `numbers`, as all sessions of this replica do: one that was given up
@@ -134,8 +135,16 @@ class ServerSession:
         """Return True if a snapshot made now would equal `snapshot`. It is cheaper than making one."""
         now = self._handshake
         return (
-            now.peer is snapshot.peer and now.state is snapshot.state and self.roots_changed == snapshot.roots_changed
+            now.peer is snapshot.peer
+            and now.state is snapshot.state
+            and self.roots_changed == snapshot.roots_changed
+            and self.needed_scopes == snapshot.needed_scopes
         )
+
+    def need(self, scopes: frozenset[str]) -> None:
+        """Add the scopes of a call to those that a reader of the peer's messages needs."""
+        if not scopes <= self.needed_scopes:
+            self.needed_scopes |= scopes
 
     # What the peer sent
 

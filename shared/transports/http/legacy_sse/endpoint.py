@@ -22,6 +22,7 @@ thousands and never posts has its share of them, for as long as a session may be
 with SSE.)
 """
 
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -35,10 +36,13 @@ from ....protocol.http.rules import (
     check_accept,
     check_content,
     check_version_header,
+    limit_exceeded,
     refuse,
+    request_ids,
 )
 from ....protocol.identity import Principal
 from ....protocol.wire.codec import Codec
+from ....protocol.wire.jsonrpc import Message
 from ....server.run import Run
 from ..limits.endpoint_limits import EndpointLimits
 from ..streamable.bodies import Bodies
@@ -75,6 +79,7 @@ class LegacySse:
         self._sessions = sessions
         self._bodies = bodies
         self._limits = limits
+        self._allowances = sessions.allowances
         self._sse, _ = sse_paths(path)
         self._by_id: dict[str, LegacySession] = {}
         sessions.on_post = self._take_passed_on
@@ -153,6 +158,11 @@ class LegacySse:
         messages = await self._bodies.read(http, session.codec.feed_body)
         if isinstance(messages, Refusal):
             return messages
+        more = _requests_in(messages) - 1  # one was taken with the POST
+        if more > 0 and self._allowances is not None:
+            error = await self._allowances.check(http.client, more)
+            if error is not None:
+                return limit_exceeded(error)
         if session.is_ending:
             return _UNKNOWN
         self._sessions.shares.use(session)
@@ -170,7 +180,9 @@ class LegacySse:
         session = self._find(id, post.principal)
         if session is not None and not session.is_ending:
             self._sessions.shares.use(session)
-            session.take_passed_on(post)
+            more = _requests_in(session.take_passed_on(post)) - 1
+            if more > 0 and self._allowances is not None:  # the other replica could not count them
+                self._allowances.charge(session.client, more)
 
     # Changes of the replicas
 
@@ -193,6 +205,10 @@ class LegacySse:
     def _forget(self, session: LegacySession) -> None:
         if self._by_id.pop(session.id, None) is not None:
             self._sessions.shares.remove(session)
+
+
+def _requests_in(messages: Iterable[Message]) -> int:
+    return sum(len(request_ids(message)) for message in messages)
 
 
 def _named(http: Http) -> str:

@@ -6,6 +6,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from anyio import CancelScope
@@ -32,7 +33,7 @@ from ..limits.endpoint_limits import SessionLimits
 from ..streamable.reply import Http, Stage, Watch
 from ..streamable.session import CATCH_UP_SECONDS
 from ..streamable.sessions import logged
-from ..streamable.token_expiry import ending_with_token
+from ..streamable.token_expiry import ending_with_token, newest_reader
 
 log = logging.getLogger("shared.transports.http")
 
@@ -123,9 +124,9 @@ class LegacySession:
             self._connection.take(message)
         return None
 
-    def take_passed_on(self, post: Post) -> None:
-        """Process messages that were posted at another replica, which has already answered. Refused requests are
-        answered by errors on the stream."""
+    def take_passed_on(self, post: Post) -> Sequence[Message]:
+        """Process messages that were posted at another replica, which has already answered, and return them. Refused
+        requests are answered by errors on the stream."""
         headers = Headers({} if post.version is None else {VERSION_HEADER: post.version})
         messages = self.codec.feed_body(post.body)
         principal, current = post.principal, self._connection.session.principal
@@ -136,13 +137,14 @@ class LegacySession:
             for id_ in request_ids(messages[0]):
                 self._put(replace(refusal.failure, id=id_))
             self._ready.wake()
+        return messages
 
     async def run(self, http: Http, pause: float) -> None:
         """Write the stream until it ends or its client is gone; after each `pause` in seconds without a message, a
         comment keeps the connection open."""
         session = self._connection.session
         with (
-            ending_with_token(http.principal, lambda: session.principal, self.end),
+            ending_with_token(http.principal, partial(newest_reader, session), self.end),
             Watch(http.receive, http.reply.comment, pause, gone=self.cut),
             self._writing,
         ):

@@ -79,6 +79,10 @@ class Allowances:
         requests = sum(isinstance(part, Request) for part in _single(message))
         return await self.check(client, requests) if requests else None
 
+    def charge(self, client: str, requests: float) -> None:
+        """Take `requests` that are served already from the allowance of `client`."""
+        self.limiter.spend(account_of(client), self._rate, requests)
+
     def spend(self, client: str, size: int) -> None:
         """Record `size` bytes, received or sent, of `client`."""
         self.limiter.spend(_bytes_of(client), self._bytes, size)

@@ -10,6 +10,7 @@ while calls and questions stay where they arrived.
 import asyncio
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from ....contracts import SessionRecord
@@ -89,18 +90,26 @@ class HttpSession:
         """The connection with its peer, for inspection."""
         return self._connection
 
-    def learn(self) -> tuple[Snapshot, Snapshot] | None:
-        """Return the snapshot that other replicas have, and the current one if it differs, which then counts as
-        known; otherwise None."""
+    async def publish(self) -> None:
+        """Inform other replicas of the changes of its lasting state. Raises Unavailable."""
         session, before = self._connection.session, self._known
         if session.is_at(before):
-            return None
-        self._known = session.snapshot()
-        return before, self._known
+            return
+        with ExitStack() as undoing:
+            # If the store is out of reach, the others keep their state, and the next message updates it.
+            undoing.callback(self._set_known, before)
+            self._set_known(session.snapshot())
+            await self._keeping.store.update(self.id, before, self._known)
+            undoing.pop_all()
 
-    def unlearn(self, before: Snapshot) -> None:
-        """Restore the snapshot that other replicas have: they are updated with the next message."""
-        self._known = before
+    def _set_known(self, snapshot: Snapshot) -> None:
+        self._known = snapshot
+
+    async def publish_scopes(self) -> None:
+        """Inform other replicas of the scopes that its calls have needed, which readers there need as well. Raises
+        like `publish`."""
+        if self._connection.session.needed_scopes != self._known.needed_scopes:
+            await self.publish()
 
     def restore(self, snapshot: Snapshot) -> None:
         """Continue from the snapshot of another replica."""
@@ -110,7 +119,7 @@ class HttpSession:
     def record(self) -> SessionRecord:
         """Return the record for the store when the session is opened."""
         seconds = self._keeping.limits.idle_seconds
-        self.learn()
+        self._known = self._connection.session.snapshot()
         return SessionRecord(self.id, self.principal, self.client, seconds, self._known)
 
     def post(self, message: Message, ids: tuple[RequestId, ...], principal: Principal | None) -> Reader | None:

@@ -6,7 +6,6 @@ Each method returns the refusal to answer with, or None once it has answered.
 import logging
 from functools import partial
 
-from ....auth.policy import grants
 from ....errors import InsufficientScope
 from ....protocol.http.rules import (
     EVENT_STREAM,
@@ -31,7 +30,7 @@ from .session import LOST, HttpSession
 from .sessions import OUT_OF_REACH, Sessions
 from .stream_response import follow
 from .streams import Reader
-from .token_expiry import ending_with_token
+from .token_expiry import ending_with_token, may_read, newest_reader
 
 log = logging.getLogger("shared.transports.http")
 
@@ -125,9 +124,12 @@ class SessionRequests:
         if isinstance(reader, Refusal):
             return reader
         self.sessions.adopt(session)
+        peer = session.connection.session
+        # A later call may need more scopes than this token has.
+        reader.may_read = partial(may_read, http.principal, peer)
         # The stream itself continues for a client that reconnects with a valid token.
         pause = partial(reader.pause, _COME_BACK_MS)
-        with ending_with_token(http.principal, lambda: session.principal, pause):
+        with ending_with_token(http.principal, partial(newest_reader, peer), pause):
             await follow(http, session, reader, self._keep_alive_seconds)
         return None
 
@@ -157,12 +159,10 @@ class SessionRequests:
 def _too_narrow(http: Http, session: HttpSession) -> Refusal | None:
     """Return a refusal with status 403 for a token that lacks the scopes of the session's calls, whose answers and
     changes it would read."""
-    needed = session.connection.session.needed_scopes
-    if not needed or http.principal is None or http.principal.scopes is None:
+    peer = session.connection.session
+    if may_read(http.principal, peer):
         return None
-    if grants(http.principal.scopes, needed):
-        return None
-    answer = failure(None, InsufficientScope(needed))
+    answer = failure(None, InsufficientScope(peer.needed_scopes))
     return Refusal(403, answer, insufficient_scope(answer, http.resource) or ())
 
 

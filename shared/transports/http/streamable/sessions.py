@@ -12,7 +12,7 @@ import logging
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -60,6 +60,8 @@ class Sessions:
         self.replica = replica
         self._store, self._bus = replica.sessions, replica.bus
         self._keeping = Keeping(limits, replica, self._lapse)
+        self.allowances = allowances
+        """The limits of one principal."""
         self.shares = Shares(limits.sessions, allowances)
         """The shares of clients in the sessions, including those found in the store."""
         self._give_way = self._make_way  # one object for thousands of sessions
@@ -159,13 +161,7 @@ class Sessions:
     async def share(self, session: HttpSession, message: Message) -> None:
         """Inform other replicas of the changes by `message`, and pass it on to those that it concerns: the one that
         asked a question, or the one that serves a cancelled request."""
-        changed = session.learn()
-        if changed is not None:
-            with ExitStack() as undoing:
-                # If the store is out of reach, the others keep their state, and the next message updates it.
-                undoing.callback(session.unlearn, changed[0])
-                await self._store.update(session.id, *changed)
-                undoing.pop_all()
+        await session.publish()
         for part in _single(message):
             await self._pass_on(session, part)
 

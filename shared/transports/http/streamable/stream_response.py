@@ -48,6 +48,11 @@ async def _write(http: Http, session: HttpSession, reader: Reader, headers: Sent
     await reader.wait()
     if reader.is_cut:
         return
+    try:
+        await session.publish_scopes()
+    except Unavailable:
+        await _give_up(reply, reader)
+        return
     answer, forbidden = stream.sole_answer, session.forbidden(reader)
     refused = None if forbidden is None else refused_with(forbidden, http.resource)
     if answer is not None and refused is not None:
@@ -61,15 +66,23 @@ async def _write(http: Http, session: HttpSession, reader: Reader, headers: Sent
             with reader.writing():
                 await _write_events(reply, session, reader)
         except Unavailable:  # the other replicas do not know of the stream that was to begin
-            if reply.stage is Stage.NEW:
-                await reply.refuse(LOST)
-            else:
-                reader.cut()
+            await _give_up(reply, reader)
+
+
+async def _give_up(reply: Reply, reader: Reader) -> None:
+    """End the response because the other replicas can't be told what its client would see."""
+    if reply.stage is Stage.NEW:
+        await reply.refuse(LOST)
+    else:
+        reader.cut()
 
 
 async def _write_events(reply: Reply, session: HttpSession, reader: Reader) -> None:
     stream, events = reader.stream, session.begin(reader)
     while not (reader.is_cut or reply.stage is Stage.ENDED):
+        if not reader.may_read():  # what it has not taken is for a reader with another token
+            reader.cut()
+            return
         events += stream.take()
         if reader.retry_ms is not None and not stream.is_over:
             events.append(stream.position(reader.retry_ms))
@@ -77,6 +90,7 @@ async def _write_events(reply: Reply, session: HttpSession, reader: Reader) -> N
         session.caught_up()  # which may add more
         # Before the bytes are sent: a client that reconnects at another replica must find there what it has seen
         # here.
+        await session.publish_scopes()
         settled = stream.settled()
         if settled is not None:
             await settled

@@ -40,7 +40,7 @@ _LISTS_CHANGED = frozenset(f"notifications/{name}/list_changed" for name in LIST
 class Reader:
     """One HTTP response that reads a stream."""
 
-    __slots__ = ("_begin", "_moved", "_writing", "is_cut", "resumes", "retry_ms", "stream")
+    __slots__ = ("_begin", "_moved", "_writing", "is_cut", "may_read", "resumes", "retry_ms", "stream")
 
     def __init__(self, stream: EventStream, after: int | None = None, *, begin: bool = False) -> None:
         """Read the messages that no reader has taken, or everything after message number `after`. With `begin` the
@@ -53,6 +53,8 @@ class Reader:
         stream."""
         self.is_cut = False
         """True if the response has to end at once."""
+        self.may_read: Callable[[], bool] = _always
+        """Returns True while the token of its client allows it to read the stream."""
         self._begin = begin
         self._moved = Signal()
         self._writing: CancelScope | None = None
@@ -96,6 +98,10 @@ class Reader:
         if self._writing is not None:
             self._writing.cancel()
         self.wake()
+
+
+def _always() -> bool:
+    return True
 
 
 class Streams:

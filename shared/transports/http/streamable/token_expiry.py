@@ -1,4 +1,5 @@
-"""The end of long-lived streams with the token that opened them, unless a newer token has arrived since.
+"""The tokens that may read a stream, and the end of long-lived streams with the token that opened them, unless a
+newer token has arrived since.
 
 A pending call is finished: it was allowed when it began, and its duration is limited.
 """
@@ -9,12 +10,26 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from ....auth.policy import grants
 from ....protocol.identity import Principal
+from ....protocol.session.server import ServerSession
 
 LOOK_SECONDS = 3_600.0
 """Seconds for which the clock of the event loop is trusted, which may stop while the machine sleeps."""
 REVOKED_SECONDS = 5.0
 """Seconds between two checks whether a token was revoked."""
+
+
+def may_read(principal: Principal | None, session: ServerSession) -> bool:
+    """Return True if the token of `principal` has the scopes of the session's calls, whose answers and changes it
+    would read."""
+    needed = session.needed_scopes
+    return not needed or principal is None or principal.scopes is None or grants(principal.scopes, needed)
+
+
+def newest_reader(session: ServerSession) -> Principal | None:
+    """Return the newest token of the session's principal; None if it may not read the session's messages."""
+    return session.principal if may_read(session.principal, session) else None
 
 
 @contextmanager

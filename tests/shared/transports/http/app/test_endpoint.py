@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+import httpx
 import pytest
 from anyio.abc import SocketAttribute
 from pydantic import BaseModel
@@ -23,8 +24,10 @@ from shared.server.dispatch.context import Context
 from shared.server.run import Run
 from shared.server.running import Opening
 from shared.server.server import Server
+from shared.stores.memory import Stores
 from shared.transports.http.limits.endpoint_limits import EndpointLimits
 from tests.quiet import quiet
+from tests.redis_stores import InRedis
 from tests.shared.transports.http.http_wire import Site, events, listening, make_server, merged, served
 from tests.shared.transports.http.sse_wire import streaming
 from tests.shared.transports.http.web_socket import web_socket
@@ -123,6 +126,39 @@ async def test_a_narrower_token_reads_no_stream_of_a_session_that_needed_more() 
             answer = await site.client.get("/mcp", headers=merged({**narrow, **resumed}))
             assert names_scope(challenge_of(answer))
         async with site.client.stream("GET", "/mcp", headers=merged(wide)) as stream:
+            assert stream.status_code == 200
+
+
+async def test_a_stream_ends_for_its_reader_once_a_call_of_the_session_needs_more() -> None:
+    async with guarded() as site:
+        session = await site.initialize()
+        wide, narrow = ({**session, "x-scopes": f"sample:{scope}"} for scope in ("write", "read"))
+        for headers in (narrow, wide):
+            async with site.client.stream("GET", "/mcp", headers=merged(headers)) as stream:
+                assert (await site.post(site.message("tools/call", ECHO), wide)).status_code == 200
+                site.running.changes.tools()
+                if headers is narrow:
+                    with pytest.raises(httpx.RemoteProtocolError):
+                        assert [event async for event in events(stream)] == []
+                else:  # with what the other was not given
+                    assert (await anext(events(stream)))["method"] == "notifications/tools/list_changed"
+
+
+@pytest.mark.parametrize("kind", ["memory", "redis"])
+async def test_a_replica_knows_what_calls_at_another_have_needed(kind: str, request: pytest.FixtureRequest) -> None:
+    stores = InRedis(request.getfixturevalue("redis_server")) if kind == "redis" else Stores()
+    app, extensions = make_server(), [access(Policy("sample"))]
+    async with (
+        app.open(stores=stores, extensions=extensions) as one,
+        app.open(stores=stores, extensions=extensions) as other,
+        listening(one, authenticator=Scoped()) as here,
+        listening(other, authenticator=Scoped()) as there,
+    ):
+        session = await here.initialize()
+        wide, narrow = ({**session, "x-scopes": f"sample:{scope}"} for scope in ("write", "read"))
+        assert (await here.post(here.message("tools/call", ECHO), wide)).status_code == 200
+        assert names_scope(challenge_of(await there.client.get("/mcp", headers=merged(narrow))))
+        async with there.client.stream("GET", "/mcp", headers=merged(wide)) as stream:
             assert stream.status_code == 200
 
 

@@ -15,9 +15,10 @@ from shared.auth.tokens import StaticTokens
 from shared.protocol.http.rules import Denial, HttpRequest
 from shared.protocol.identity import Principal
 from shared.stores.memory_limiter import MemoryLimiter
+from shared.testing import replicas
 from shared.transports.http.limits.endpoint_limits import ClientLimits, EndpointLimits
 from shared.transports.http.limits.rate_limits import account_of
-from tests.shared.transports.http.http_wire import Json, Site, coming_from, merged, served
+from tests.shared.transports.http.http_wire import Json, Site, coming_from, listening, make_server, merged, served
 from tests.shared.transports.http.sse_wire import streaming
 from tests.shared.transports.http.web_socket import web_socket
 
@@ -161,6 +162,30 @@ async def test_messages_over_http_sse_are_refused_as_they_come() -> None:
     async with limited(ClientLimits(per_second=0.01, burst=4)) as (site, _), streaming(site) as client:
         statuses = [(await client.post(site.message("ping"))).status_code for _ in range(4)]
         assert statuses[-1] == 429
+
+
+async def test_each_request_of_a_batch_counts_over_http_sse() -> None:
+    async with limited(ClientLimits(per_second=0.01, burst=8)) as (site, _), streaming(site) as client:
+        await client.initialize("2025-03-26")  # with the stream three requests
+        pings = [site.message("ping") for _ in range(4)]
+        assert (await client.post(pings)).status_code == 202
+        assert limits_named(await client.post(pings))[:2] == (429, "rate")
+        assert (await client.post(site.message("ping"))).status_code == 429
+
+
+async def test_each_request_of_a_batch_counts_that_came_through_another_replica() -> None:
+    limits = EndpointLimits(clients=ClientLimits(per_second=0.01, burst=12))
+    async with (
+        replicas(make_server(), 2) as (one, other),
+        listening(one, limits=limits) as here,
+        listening(other, limits=limits) as there,
+        streaming(here) as client,
+    ):
+        await client.initialize("2025-03-26")
+        client.posts_at(there)
+        assert (await client.post([here.message("ping") for _ in range(10)])).status_code == 202
+        await client.next()
+        assert (await client.post(here.message("ping"))).status_code == 429
 
 
 async def test_the_calls_of_one_principal_have_a_limit_over_all_its_connections() -> None:
