@@ -14,6 +14,9 @@ _MESSAGE = 500
 """Characters of PostgreSQL's own message, which may repeat the statement."""
 _AGAIN = "Try again."
 _LESS = "Ask for less, or sort and group less."
+_PLACEHOLDERS = frozenset("?%:")
+"""Characters that mark parameters for other programs."""
+_PARAMETERS = "Parameters are written $1, $2 and so on, or :name where they are given as an object."
 
 # By SQLSTATE or its first two characters: a code, what it means, and what to do (Appendix A of the manual). Where
 # nothing is said, PostgreSQL's words say it best, and are quoted.
@@ -23,6 +26,7 @@ _BY_STATE: dict[str, tuple[str, str, str]] = {
     "0A": ("bad_statement", "", ""),
     "22": ("bad_value", "", ""),
     "23": ("constraint", "", ""),
+    "25001": ("bad_statement", "", "Leave CONCURRENTLY out: the statements of one call are one transaction."),
     "25006": ("refused", "the statement changes the database, and this call only reads", ""),
     "25P03": ("unavailable", "the database ended a transaction that waited too long", _AGAIN),
     "25P04": ("timeout", "the database ended the transaction, which took longer than it allows", ""),
@@ -99,6 +103,8 @@ def from_result(result: PGresult, sql: str, before: int = 0) -> PostgresError:
     else:
         words = (read(Field.MESSAGE_PRIMARY), read(Field.MESSAGE_DETAIL), read(Field.MESSAGE_HINT))
         quoted = tuple(word[:_MESSAGE] for word in words if word)
+        if where and sql[position : position + 1] in _PLACEHOLDERS:
+            suggestion = suggestion or _PARAMETERS
         error = PostgresError(code, f"PostgreSQL refuses it{where} ({state})", suggestion, quoted, state)
         error.position = position if where else None
     error.context = read(Field.CONTEXT)

@@ -16,7 +16,7 @@ from pydantic_core import to_json
 from servers.common.sql.errors import SqlError
 from servers.common.sql.query.pages import Row
 from servers.postgres.arrays import format_array, parse_array
-from servers.postgres.engine.answers import Cell
+from servers.postgres.engine.answers import Cell, ListText
 
 _EXACT = 1 << 53
 """Integers up to this are exact wherever JSON's numbers are read as IEEE 754 doubles (RFC 8259, section 6)."""
@@ -77,7 +77,8 @@ def encode_column(kind: Type, values: Sequence[Cell], max_bytes: int) -> Sequenc
 def encode_parameter(value: Any) -> bytes | None:
     """Return the text of a parameter, which is JSON or an object as `encode_column` makes them.
 
-    A list is an array, and other objects are JSON. Raises SqlError `bad_parameters`.
+    A list is an array, or JSON where the statement takes that, and other objects are JSON. Raises SqlError
+    `bad_parameters`.
     """
     if value is None:
         return None
@@ -91,7 +92,7 @@ def encode_parameter(value: Any) -> bytes | None:
         raise SqlError("bad_parameters", "a parameter is not Unicode, or a number that is far too long") from None
     if b"\0" in data:
         raise SqlError("bad_parameters", "a parameter has the character U+0000, which no text of PostgreSQL holds")
-    return data
+    return ListText(data, to_json(value)) if isinstance(value, list) else data
 
 
 def _encode_plain(kind: str, values: Sequence[bytes], max_bytes: int) -> Sequence[Any] | None:
@@ -192,7 +193,8 @@ def _format_parameter(value: Any) -> str:
         case int():
             return str(value)
         case float():
-            return repr(value)
+            # JSON has one kind of numbers, so 1.0 may be meant for an integer; as 1 it suits every type.
+            return repr(value).removesuffix(".0")
         case list():
             return format_array(value, _format_element)
         case {"type": str(kind), "value": str(text)} if kind in _WRITTEN_OUT and len(value) == 2:

@@ -8,6 +8,8 @@ from shared.text import escape
 
 _MESSAGE = 500
 """Characters of SQLite's own message, which may repeat the statement."""
+_CONSTRAINT = 19
+"""SQLITE_CONSTRAINT, the lowest byte of its extended codes (https://sqlite.org/rescode.html)."""
 
 # By SQLite's name of the error or the beginning of that name: a code, what it means, and what to do.
 # Where nothing is said, SQLite's words say it best.
@@ -52,6 +54,9 @@ def from_sqlite(error: Exception) -> SqlError:
     if not name:
         # Errors that the module finds itself: the number of parameters, a second statement, a NUL character.
         return SqlError("bad_parameters" if "binding" in words else "bad_statement", escape(words))
+    if error.sqlite_errorcode & 0xFF == _CONSTRAINT:  # type: ignore[attr-defined]
+        # Python 3.11 knows no name for some of them, such as a value of another type in a STRICT table.
+        name = name if name.startswith("SQLITE_") else "SQLITE_CONSTRAINT"
     code, reason, suggestion = _BY_NAME.get(name) or _BY_NAME.get(
         "_".join(name.split("_")[:2]), ("bad_statement", "", "")
     )

@@ -4,13 +4,25 @@ Values for clients are in `values.py`.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from servers.common.sql.errors import SqlError
 from servers.postgres.arrays import format_array, parse_array
 
 Cell = bytes | None
 """A value in the form that PostgreSQL writes; None is NULL."""
+
+
+class ListText(bytes):
+    """A list as the text of an array, which also has its text as JSON."""
+
+    json: bytes
+
+    def __new__(cls, array: bytes, json: bytes) -> Self:
+        """Make the text of a list from its two forms."""
+        text = super().__new__(cls, array)
+        text.json = json
+        return text
 
 
 def _decode_text(value: bytes) -> str:
@@ -45,6 +57,8 @@ _ELEMENTS = {1000: 16, 1005: 21, 1007: 23, 1016: 20, 1021: 700, 1022: 701, 1028:
 """Array types, with the types of their elements."""
 _TEXTS = frozenset({1001, 1002, 1003, 1009, 1014, 1015, 2951})
 """Arrays of bytea, "char", name, text, char, varchar and uuid."""
+JSON_OIDS = frozenset({114, 3802})
+"""The types json and jsonb."""
 
 
 def decode(value: Cell, oid: int) -> Any:

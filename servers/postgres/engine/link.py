@@ -16,7 +16,7 @@ from psycopg import Error, OperationalError, pq
 from psycopg.pq.abc import PGconn, PGresult
 
 from servers.common.sql.errors import SqlError
-from servers.postgres.engine.answers import Cell, decode, encode_all, encode_text
+from servers.postgres.engine.answers import JSON_OIDS, Cell, ListText, decode, encode_all, encode_text
 from servers.postgres.engine.connecting import OpeningError, connect
 from servers.postgres.engine.deadline import Deadline, Limits
 from servers.postgres.engine.rows import Collector, Column, Room, Rows, Take, row_too_large
@@ -116,6 +116,8 @@ class Link:
             raise SqlError("bad_parameters", "a value holds the character U+0000, which no text of PostgreSQL holds")
         most_row = self.limits.value_bytes
         room = Room(most_row if most is None else most, most_row, most is not None, take)
+        if any(isinstance(value, ListText) for value in parameters):
+            parameters = await self._fit_lists(sql, before, parameters, deadline)
         async with self._working(deadline):
             self._pgconn.send_query_params(text, parameters or None)
             # libpq takes it just behind a query, and at no other time.
@@ -145,6 +147,9 @@ class Link:
 
         Raises SqlError for a statement that is not allowed or not valid.
         """
+        return (await self._describe(sql, before, deadline)).columns
+
+    async def _describe(self, sql: str, before: str, deadline: Deadline) -> Rows:
         text = encode_text(before + sql, "bad_statement")
         async with self._working(deadline):
             self._pgconn.send_prepare(b"", text)
@@ -153,7 +158,19 @@ class Link:
         async with self._working(deadline):
             self._pgconn.send_describe_prepared(b"")
             await self._send()
-            return (await self._read(sql, len(before), _NO_ROOM)).columns
+            return await self._read(sql, len(before), _NO_ROOM)
+
+    async def _fit_lists(
+        self, sql: str, before: str, parameters: Sequence[Cell], deadline: Deadline
+    ) -> Sequence[Cell]:
+        """Return the parameters, with lists as JSON where the statement takes JSON. Raises SqlError."""
+        types = (await self._describe(sql, before, deadline)).parameter_types
+        if len(types) != len(parameters):
+            return parameters  # PostgreSQL reports the error when the statement is run.
+        return [
+            value.json if isinstance(value, ListText) and oid in JSON_OIDS else value
+            for value, oid in zip(parameters, types, strict=True)
+        ]
 
     async def ask(self, sql: str, *parameters: object, deadline: Deadline) -> list[tuple[Any, ...]]:
         """Return the rows of one of our own queries: their values are str, int, float, bool, None, or lists of these.

@@ -37,6 +37,8 @@ class Rows(NamedTuple):
     """The command tag, such as "SELECT 3"."""
     cut: bool = False
     """True if there were more rows, for which there was no room; they were dropped."""
+    parameter_types: tuple[int, ...] = ()
+    """The oids of the types of a described statement's parameters."""
 
 
 Take = Callable[[list[tuple[Cell, ...]]], Awaitable[None]]
@@ -87,7 +89,9 @@ class Collector:
         """Return the whole result, given the final `result`."""
         if self._room.take is not None and self._rows:
             await self._hand_on(self._room.take)
-        return Rows(find_columns(result), self._rows, (result.command_status or b"").decode(), self._cut)
+        tag = (result.command_status or b"").decode()
+        types = tuple(result.param_type(index) for index in range(result.nparams))
+        return Rows(find_columns(result), self._rows, tag, self._cut, types)
 
     async def _hand_on(self, take: Take) -> None:
         await take(self._rows)

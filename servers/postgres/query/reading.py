@@ -26,6 +26,8 @@ Row = tuple[Cell, ...]
 MODE = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
 """The mode of a transaction in which all statements see the same state of the database, also those for the next
 pages."""
+_BOM = "\ufeff"
+"""The byte order mark, which SQL that was copied from a file may begin with."""
 _CURSOR = "mcp_bundle_rows"
 _FIRST = 50
 """Rows by which the size of the others is estimated."""
@@ -106,8 +108,8 @@ def bind(query: Query) -> tuple[str, list[Cell]]:
     """Return the statement with `$1`, … and the encoded values for them. Raises SqlError `bad_parameters`."""
     if isinstance(query.parameters, Mapping):
         sql, values = bind_named(query.sql, query.parameters)
-        return sql, [*map(encode_parameter, values)]
-    return query.sql, [*map(encode_parameter, query.parameters)]
+        return sql.removeprefix(_BOM), [*map(encode_parameter, values)]
+    return query.sql.removeprefix(_BOM), [*map(encode_parameter, query.parameters)]
 
 
 async def run_query(

@@ -66,6 +66,7 @@ _MATCHES: Sequence[Callable[[_Candidate, str, Sequence[str]], bool]] = (
     lambda _candidate, _, parts: len(parts) == 1,
     lambda candidate, _, parts: len(parts) == 2 and candidate.schema.lower() == parts[0].lower(),
     lambda candidate, name, _: candidate.bare.lower() == name.lower(),
+    lambda candidate, name, _: f"{candidate.schema}.{candidate.bare}" == name,
 )
 """The rules to choose a candidate, the most likely first.
 
@@ -80,10 +81,12 @@ async def find_relation(ask: Ask, table_name: str) -> Relation:
     Raises SqlError `not_found`, with the nearest names.
     """
     table_name = table_name.strip()
-    parts = _split(table_name)
-    last = parts[-1:]
+    parts = await _drop_database(ask, _split(table_name))
+    endings = [*parts[-1:], table_name.rpartition(".")[2]]
     rows = (
-        await ask(_CANDIDATES, [table_name, *last]) if "\0" not in table_name and len(table_name) <= _LONGEST else []
+        await ask(_CANDIDATES, [table_name, *endings])
+        if "\0" not in table_name and len(table_name) <= _LONGEST
+        else []
     )
     candidates = sorted(_Candidate(*row) for row in rows)
     for matches in _MATCHES:
@@ -125,8 +128,15 @@ async def suggest_names(ask: Ask, state: str, sql: str, position: int) -> str:
     return ""
 
 
+async def _drop_database(ask: Ask, parts: list[str]) -> list[str]:
+    """Return the parts of a name without the first if that names the database itself."""
+    if len(parts) == 3 and await ask("SELECT 1 WHERE pg_catalog.current_database() = $1", parts[0]):
+        return parts[1:]
+    return parts
+
+
 def _split(name: str) -> list[str]:
-    """Return a name, or a schema and a name, without their quotes; empty if it is neither."""
+    """Return the parts of a name between its dots, three at most, without their quotes; empty if it is no name."""
     match = _QUALIFIED.fullmatch(name)
     return [_unquote(part) for part in match.groups() if part is not None] if match is not None else []
 

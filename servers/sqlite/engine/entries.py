@@ -48,6 +48,9 @@ _SHADOWS = {
     "geopoly": _RTREE,
 }
 _MODULE = re.compile(r"\sUSING\s+\W?(\w+)", re.IGNORECASE)
+_IDENTIFIER = re.compile(
+    r"""(?:"?main"?\s*\.\s*)?("(?:[^"]|"")+"|`(?:[^`]|``)+`|\[[^\]]+\]|[^"`\[.]+)""", re.IGNORECASE | re.DOTALL
+)
 # A comment or something in quotes, or a token that matters.
 _TOKENS = re.compile(
     r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|/\*.*?(?:\*/|$)|(?P<word>\w+)|(?P<end>\))""",
@@ -158,18 +161,28 @@ def list_entries(connection: sqlite3.Connection) -> list[Entry]:
 
 
 def get_entry(connection: sqlite3.Connection, name: str) -> Entry:
-    """Return the table or view of that name, in upper or lower case. Raises SqlError `not_found`, with the nearest
-    names."""
+    """Return the table or view of that name, in upper or lower case, as it is or as a statement writes it. Raises
+    SqlError `not_found`, with the nearest names."""
     entries = list_all_entries(connection)
     # As SQLite compares names: the case of ASCII letters alone does not count.
     question = "SELECT name FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')"
-    for (exact,) in ask_schema(connection, question, name):
-        for entry in entries:
-            if entry.name == exact:
-                return entry
+    for meant in (name, _read_identifier(name)):
+        names = {match for (match,) in ask_schema(connection, question, meant)}
+        entry = next((entry for entry in entries if entry.name in names), None)
+        if entry is not None:
+            return entry
     close = find_nearest(name, (entry.name for entry in entries if not is_internal(entry)))
     suggestion = f"The nearest names are:\n{fence(close)}" if close else "list_tables names those that there are."
     raise SqlError("not_found", "there is no table or view of that name", suggestion)
+
+
+def _read_identifier(written: str) -> str:
+    """Return the name that a statement means by `written`, which may have quotes and `main.` before it."""
+    match = _IDENTIFIER.fullmatch(written.strip())
+    if match is None:
+        return written
+    text = match[1]
+    return text[1:-1].replace(text[-1] * 2, text[-1]) if text[0] in '"`[' else text
 
 
 def build_schema_sql(most: int, connection: sqlite3.Connection, deadline: StatementDeadline) -> str:

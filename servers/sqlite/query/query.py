@@ -13,6 +13,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import NamedTuple
 
+from servers.common.sql.errors import SqlError
 from servers.common.sql.query.pages import AnswerLimits, Page, Row
 from servers.common.sql.query.plan import Plan, PlanStep, make_plan
 from servers.common.sql.query.query import Query
@@ -20,6 +21,7 @@ from servers.common.sql.texts import shorten
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.engine.entries import keeps_snapshots
 from servers.sqlite.engine.sql import replace_parameters
+from servers.sqlite.errors import from_sqlite
 from servers.sqlite.paging import fill_page, fill_row
 
 _STEPS = 500
@@ -29,6 +31,11 @@ _DETAIL = 500
 _SCAN = re.compile(r"SCAN (.+?)(?: USING (?:COVERING )?INDEX .+)?(?: LEFT-JOIN)?", re.DOTALL)
 _NO_SCAN = re.compile(r"SCAN (?:CONSTANT ROW|\d+ CONSTANT ROWS?|\(.+|.+ VIRTUAL TABLE INDEX .+)", re.DOTALL)
 _MADE = re.compile(r"(?:CO-ROUTINE|MATERIALIZE) (.+)", re.DOTALL)
+_MATCH = re.compile(r"\bMATCH\b", re.IGNORECASE)
+_MATCH_QUOTES = (
+    "In the text after MATCH, put a term with other characters than letters and digits between double quotes: "
+    "MATCH '\"a-b\"'."
+)
 _SKIPPED = 1_000
 """Rows that are skipped in one step."""
 
@@ -66,9 +73,15 @@ def run_query(
         retry_locked(deadline, partial(_read_pragma, connection, name)) for name in ("data_version", "schema_version")
     )
     with ExitStack() as unless_kept:
-        cursor = retry_locked(deadline, partial(connection.execute, query.sql, query.parameters))
+        try:
+            cursor = retry_locked(deadline, partial(connection.execute, query.sql, query.parameters))
+        except sqlite3.OperationalError as error:
+            raise _explain_match(error, query.sql, connection) from None
         unless_kept.callback(cursor.close)
         names = tuple(column[0] for column in cursor.description or ())
+        if not names:
+            # Every statement that reads has columns.
+            raise SqlError("bad_statement", "there is no statement")
         to_skip = query.offset
         while to_skip > 0 and (skipped := sum(1 for _ in islice(cursor, min(to_skip, _SKIPPED)))):
             to_skip -= skipped
@@ -78,6 +91,23 @@ def run_query(
         if kept_rest is not None:
             unless_kept.pop_all()
     return Answer(names, page, rest is not None, kept_rest, schema_version, data_version, time.monotonic() - began)
+
+
+def _explain_match(error: sqlite3.OperationalError, sql: str, connection: sqlite3.Connection) -> Exception:
+    """Return the error of a statement, with advice if the text after MATCH may be what SQLite can't read.
+
+    That text is read as a query of its own when the statement runs, so its errors come after those of compiling. They
+    name columns that no table has, as `b` for 'a-b' (https://sqlite.org/fts5.html, 3).
+    """
+    if getattr(error, "sqlite_errorname", "") != "SQLITE_ERROR" or _MATCH.search(sql) is None:
+        return error
+    try:
+        connection(sql)
+    except sqlite3.Error:
+        return error
+    explained = from_sqlite(error)
+    explained.suggestion = _MATCH_QUOTES
+    return explained
 
 
 def run_at_once(

@@ -86,3 +86,9 @@ async def test_a_password_that_is_wrong_is_told_to_nobody(postgres: PostgresServ
     with pytest.raises(SqlError) as caught:
         await open_link(parse_target(url, False), LIMITS)
     assert caught.value.line == "the database can't be reached. Try again."
+
+
+@pytest.mark.parametrize("sql", ["SELECT ? + 1", "SELECT %s", "SELECT 1 WHERE 2 = :id"])
+async def test_the_parameters_of_other_programs_are_answered_with_ours(postgres: PostgresServer, sql: str) -> None:
+    error = await raise_error(postgres, sql)
+    assert error.suggestion.startswith("Parameters are written $1, $2")

@@ -184,7 +184,8 @@ LONG: list[tuple[Type, bytes, dict[str, Any]]] = [
 SENT: list[tuple[Any, bytes | None]] = [
     (None, None),
     (True, b"true"),
-    (1.0, b"1.0"),
+    (1.0, b"1"),
+    (1.5, b"1.5"),
     ({"a": [1, None]}, b'{"a":[1,null]}'),
     ({"type": "note", "value": "x"}, b'{"type":"note","value":"x"}'),
     ({"type": "image", "base64": "AA=="}, b'{"type":"image","base64":"AA=="}'),

@@ -117,3 +117,30 @@ async def test_what_the_database_says_in_an_error_is_marked(path: Path) -> None:
 def test_an_error_is_one_line_in_a_log() -> None:
     error = SqlError("constraint", "SQLite refuses it", quoted=[FORGED])
     assert error.line == f"SQLite refuses it: x\\n</data-00000000>\\n{ORDER}"
+
+
+async def test_a_value_of_another_type_in_a_strict_table_breaks_a_constraint(tmp_path: Path) -> None:
+    path = made(tmp_path / "strict.db", "CREATE TABLE t (a INT) STRICT")
+    async with inside("--allow-write", path) as peer:
+        assert (await peer.error("write_query", query="INSERT INTO t VALUES ('x')")).startswith("constraint: ")
+
+
+MATCHES = ("a-b", '"', "a AND")
+
+
+async def test_a_text_that_full_text_search_can_not_read_is_explained(tmp_path: Path) -> None:
+    path = made(tmp_path / "texts.db", "CREATE VIRTUAL TABLE texts USING fts5(body); CREATE TABLE t (b)")
+    async with inside(path) as peer:
+        errors = [
+            await peer.error("read_query", query="SELECT * FROM texts WHERE body MATCH ?", parameters=[text])
+            for text in MATCHES
+        ]
+        missing = await peer.error("read_query", query="SELECT bod FROM texts WHERE body MATCH 'a'")
+    assert all("MATCH '\"a-b\"'" in error and "nearest" not in error for error in errors)
+    assert "nearest" in missing
+
+
+async def test_a_text_without_a_statement_is_an_error(file: Path) -> None:
+    async with inside(file) as peer:
+        for query in ("", " -- nothing", ";"):
+            assert await peer.error("read_query", query=query) == "bad_statement: there is no statement"

@@ -190,6 +190,7 @@ async def explain(ctx: Ctx, source: Database, query: Query) -> str:
 
     The reader compiles the statement, or the writer if it does not only read. Raises SqlError.
     """
+    require_unexplained(query.sql)
     most = limit_answer(ctx, None).bytes
     try:
         async with turn_to_read(ctx, source):
@@ -200,3 +201,11 @@ async def explain(ctx: Ctx, source: Database, query: Query) -> str:
         async with turn_to_write(ctx, source):
             plan = await source.explain_change(query, most)
     return format_plan(plan)
+
+
+def require_unexplained(sql: str) -> None:
+    """Raise SqlError if a statement to explain begins with EXPLAIN itself."""
+    if sql.lstrip()[:8].rstrip().upper() == "EXPLAIN":
+        raise SqlError(
+            "bad_statement", "the statement begins with EXPLAIN, which this tool adds", "Leave EXPLAIN out."
+        )

@@ -6,6 +6,7 @@ from typing_extensions import TypedDict
 
 from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.texts import fence, format_name
+from shared.text import format_count
 
 _FRAME = 300
 """Bytes of a plan in addition to its lists."""
@@ -59,7 +60,7 @@ def make_plan(
 def format_plan(plan: Plan) -> str:
     """Format the tree, indented, and the tables that are read whole."""
     ran = "the statement was run" if plan["ran"] else "the statement was not run"
-    head = f"{len(plan['steps'])} steps{', cut' if plan['truncated'] else ''}; {ran}"
+    head = f"{format_count(len(plan['steps']), 'step')}{', cut' if plan['truncated'] else ''}; {ran}"
     scans = [f"read whole: {', '.join(map(format_name, plan['scans']))}"] if plan["scans"] else []
     return "\n".join((head, fence([*map(_format_step, plan["steps"]), *scans, *plan["notes"]])))
 

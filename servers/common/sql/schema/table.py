@@ -127,8 +127,9 @@ def format_table(table: TableDescription) -> str:
         facts.append(f"left out: {lines.format_left_out(table['left_out'])}")
     statistics = table["statistics"]
     if statistics is not None:
+        examined = statistics["rows_examined"]
         partial = ", partial: more rows, or columns that are missing" if statistics["partial"] else ""
-        facts.append(f"statistics of {statistics['rows_examined']} rows{partial}")
+        facts.append(f"statistics of {examined} row{'' if examined == 1 else 's'}{partial}")
     return "\n".join(("; ".join(facts), fence([format_name(table["name"]), *_list_parts(table)])))
 
 

@@ -80,3 +80,22 @@ async def test_s9_a_lock_of_another_session_is_not_waited_for_long(workshop: Dat
         other.execute("LOCK TABLE locked")
         async with reading(workshop.reader, limits=Limits(busy_seconds=0.05)) as reader:
             assert await reader.code_of("TABLE locked") == "busy"
+
+
+async def test_a_list_is_json_where_the_statement_takes_that(postgres: PostgresServer) -> None:
+    async with reading(postgres.url()) as reader:
+        found = await reader.read(
+            "SELECT $1::jsonb, $2::int[], $3::json->0, $4::text", [1, {"a": None}], [1], [2], [3]
+        )
+    assert found.page.rows == [('[1, {"a": null}]', [1], "2", '{"3"}')]
+
+
+async def test_a_whole_number_suits_an_integer_however_json_writes_it(postgres: PostgresServer) -> None:
+    async with reading(postgres.url()) as reader:
+        found = await reader.read("SELECT $1::int, $2::float8, $3::numeric", 1.0, -0.0, 2.5)
+    assert found.page.rows == [(1, -0.0, 2.5)]
+
+
+async def test_a_byte_order_mark_before_a_statement_is_left_out(postgres: PostgresServer) -> None:
+    async with reading(postgres.url()) as reader:
+        assert (await reader.read("\ufeffSELECT 1")).page.rows == [(1,)]

@@ -26,6 +26,7 @@ NAMES = [
     ("🐘 of a'b\"c", '"🐘 of a\'b""c"'),
     (" visit ", "visit"),
     ("pg_stat_activity", "pg_stat_activity"),
+    ("public.Upper Case", '"Upper Case"'),
 ]
 NEAR = {"costumer": "customer", "stok": "warehouse.stock", "x' OR true --": "", "salary": "sale", "a\0b": ""}
 WRONG: list[tuple[str, list[str]]] = [
@@ -46,6 +47,13 @@ WRONG: list[tuple[str, list[str]]] = [
 async def test_a_table_is_found_as_it_is_called(sample: Database) -> None:
     async with asking(sample.reader) as ask:
         assert [(wanted, (await find_relation(ask, wanted)).name) for wanted, _ in NAMES] == NAMES
+
+
+async def test_the_name_of_the_database_itself_may_stand_before_the_schema(sample: Database) -> None:
+    async with asking(sample.reader) as ask:
+        assert (await find_relation(ask, f"{sample.name}.warehouse.stock")).name == "warehouse.stock"
+        with pytest.raises(SqlError, match="there is no table or view of that name"):
+            await find_relation(ask, "elsewhere.warehouse.stock")
 
 
 async def test_a_case_that_two_tables_share_is_asked_about(workshop: Database) -> None:

@@ -168,7 +168,6 @@ async def test_s6_what_is_no_name_is_not_run(tmp_path: Path) -> None:
         for name in (
             "victim; DROP TABLE victim",
             'victim"); DROP TABLE victim; --',
-            "main.victim",
             "victim\0",
             "",
             "*",
@@ -176,3 +175,16 @@ async def test_s6_what_is_no_name_is_not_run(tmp_path: Path) -> None:
             error = await peer.error("describe_table", table_name=name, sample=1, statistics=True)
             assert error.startswith("not_found: ")
     assert dump(path) == before
+
+
+async def test_a_table_is_named_as_a_statement_names_it(tmp_path: Path) -> None:
+    path = made(
+        tmp_path / "names.db", """CREATE TABLE "my ""table" (a); CREATE TABLE plain (a); CREATE TABLE "[x]" (a)"""
+    )
+    async with inside(path) as peer:
+        for written in ('"my ""table"', 'main."my ""table"', '[my "table]', '`my "table`', 'my "table'):
+            assert '"my \\"table"' in await peer.text("describe_table", table_name=written)
+        assert "plain" in await peer.text("describe_table", table_name="MAIN.Plain")
+        # A name that a table has is meant before what its quotes would mean.
+        assert '"[x]"' in await peer.text("describe_table", table_name="[x]")
+        assert (await peer.error("describe_table", table_name="other.plain")).startswith("not_found: ")

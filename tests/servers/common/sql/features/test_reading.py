@@ -109,3 +109,11 @@ async def test_a_plan_of_very_many_steps_is_cut(file: Path) -> None:
         text = await peer.text("explain_query", query=query)
     assert text.startswith("500 steps, cut; the statement was not run\n")
     assert text.count("\n") == 502
+
+
+async def test_a_statement_to_explain_has_no_explain_itself(file: Path) -> None:
+    async with inside(file) as peer:
+        for query in ("EXPLAIN SELECT 1", " explain\nQUERY PLAN SELECT 1"):
+            error = await peer.error("explain_query", query=query)
+            assert error.startswith("bad_statement: the statement begins with EXPLAIN, which this tool adds")
+        assert (await peer.text("explain_query", query="SELECT 1")).startswith("1 step; ")
