@@ -1,7 +1,6 @@
-"""At the end of the run it is printed in which form, and in how many bytes, each host gave results to its model."""
+"""Prints at the end of a run how many bytes of each result the model of a host received."""
 
 import os
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,16 +9,7 @@ from tests.npm import Unavailable
 from tests.records import recorded
 
 RECEIVED = "received by a model"
-
-
-@pytest.fixture
-def record(request: pytest.FixtureRequest) -> Callable[[str, str, int, str], None]:
-    """Takes a host, a call, and the bytes and the form in which its result came."""
-
-    def one(host: str, call: str, size: int, form: str) -> None:
-        request.node.user_properties.append((RECEIVED, (host, call, size, form)))
-
-    return one
+"""The property of a test: a host, a tool, the bytes of its largest page, the number of its pages, and all bytes."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -34,7 +24,9 @@ def pytest_fixture_setup(request: pytest.FixtureRequest) -> Any:
 
 
 def print_tables(terminalreporter: Any) -> None:
-    """Prints a line for each host and call."""
+    """Prints a line for each host and tool."""
     terminalreporter.section("what models receive")
-    for host, call, size, form in dict.fromkeys(map(tuple, recorded(terminalreporter, RECEIVED))):
-        terminalreporter.write_line(f"{host:12} {call:40} {size:8,} bytes  {form}")
+    for host, tool, largest, count, total in dict.fromkeys(map(tuple, recorded(terminalreporter, RECEIVED))):
+        terminalreporter.write_line(
+            f"{host:12} {tool:26} {total:8,} bytes in {count:2} pages of at most {largest:6,}"
+        )

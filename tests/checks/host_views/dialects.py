@@ -37,8 +37,8 @@ class Dialect(Protocol):
     def reply(self, call: Call | None, number: int) -> Reply:
         """The call, the `number`th from 0 on; without one the end of the conversation."""
 
-    def texts(self, result: Any) -> list[str]:
-        """The texts in what the host gave for a call."""
+    def text(self, result: Any) -> str:
+        """Return the text that the host shows for a call, without its own words around it."""
 
 
 class Messages:
@@ -70,8 +70,8 @@ class Messages:
             ("message_stop", {}),
         )
 
-    def texts(self, result: Any) -> list[str]:
-        return [result] if isinstance(result, str) else [block["text"] for block in result]
+    def text(self, result: Any) -> str:
+        return result if isinstance(result, str) else "".join(block["text"] for block in result)
 
 
 class Responses:
@@ -97,8 +97,9 @@ class Responses:
             ("response.completed", {"response": {"id": "resp", "usage": usage}}),
         )
 
-    def texts(self, result: Any) -> list[str]:
-        return [result] if isinstance(result, str) else [item["text"] for item in result]
+    def text(self, result: Any) -> str:
+        text = result if isinstance(result, str) else "".join(item["text"] for item in result)
+        return text.partition("\nOutput:")[2]
 
 
 class GenerateContent:
@@ -120,8 +121,9 @@ class GenerateContent:
         answer = json.dumps({"candidates": [candidate], "usageMetadata": counts})
         return Reply("text/event-stream", f"data: {answer}\r\n\r\n".encode())
 
-    def texts(self, result: Any) -> list[str]:
-        return [result["output"]]
+    def text(self, result: Any) -> str:
+        text: str = result["output"]
+        return text.removeprefix("<untrusted_context>\n").removesuffix("\n</untrusted_context>")
 
 
 def _events(*events: tuple[str, Json]) -> Reply:

@@ -1,11 +1,10 @@
-"""A model that does as it was told: it makes the calls of a list, and keeps what the host gives it for each."""
+"""A model that follows a script: a generator that yields calls, and receives the text that its host shows."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import Any
 
 from tests.checks.host_views.dialects import Call, Dialect, Json, Reply
 
@@ -13,16 +12,23 @@ NOTHING = Reply("application/json", b"{}")
 CHARACTERS_A_TOKEN = 2
 """As few as code and numbers have."""
 
+Script = Generator[Call, str, None]
+
 
 class Model:
-    """What the model does in one conversation."""
+    """The model of one conversation."""
 
-    def __init__(self, dialect: Dialect, calls: Sequence[Call]) -> None:
+    def __init__(self, dialect: Dialect, script: Script) -> None:
         self._dialect = dialect
-        self._calls = calls
+        self._script = script
+        self._received = 0
+        self._call: Call | None = next(script)
         self.url = ""
-        self.results: list[Any] = []
-        """What the host gave for each call."""
+
+    @property
+    def is_finished(self) -> bool:
+        """True if the host has shown the results of all calls."""
+        return self._call is None
 
     def answer(self, request: Json) -> Reply:
         """The answer to a request of the host."""
@@ -31,15 +37,22 @@ class Model:
             # Beside the conversation, Claude Code asks how many tokens a long result has.
             tokens = len(json.dumps(request)) // CHARACTERS_A_TOKEN
             return Reply("application/json", json.dumps({"input_tokens": tokens}).encode())
-        self.results = results
-        call = self._calls[len(results)] if len(results) < len(self._calls) else None
-        return self._dialect.reply(call, len(results))
+        for result in results[self._received :]:
+            self._call = self._go_on(self._dialect.text(result))
+        self._received = len(results)
+        return self._dialect.reply(self._call, len(results))
+
+    def _go_on(self, text: str) -> Call | None:
+        try:
+            return self._script.send(text)
+        except StopIteration:
+            return None
 
 
 @contextmanager
-def serving(dialect: Dialect, calls: Sequence[Call]) -> Iterator[Model]:
+def serving(dialect: Dialect, script: Script) -> Iterator[Model]:
     """A model at a URL on loopback."""
-    model = Model(dialect, calls)
+    model = Model(dialect, script)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -2,13 +2,13 @@
 
 import json
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tests import npm
-from tests.checks.host_views.dialects import SERVER, Call, Dialect, GenerateContent, Messages, Responses
-from tests.checks.host_views.model import serving
+from tests.checks.host_views.dialects import SERVER, Dialect, GenerateContent, Messages, Responses
+from tests.checks.host_views.model import Script, serving
 
 HERE = Path(__file__).resolve().parent
 PATIENCE = 180.0
@@ -33,19 +33,18 @@ class Host(NamedTuple):
     client: str
     """What it calls itself."""
 
-    def received(self, home: Path, server: list[str], calls: Sequence[Call]) -> list[Any]:
-        """What the model received for each of its calls. Raises npm.Unavailable where the host can't be installed."""
+    def play(self, home: Path, server: list[str], script: Script) -> None:
+        """Let its model follow the script. Raises npm.Unavailable if the host can't be installed."""
         node, folder = npm.find_node(), HERE / self.folder
         npm.require(node, folder, self.name)
-        with serving(self.dialect, calls) as model:
+        with serving(self.dialect, script) as model:
             words, env = self.started(home, model.url, server)
             env |= {"HOME": str(home), "PATH": f"{node.parent}:/usr/bin:/bin", "TERM": "xterm", "LANG": "C.UTF-8"}
             done = subprocess.run(
                 [str(node), str(folder / "node_modules" / self.script), *words],
                 cwd=home, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE,
             )  # fmt: skip
-        assert len(model.results) == len(calls), f"{self.name} ended: {(done.stdout + done.stderr)[-2_000:]}"
-        return model.results
+        assert model.is_finished, f"{self.name} ended: {(done.stdout + done.stderr)[-2_000:]}"
 
 
 def _claude_code(home: Path, url: str, server: list[str]) -> Started:
