@@ -4,12 +4,15 @@ The content of a catalog is data: nothing in it is expanded or passed to a shell
 file is the JSON Schema of these records, for editors.
 """
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from shared.program.settings.command_line import Spelling, spellings
+from shared.program.settings.options import describe_value_error
 from shared.yaml import YamlError, read_yaml
 
 PACKAGE = __package__
@@ -23,7 +26,8 @@ MAX_CATALOG = 1_000_000
 """The largest catalog, in bytes."""
 
 # A value that becomes part of a command or of a path must not be mistaken for an option, and is a plain name.
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,63}$")]
+_NAME = re.compile(r"^[a-z][a-z0-9-]{0,63}$")
+Name = Annotated[str, StringConstraints(pattern=_NAME.pattern)]
 Key = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Module = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")]
 Script = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -148,12 +152,14 @@ def load_catalog(path: Path = CATALOG) -> Catalog:
         raise ValueError(f"{path}: {error.strerror}") from None
     if len(text) > MAX_CATALOG:
         raise ValueError(f"{path}: a catalog has at most {MAX_CATALOG} bytes")
+    document: Any = None
     try:
-        catalog = Catalog.model_validate(read_yaml(text.decode("utf-8-sig")))
+        document = read_yaml(text.decode("utf-8-sig"))
+        catalog = Catalog.model_validate(document)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise ValueError(f"{path}: {place}: {first['msg']}" if place else f"{path}: {first['msg']}") from None
+        reason = describe_value_error(first["type"], first["msg"])
+        raise ValueError(": ".join(filter(None, [str(path), _place(document, first["loc"]), reason]))) from None
     except UnicodeDecodeError:
         raise ValueError(f"{path}: it is not UTF-8") from None
     except YamlError as error:
@@ -171,6 +177,21 @@ def load_catalog(path: Path = CATALOG) -> Catalog:
         placed = {key: str(directory / name) for key, name in named.items() if name and "://" not in name}
         servers.append(entry.model_copy(update={**placed, "module": above + entry.module}))
     return Catalog(servers=servers)
+
+
+def _place(document: Any, location: Sequence[int | str]) -> str:
+    """Return the keys that lead to `location`; an entry of a list is called by its name, or by its number from 1."""
+    keys: list[str] = []
+    value = document
+    for part in location:
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):  # a field that is missing
+            value = None
+        name = value.get("name") if isinstance(part, int) and isinstance(value, dict) else None
+        is_name = isinstance(name, str) and _NAME.fullmatch(name)
+        keys.append(str(name if is_name else part + 1 if isinstance(part, int) else part))
+    return ".".join(keys)
 
 
 def catalog_schema() -> dict[str, Any]:

@@ -138,6 +138,18 @@ class CachingAuthenticator(Authenticator, Protocol):
         """Return True if it can identify the sender of `request` without that work. Never waits or raises."""
 
 
+@runtime_checkable
+class RemoteAuthenticator(Authenticator, Protocol):
+    """An authenticator that needs issuers of tokens on other machines."""
+
+    async def reach_issuers(self) -> None:
+        """Ask each issuer until it has answered once. Never raises."""
+
+    @property
+    def unreached(self) -> str | None:
+        """The issuers, in words, if none of them has answered yet; None once one has."""
+
+
 class Credentials(Protocol):
     """Identifies a client to a server behind a URL. It is called for each HTTP request, and with each answer."""
 

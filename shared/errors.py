@@ -59,6 +59,7 @@ __all__ = [
     "TaskLost",
     "ToolError",
     "Unavailable",
+    "UnknownName",
     "UnknownTool",
 ]
 
@@ -110,7 +111,11 @@ class InvalidParams(RpcError):
     code = -32602
 
 
-class UnknownTool(InvalidParams):
+class UnknownName(InvalidParams):
+    """There is no tool or prompt of that name. The server adds the nearest name that the client may see."""
+
+
+class UnknownTool(UnknownName):
     """There is no tool of that name."""
 
     kind = "unknown tool"

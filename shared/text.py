@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 _FORGING = re.compile("[\\\\\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _WORDS = re.compile(r'[\s"]')
@@ -80,6 +80,14 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, list(known), 1, cutoff)), None)
+
+
+def nearest_option(name: str, known: Collection[str]) -> str | None:
+    """Return the option among `known`, without its hyphens in front, that `name` most likely means: a similar one, or
+    the only one with all its words, as `allow-write` for `write`. None if there is none."""
+    words = set(name.split("-"))
+    containing = [option for option in known if words <= set(option.split("-")) and not option.startswith("no-")]
+    return nearest(name, known, 0.75) or (containing[0] if len(containing) == 1 else None)
 
 
 def escaped(match: re.Match[str]) -> str:

@@ -22,6 +22,7 @@ from ..protocol.http.rules import Denial, HttpRequest
 from ..protocol.identity import Principal
 from ..protocol.records import record
 from .claims import Grant
+from .first_contact import FirstContact
 from .jose import ALGORITHMS, BadToken
 from .possession import Possession
 
@@ -52,7 +53,7 @@ class _Sent:
 
 
 class OAuthTokens:
-    """Identifies senders by their tokens: a `CachingAuthenticator`."""
+    """Identifies senders by their tokens: a `CachingAuthenticator` and a `RemoteAuthenticator`."""
 
     def __init__(
         self,
@@ -60,13 +61,16 @@ class OAuthTokens:
         possession: Possession,
         *,
         own: KnownTokens | None = None,
+        contact: FirstContact | None = None,
         keep: float = 300.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`own` are the tokens of the operator's. A result of `checker` is cached for `keep` seconds."""
+        """`own` are the tokens of the operator's, and `contact` asks the issuers at the start. A result of `checker`
+        is cached for `keep` seconds."""
         self._checker = checker
         self._possession = possession
         self._own = own
+        self._contact = contact or FirstContact({})
         self._keep = keep
         self._clock = clock
         self._cache: OrderedDict[tuple[bytes, str], tuple[Grant, float]] = OrderedDict()
@@ -104,6 +108,15 @@ class OAuthTokens:
             return Denial("tokens can't be checked now", "", 503, (("retry-after", _RETRY_AFTER),))
         fault = await self._possession.check(request, granted, sent.token, sent.scheme == "dpop", self._clock())
         return granted.principal if fault is None else fault
+
+    async def reach_issuers(self) -> None:
+        """Ask each issuer until it has answered once. Never raises."""
+        await self._contact.make()
+
+    @property
+    def unreached(self) -> str | None:
+        """The issuers, in words, if none of them has answered yet; None once one has."""
+        return self._contact.unreached
 
     def knows(self, request: HttpRequest) -> bool:
         """Return True if the sender of `request` is known without a request to an issuer or a verification, proofs

@@ -104,6 +104,11 @@ class Issuer:
         await self._refresh(self._attempts)
         return self._matching(kid, algorithm)
 
+    async def load_keys(self) -> None:
+        """Fetch the keys, unless they were fetched before. Raises AuthError."""
+        if self._keys is None:
+            await self._refresh(self._attempts)
+
     async def metadata(self) -> IssuerMetadata:
         """Return the metadata of the issuer. Raises AuthError."""
         if self._metadata is not None:
@@ -137,7 +142,8 @@ class Issuer:
         try:
             await ask()
         except AuthError as error:
-            log.warning("the issuer %s can't be asked for its keys: %s", self.url, error)
+            if str(error) != str(self._fault):  # once for a whole outage
+                log.warning("the issuer %s can't be asked for its keys: %s", self.url, error)
             # The metadata may be outdated, such as the URL of the keys: they are read again.
             self._fault, self._metadata = error, None
             self._until = now + REFETCH

@@ -22,6 +22,9 @@ from ..protocol.records import record
 ALL_OTHERS = "*"
 """The name in the rules for all principals that they do not name."""
 
+OPERATOR = "operator"
+"""The scope of a token that shows the state of all clients."""
+
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
 _READ, _WRITE = ":read", ":write"
 

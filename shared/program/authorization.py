@@ -47,6 +47,7 @@ def authenticator_of(options: ProtectionOptions, own: StaticTokens) -> "Authenti
         raise ValueError(f"--auth-issuer: {needs_extra('auth')}")
     from ..auth.authenticators import OAuthTokens
     from ..auth.claims import ClaimRules
+    from ..auth.first_contact import FirstContact
     from ..auth.introspection import Introspection
     from ..auth.issuers import Issuer
     from ..auth.jose import ALGORITHMS
@@ -68,11 +69,13 @@ def authenticator_of(options: ProtectionOptions, own: StaticTokens) -> "Authenti
     possession = Possession(options.auth_dpop, sha256(b"nonces\0" + key.encode()).digest() if key else None)
     if options.auth_client_id is None:
         tokens = JwtTokens(issuers, rules, options.auth_algorithm or ALGORITHMS)
-        return OAuthTokens(tokens, possession, own=own, keep=_KEPT)
+        contact = FirstContact({issuer.url: issuer.load_keys for issuer in issuers})
+        return OAuthTokens(tokens, possession, own=own, contact=contact, keep=_KEPT)
     if several:
         raise ValueError("--auth-client-id: introspection needs exactly one --auth-issuer")
     introspection = Introspection(issuers[0], options.auth_client_id, _secret_of(options), rules, web)
-    return OAuthTokens(introspection, possession, own=own, keep=_KEPT_ANSWERS)
+    contact = FirstContact({issuers[0].url: issuers[0].metadata})
+    return OAuthTokens(introspection, possession, own=own, contact=contact, keep=_KEPT_ANSWERS)
 
 
 def issuers_of(options: ProtectionOptions) -> "Issuers | None":

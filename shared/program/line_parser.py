@@ -8,7 +8,7 @@ behave alike.
 import argparse
 from typing import NoReturn
 
-from ..text import nearest
+from ..text import nearest_option
 from .messages import exit_with_error
 
 
@@ -19,5 +19,5 @@ class LineParser(argparse.ArgumentParser):
         """End the program with the closest option, or with a hint at the help."""
         unknown = message.partition("unrecognized arguments: ")[2].split()
         options = [option[2:] for option in self._option_string_actions if option.startswith("--")]
-        close = nearest(unknown[0].removeprefix("--").partition("=")[0], options, 0.75) if unknown else None
+        close = nearest_option(unknown[0].removeprefix("--").partition("=")[0], options) if unknown else None
         exit_with_error(self.prog, f"{message}; did you mean --{close}?" if close else f"{message}; see --help")

@@ -16,7 +16,7 @@ Say `changes.prompts()` when one of them comes, goes or changes.
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from ..errors import DeclarationError, InvalidParams
+from ..errors import DeclarationError, UnknownName
 from ..protocol.types.prompts import CompletionArgument, GetPromptResult, Prompt, PromptArgument, PromptMessage
 from .dispatch.context import Context
 from .functions.function import Function
@@ -138,14 +138,14 @@ class Prompts:
         return shown, prompts[room - 1].name if room else after
 
     def find(self, name: str) -> RegisteredPrompt:
-        """Return the declared prompt of that name. Raises InvalidParams if there is none."""
+        """Return the declared prompt of that name. Raises UnknownName if there is none."""
         prompt = self._prompts.get(name)
         if prompt is None:
             raise unknown_prompt(name)
         return prompt
 
     async def render(self, context: Context[Any], name: str, arguments: dict[str, str]) -> dict[str, Any]:
-        """Return the rendered prompt. Raises InvalidParams if there is none of that name, and like
+        """Return the rendered prompt. Raises UnknownName if there is none of that name, and like
         `RegisteredPrompt.render`."""
         if self.source is None or name in self._prompts:
             return await self.find(name).render(context, arguments)
@@ -158,7 +158,7 @@ class Prompts:
         self, context: Context[Any], name: str, argument: CompletionArgument, settled: dict[str, str]
     ) -> tuple[Sequence[str], int] | None:
         """Return the source's values for an argument and their total number; None for a declared prompt. Raises
-        InvalidParams if there is no prompt of that name."""
+        UnknownName if there is no prompt of that name."""
         if self.source is None or name in self._prompts:
             self.find(name)
             return None
@@ -168,6 +168,6 @@ class Prompts:
         return values
 
 
-def unknown_prompt(name: str) -> InvalidParams:
+def unknown_prompt(name: str) -> UnknownName:
     """Return the error for an unknown prompt."""
-    return InvalidParams(f"unknown prompt: {name[:100]}")
+    return UnknownName(f"unknown prompt: {name[:100]}")

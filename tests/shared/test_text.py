@@ -3,7 +3,7 @@
 import re
 from concurrent.futures import ThreadPoolExecutor
 
-from shared.text import marks
+from shared.text import marks, nearest_option
 
 
 def test_both_marks_have_the_same_word():
@@ -17,3 +17,10 @@ def test_no_word_is_given_twice_whoever_asks():
     with ThreadPoolExecutor(4) as threads:
         given = list(threads.map(lambda _: marks("data", "")[1], range(400)))
     assert len(set(given)) == 400
+
+
+def test_the_nearest_option_is_similar_or_the_only_one_with_these_words():
+    options = ["allow-write", "no-allow-write", "log-level", "log-format", "tokens-file"]
+    assert nearest_option("alow-write", options) == "allow-write"
+    assert nearest_option("write", options) == "allow-write"
+    assert nearest_option("log", options) is None

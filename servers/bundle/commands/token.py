@@ -2,14 +2,15 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from servers.catalog import load_catalog
 from servers.common.machine import state_folder, this_machine
-from shared.auth.policy import read_scopes
+from shared.auth.policy import OPERATOR, read_scopes
 from shared.program.line_parser import LineParser
 from shared.program.messages import exit_with_error
-from shared.text import plain
+from shared.text import nearest, plain
 
 from ..terminal.command_parser import CommandParser
 from ..terminal.output import console, print_json, table
@@ -32,6 +33,9 @@ def main(argv: Sequence[str]) -> int:
     new.add_argument("name", metavar="NAME", help="whose it is: settings, limits and the audit log call it so")
     text = "what it allows, such as filesystem:read; may be given several times (default: everything)"
     new.add_argument("--scope", action="append", metavar="SCOPE", help=text)
+    new.add_argument(
+        "--custom-scopes", action="store_true", help="take scopes that no server of the catalog has: your own"
+    )
     new.add_argument("--expires", type=int, metavar="DAYS", help="days until it ends (default: never)")
     text = "list the tokens, without what they are"
     shown = actions.add_parser("list", help=text, description="List the tokens, without what they are.")
@@ -49,6 +53,8 @@ def main(argv: Sequence[str]) -> int:
         tokens = TokensToChange(args.tokens_file or usual)
         if args.action == "new":
             scopes = None if args.scope is None else sorted(read_scopes(" ".join(args.scope)))
+            if not args.custom_scopes:
+                _check_scopes(scopes or ())
             if args.expires is not None and not 1 <= args.expires <= _MOST_DAYS:
                 raise ValueError(f"--expires: give between 1 and {_MOST_DAYS} days")
             print(tokens.make(args.name, scopes, args.expires))  # noqa: T201 - it is the output
@@ -61,6 +67,19 @@ def main(argv: Sequence[str]) -> int:
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     return 0
+
+
+def _check_scopes(scopes: Iterable[str]) -> None:
+    """Raise ValueError for a scope that no server of the bundle has."""
+    entries = load_catalog().servers
+    names = [entry.name for entry in entries]
+    known = {f"{name}:{right}" for name in names for right in ("read", "write", "*")}
+    known |= {"*", OPERATOR, *(scope for entry in entries for scope in entry.scopes)}
+    for scope in sorted(set(scopes) - known):
+        close = nearest(scope, known)
+        listed = f"there are SERVER:read, SERVER:write and SERVER:*, for {', '.join(names)}, and {OPERATOR}"
+        advice = listed if close is None else f"did you mean {close}?"
+        raise ValueError(f"--scope: no server has the scope {scope}; {advice} (--custom-scopes takes any)")
 
 
 def _list(tokens: TokensToChange, *, as_json: bool) -> None:

@@ -36,6 +36,9 @@ AHEAD = 5.0
 ROBOTS_SHARE = 0.5
 """Share of the time that a robots.txt may take."""
 
+_ABOVE = "Fetch a page above it, such as the start page of the site, and follow a link from there."
+"""The next step for a page that does not exist."""
+
 MEDIA_TYPE = re.compile(r"\s*([\w!#$&^.+-]{1,127}/[\w!#$&^.+-]{1,127})(?=[\s;,]|$)", re.ASCII)
 CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([^\s\"';,]+)", re.IGNORECASE)
 
@@ -223,7 +226,9 @@ class Loader:
             if wait is not None and status in {429, 503}:
                 self._pauses.add(site, status, wait)
             text = excerpt(answer.body, *_content_type(answer.headers))
-            raise FetchError("status", f"{host_of(answer.url)} answered {status}", "", Answered(status, wait, text))
+            suggestion = _ABOVE if status in GONE and answer.url.path != "/" else ""
+            answered = Answered(status, wait, text)
+            raise FetchError("status", f"{host_of(answer.url)} answered {status}", suggestion, answered)
         if answer.status in {206, 304, 305, 306}:
             reason = f"{host_of(answer.url)} answered with {answer.status}, which was not asked for"
             raise FetchError("bad_response", reason)

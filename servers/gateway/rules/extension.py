@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
-from shared.errors import McpError, RpcError, ToolError, UnknownTool
+from shared.errors import InvalidParams, McpError, PeerError, RpcError, ToolError, UnknownTool
 from shared.extensions.apps import shows_apps
 from shared.protocol.methods import REQUESTS, Method
 from shared.protocol.types.tools import CallToolParams, ListParams
@@ -112,9 +112,17 @@ class _Run:
             listing = self._listing(running, context)
             await self._guard.begin(running, context.link, listing, shows_pages=shows_apps(context))
             await self._guard.check(name, params.name, context.link, listing)
-        result: dict[str, Any] = await self.handlers[_CALL](
-            running, context, params.model_copy(update={"name": name})
-        )
+        try:
+            result: dict[str, Any] = await self.handlers[_CALL](
+                running, context, params.model_copy(update={"name": name})
+            )
+        except PeerError as error:
+            # The server's own error may name tools that are hidden here, or the old names of renamed ones.
+            if self._rules.concern_tools and error.code == InvalidParams.code:
+                listed = await self._listing(running, context)()
+                if all(tool["name"] != name for tool in listed):
+                    raise UnknownTool(f"unknown tool: {params.name[:100]}") from None
+            raise
         return result
 
     def _listing(self, running: Run[Any], context: Context[Any]) -> Listing:

@@ -20,6 +20,7 @@ from servers.common.sql.schema.script import join_statements
 from servers.common.sql.texts import fence, find_nearest, format_name
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.engine.hiding import HiddenSchema
+from servers.sqlite.engine.policy import CLOSED_FUNCTIONS
 from servers.sqlite.engine.sql import quote
 
 _OURS = f"-- {os.urandom(16).hex()}"
@@ -33,6 +34,7 @@ _TABLES = 3
 _LONGEST = 500
 """Characters of SQLite's message."""
 _NO_TABLE, _NO_COLUMN, _NO_COLUMN_OF = "no such table: ", "no such column: ", " has no column named "
+_NO_FUNCTION = "no such function: "
 
 # A name that is not UTF-8 can't be sent, and no statement could use it either.
 _READABLE = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")
@@ -249,6 +251,10 @@ def _find_close(connection: sqlite3.Connection, words: str, hidden: Hidden) -> S
                 for column in _list_columns(connection, candidate.name)
             ),
         )
+    if words.startswith(_NO_FUNCTION):
+        functions = ask(connection, "SELECT DISTINCT name FROM pragma_function_list WHERE name GLOB '[a-zA-Z]*'")
+        names = (name for (name,) in functions if name.lower() not in CLOSED_FUNCTIONS)
+        return [format_name(similar) for similar in find_nearest(words.removeprefix(_NO_FUNCTION), names)]
     table, separator, name = words.removeprefix("table ").partition(_NO_COLUMN_OF)
     return (
         _format_nearest(name, ((table, candidate) for candidate in _list_columns(connection, table)))

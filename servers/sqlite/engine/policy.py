@@ -35,7 +35,8 @@ _VIEWS = frozenset({sqlite3.SQLITE_CREATE_TEMP_VIEW, sqlite3.SQLITE_DROP_TEMP_VI
 # SQLite reports an update of these whenever it declares a virtual table or renames something. A statement that would
 # do so itself is refused.
 _SCHEMA = frozenset({"sqlite_master", "sqlite_temp_master"})
-_CLOSED_FUNCTIONS = frozenset({"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"})
+CLOSED_FUNCTIONS = frozenset({"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"})
+"""The functions that no statement may call."""
 # One call of these may take hours with values of the maximum size: the product of both sizes. SQLite can't be
 # interrupted meanwhile. (LIKE and GLOB can't be either, but their patterns are short: see deadline.py.)
 _UNINTERRUPTIBLE = frozenset(
@@ -209,7 +210,7 @@ class Policy:
         if action in _READS or (action == sqlite3.SQLITE_UPDATE and first in _SCHEMA):
             return None
         if action == sqlite3.SQLITE_FUNCTION:
-            return f"it calls {second}()" if (second or "").lower() in _CLOSED_FUNCTIONS else None
+            return f"it calls {second}()" if (second or "").lower() in CLOSED_FUNCTIONS else None
         if action == sqlite3.SQLITE_PRAGMA:
             name = first.lower()
             if name in _TELLING_PRAGMAS or (name in _QUIET_PRAGMAS and second is None):

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import get_origin
 
-from ...text import nearest
+from ...text import nearest_option
 from ..messages import exit_with_error
 from .command_line import CommandLine, Spelling, read_command_line
 from .options import Group, Words, option_spellings, positional_field
@@ -78,7 +78,7 @@ class OptionParser:
             unknown += [item.word for item in line.given if item.name is None]
         if unknown:
             first = words[min(unknown)].removeprefix("--").partition("=")[0]
-            close = nearest(first, [option.removeprefix("--") for option in options], 0.75)
+            close = nearest_option(first, [option.removeprefix("--") for option in options])
             advice = "; see --help" if close is None else f"; did you mean --{close}?"
             listed = " ".join(words[number] for number in sorted(unknown))
             exit_with_error(self.program, f"unrecognized arguments: {listed}{advice}")

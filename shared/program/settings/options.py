@@ -21,6 +21,19 @@ Model = TypeVar("Model", bound=BaseModel)
 Words = Mapping[str, str | list[str]]
 """The values of each field on a command line: the last value, or all of a field that takes several."""
 
+_INSTRUCTIONS = {
+    **dict.fromkeys(("list_type", "tuple_type"), "write a list, such as [A, B]"),
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "write a table of names and values"),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "write a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "write a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "write true or false"),
+    "string_type": "write a text, in quotes if it looks like a number or a date",
+    "path_type": "write a path",
+    "missing": "it is missing",
+    "extra_forbidden": "there is no such field",
+}
+"""Instructions for a wrong value, by pydantic's type of the error."""
+
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -137,11 +150,18 @@ def read_options(
         return model.model_validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        reason = first["msg"].removeprefix("Value error, ")
+        reason = describe_value_error(first["type"], first["msg"])
         raised = first.get("ctx", {}).get("error")
         field_name = raised.field if isinstance(raised, FieldError) else first["loc"][0] if first["loc"] else ""
         source = sources.get(str(field_name))
         raise ValueError(reason if source is None else f"{source}: {reason}") from None
+
+
+def describe_value_error(kind: str, message: str) -> str:
+    """Return what to write instead of a wrong value, for an operator: `kind` and `message` are pydantic's type and
+    message of the error."""
+    reason = _INSTRUCTIONS.get(kind) or message.removeprefix("Value error, ")
+    return reason.replace("Input should be", "it has to be", 1)
 
 
 def split_list(value: str, separator: str) -> list[str]:

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from anyio import CancelScope
 
 from ...concurrency import ExpiryQueue, Signal
-from ...errors import CallTimeout, InputRequired, InternalError, LimitExceeded, McpError
+from ...errors import CallTimeout, InputRequired, InternalError, LimitExceeded, McpError, UnknownName
 from ...protocol.session.events import Call, Outcome
 from ...protocol.session.server import ServerSession
 from ...protocol.wire.weight import weigh_value
@@ -80,6 +80,9 @@ class Work(Protocol):
 
     def answer(self, link: Any, call: Call) -> Awaitable[Any]:
         """Answer `call`. Raises the exceptions of the handler."""
+
+    async def with_nearest(self, link: Any, call: Call, error: UnknownName) -> UnknownName:
+        """Return the error of `call` with the nearest name that its client may see."""
 
     def translate(self, error: BaseException) -> McpError | InputRequired:
         """Return the error for the client. Raises exceptions that no handler may raise."""
@@ -288,15 +291,11 @@ class Calls:
                     follow(meta)
                 if not is_stream and link.is_behind:
                     await link.room()
-                call.began = self._loop.time()
-                if not is_stream:
-                    # From the first step on and not from the request: a call that waited for its place has done
-                    # nothing yet.
-                    deadlines[call] = call.began + deadlines.seconds
-                # One timer for all calls: their limits are equal, so they end in the order in which they began.
-                if deadlines.timer is None:
-                    deadlines.arm()
-                outcome = await self._work.answer(link, call)
+                self._start_clock(call)
+                try:
+                    outcome = await self._work.answer(link, call)
+                except UnknownName as error:
+                    raise await self._work.with_nearest(link, call, error) from None
                 if outcome is None:
                     # None would be taken for a call whose time was up.
                     raise TypeError(f"what handles {call.method.name} returned None")
@@ -316,6 +315,15 @@ class Calls:
                 call.link.ended(call)
             if self._ended is not None:
                 self._ended.wake()
+
+    def _start_clock(self, call: Call) -> None:
+        call.began, deadlines = self._loop.time(), self._deadlines
+        if not call.method.is_stream:
+            # From the first step on and not from the request: a call that waited for its place has done nothing yet.
+            deadlines[call] = call.began + deadlines.seconds
+        # One timer for all calls: their limits are equal, so they end in the order in which they began.
+        if deadlines.timer is None:
+            deadlines.arm()
 
     def _wait(self, link: Link, call: Call, most: int) -> None:
         if len(link.queue or ()) >= most:

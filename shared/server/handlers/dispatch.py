@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from typing import Any
 
+from ...errors import UnknownName
 from ...protocol.session.events import Call
 from ...protocol.types.tools import CallToolParams
 from ...tracing import spans
@@ -17,6 +18,7 @@ from ..dispatch.limits import CallLimits
 from ..extension import Passes
 from ..features import Handler
 from ..run import Run
+from .nearest_names import with_nearest
 
 AtOnce = Callable[[Connection, Call], dict[str, Any] | None]
 
@@ -40,6 +42,12 @@ class Dispatch:
         run = self._run
         context = Context(call, link, run, run.state, link.budget or self._settle_budget(link, call))
         return run.handlers[call.method.handler](run, context, call.params)
+
+    async def with_nearest(self, link: Connection, call: Call, error: UnknownName) -> UnknownName:
+        """Return the error of `call` with the nearest name that its client may see."""
+        run = self._run
+        context = Context(call, link, run, run.state, link.budget or self._settle_budget(link, call))
+        return await with_nearest(run, context, error)
 
     @cached_property
     def answer_at_once(self) -> AtOnce:

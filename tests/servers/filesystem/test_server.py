@@ -193,7 +193,7 @@ async def test_a_disabled_tool_is_unknown_and_there_again_the_next_time(tmp_path
         answer = await peer.request("tools/call", name="read_file", arguments={"path": "a"})
         missing = [tool.name for tool in before if tool not in peer.running.features.tools.all()]
     assert ("read_text_file" in names, "read_file" in names) == (True, False)
-    assert answer["error"] == {"code": -32602, "message": "unknown tool: read_file"}
+    assert answer["error"] == {"code": -32602, "message": "unknown tool: read_file; did you mean 'read_text_file'?"}
     assert sorted(missing) == ["read_file", "write_file"]
     assert app.tools.all() == before
 

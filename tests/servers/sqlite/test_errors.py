@@ -30,6 +30,7 @@ SUGGESTED = [
     ("SELECT c.nam FROM customers c", ["name (in customers)"]),
     ('SELECT "nam" + e_mail FROM customers', ['"e-mail" (in customers)']),
     ("SELECT totl FROM orders", ["total (in orders)"]),
+    ("SELECT lenght(name) FROM customers", ["length"]),
 ]
 
 
@@ -41,7 +42,7 @@ async def test_a_name_that_is_not_there_has_the_nearest_suggested(shop: Path) ->
             assert nearest[0].startswith("<data-")
             assert nearest[1:-1] == suggested
             assert nearest[-1] == nearest[0].split(">")[0].replace("<", "</") + ">"
-        for query in ("SELECT * FROM zzz", "SELECT zzz FROM orders", "SELECT FROM", "SELECT nam(1)"):
+        for query in ("SELECT * FROM zzz", "SELECT zzz FROM orders", "SELECT FROM", "SELECT zzz(1)"):
             assert "nearest" not in await peer.error("read_query", query=query)
         said = (await peer.error("write_query", query="INSERT INTO orders (totl) VALUES (2)")).splitlines()
     assert said[-2:-1] == ["total (in orders)"]
@@ -56,6 +57,7 @@ async def test_what_no_statement_may_read_is_not_suggested(shop: Path) -> None:
     async with inside(shop) as peer:
         assert "custome1" not in await peer.error("read_query", query="SELECT custome2 FROM orders")
         assert "nearest" not in await peer.error("read_query", query="SELECT * FROM kep")
+        assert "load_extension\n" not in await peer.error("read_query", query="SELECT load_extensio(1)")
         assert "nearest" not in await peer.error("read_query", query="SELECT * FROM sqlite_sequenc")
 
 

@@ -92,6 +92,18 @@ async def test_an_issuer_that_is_down_is_not_asked_for_each_token() -> None:
         assert isinstance(await bear(tokens, issuer.sign()), Principal)
 
 
+async def test_an_outage_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    async with issuing() as issuer:
+        issuer.put("/jwks", said({}, 500))
+        tokens = trusting(issuer, clock=clock)
+        for number in range(3):
+            await bear(tokens, issuer.sign(jti=str(number)))
+            clock.now += 6
+        assert issuer.site.count("/jwks") == 3
+    assert len(caplog.records) == 1
+
+
 async def test_keys_that_are_no_public_ones_of_a_pair_are_not_used() -> None:
     odd = [EC.as_dict(private=True), {"kty": "oct", "k": "c2VjcmV0", "kid": "ec"}, {"kty": "EC"}, 7, None]
     for keys in ([], [*odd, EC.as_dict(private=False) | {"use": "enc"}]):

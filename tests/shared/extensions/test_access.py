@@ -185,6 +185,20 @@ async def test_what_cannot_be_had_is_as_unknown_as_what_is_not_there(version: st
             assert told[0] == told[1]
 
 
+@pytest.mark.parametrize("method", ["tools/call", "prompts/get"])
+async def test_no_error_proposes_what_cannot_be_had(method: str) -> None:
+    for name, names in (("ada", ("admins", "privates", "changes", "opens")), ("root", ("admins", "privates"))):
+        async with guarded(RULES, name=name) as peer:
+            errors = [(await peer.request(method, {"name": near, "arguments": {}}))["error"] for near in names]
+        proposed = {error["message"].partition("did you mean ")[2] for error in errors} - {""}
+        visible = (
+            {"ada": {"'change'?"}, "root": {"'admin'?"}}
+            if method == "tools/call"
+            else {"ada": {"'open'?"}, "root": {"'private'?"}}
+        )
+        assert proposed == visible[name]
+
+
 async def test_a_token_does_not_go_beyond_what_the_operator_grants() -> None:
     async with guarded(RULES, scopes="* test:admin test:write") as peer:
         assert "unknown tool" in (await peer.call("admin"))["error"]["message"]

@@ -1,6 +1,7 @@
 """Who may use a listener, as its options say: what is refused at the start, and what a process makes of requests."""
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -160,6 +161,20 @@ async def test_a_server_takes_tokens_that_are_for_it(tmp_path: Path) -> None:
             assert (await site.call("/mcp", token, "trigger_resource_change")).status_code == status
         # HTTP+SSE has the same servers under other URLs, for which its clients get their tokens.
         assert (await site.get(f"{WELL_KNOWN}/sse"))["resource"] == f"{site.url}/sse"
+
+
+@pytest.mark.slow
+def test_an_issuer_that_can_not_be_reached_is_reported_at_the_start() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        issuer = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    words = ["-m", "servers.everything", "--transport", "http", "--port", "0", "--auth-issuer", issuer]
+    with Raw([sys.executable, *words], env={**os.environ, "MCP_TOKEN": "own"}) as server:
+        url = listening(server).removesuffix("/mcp")
+        answer = httpx.get(f"{url}/readyz", headers={"x-api-key": "own"}, trust_env=False, timeout=PATIENCE)
+        assert (answer.status_code, answer.json()["reason"]) == (503, f"no answer yet from the issuer {issuer}")
+        assert server.process.stderr is not None
+        line = server.process.stderr.readline().decode()
+    assert f"the issuer {issuer} can't be asked for its keys" in line
 
 
 @pytest.mark.slow

@@ -88,9 +88,9 @@ BAD_FILES = [
     ("[filesystem]\nport = 1", "f.toml: there is no option 'filesystem'"),
     ("settings = 'other.toml'", "f.toml: there is no option 'settings'"),
     ("allow-write = true\nallow_write = false", "f.toml: allow_write is given twice"),
-    ("port = 'x'", "f.toml: port: Input should be a valid integer"),
-    ("max-seconds = 0", "f.toml: max-seconds: Input should be greater than 0"),
-    ("deny = '*.log'", "f.toml: deny: Input should be a valid list"),
+    ("port = 'x'", "f.toml: port: write a whole number"),
+    ("max-seconds = 0", "f.toml: max-seconds: it has to be greater than 0"),
+    ("deny = '*.log'", "f.toml: deny: write a list, such as [A, B]"),
     ("deny = ['/etc/*']", "f.toml: deny: pattern /etc/*: "),
     ("roots = ['']", "f.toml: roots: the name of a directory is empty"),
     ("root = [':rw']", "f.toml: root: the name of a directory is empty"),
@@ -122,13 +122,14 @@ REFUSED = [
     (["--no-such"], {}, "unrecognized arguments: --no-such; see --help"),
     (["--por", "1"], {}, "unrecognized arguments: --por; did you mean --port?"),
     (["--alow-write=yes"], {}, "unrecognized arguments: --alow-write=yes; did you mean --allow-write?"),
+    (["--write"], {}, "unrecognized arguments: --write; did you mean --allow-write?"),
     (["--port"], {}, "--port: expected one argument"),
-    (["--port", "x"], {}, "--port: Input should be a valid integer"),
+    (["--port", "x"], {}, "--port: write a whole number"),
     (["--port", "65536"], {}, "--port: "),
     (["--port", "-1"], {}, "--port: "),
-    ([], {"MCP_PORT": "x"}, "MCP_PORT: Input should be a valid integer"),
+    ([], {"MCP_PORT": "x"}, "MCP_PORT: write a whole number"),
     (["--transport", "pigeon"], {}, "--transport: invalid choice: 'pigeon'"),
-    ([], {"MCP_TRANSPORT": "pigeon"}, "MCP_TRANSPORT: Input should be 'stdio' or 'http'"),
+    ([], {"MCP_TRANSPORT": "pigeon"}, "MCP_TRANSPORT: it has to be 'stdio' or 'http'"),
     (["--path", "mcp"], {}, "--path: "),
     (["--max-seconds", "nan"], {}, "--max-seconds: "),
     (["--max-message", "0"], {}, "--max-message: "),
@@ -199,7 +200,7 @@ def test_the_file_of_settings_is_where_the_environment_says(
 ) -> None:
     (tmp_path / "named.toml").write_text("port = 'x'")
     monkeypatch.setenv("MCP_SETTINGS", "named.toml")
-    refusals.check(["."], "named.toml: port: Input should be a valid integer")
+    refusals.check(["."], "named.toml: port: write a whole number")
     monkeypatch.setenv("MCP_SETTINGS", "")
     refusals.check([], "give at least one DIR")
     assert not refusals.wrong

@@ -22,7 +22,8 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ....auth.tokens import StaticTokens
-from ....contracts import Authenticator, Limiter
+from ....concurrency import background
+from ....contracts import Authenticator, Limiter, RemoteAuthenticator
 from ....protocol.http.hosts import HostPolicy, is_loopback
 from ....protocol.http.rules import (
     SESSION_ID,
@@ -173,7 +174,9 @@ class HttpApp:
 
     def _routes(self, options: HttpOptions, front: Front | None) -> list[Route]:
         is_exposed = self._is_open_to_all and bool(options.trusted_proxies or not is_loopback(options.host))
-        probes = Probes(self.mounts, is_exposed=is_exposed, siblings=options.siblings)
+        probes = Probes(
+            self.mounts, is_exposed=is_exposed, siblings=options.siblings, authenticator=self._authenticator
+        )
         fronts = [] if front is None else [Route("/", front, methods=["GET"])]
         return [
             *(Route(path, admission) for path, admission in self._admissions.items()),
@@ -276,10 +279,13 @@ class HttpApp:
 
     @asynccontextmanager
     async def _living(self, _app: Starlette) -> AsyncIterator[None]:
-        for mount in self.mounts:
-            await mount.open()
-        yield
-        ended = await asyncio.gather(*(mount.close() for mount in self.mounts))
+        async with background() as tasks:
+            if isinstance(self._authenticator, RemoteAuthenticator):
+                tasks.start_soon(self._authenticator.reach_issuers)
+            for mount in self.mounts:
+                await mount.open()
+            yield
+            ended = await asyncio.gather(*(mount.close() for mount in self.mounts))
         self.left_behind = not all(ended)
 
 

@@ -14,6 +14,7 @@ from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from ....contracts import Authenticator, RemoteAuthenticator
 from ....protocol.http.rules import JSON, Refusal, refuse
 from ....protocol.wire.codec import encode
 from ....telemetry.metrics import Figures
@@ -33,12 +34,20 @@ _UNTOLD = refuse(503, "the other processes can't be asked now; try again in a mo
 class Probes:
     """The pages of one listener. Each receives the refusal of a sender without access to the details."""
 
-    def __init__(self, mounts: Sequence[Mount], *, is_exposed: bool, siblings: Siblings | None = None) -> None:
+    def __init__(
+        self,
+        mounts: Sequence[Mount],
+        *,
+        is_exposed: bool,
+        siblings: Siblings | None = None,
+        authenticator: Authenticator | None = None,
+    ) -> None:
         """`is_exposed` is true if no token is needed and other machines can reach the listener; `siblings` are the
-        other processes that serve the same port."""
+        other processes that serve the same port. The `authenticator` may have to reach issuers before it is ready."""
         self._mounts = mounts
         self._is_exposed = is_exposed
         self._siblings = siblings
+        self._remote = authenticator if isinstance(authenticator, RemoteAuthenticator) else None
         self._which = {} if siblings is None else {"worker": siblings.number}
         if siblings is not None:
             siblings.figures = self._figures
@@ -57,12 +66,15 @@ class Probes:
         return JSONResponse({"status": "ok", "version": __version__, **counts, **self._which})
 
     async def ready(self, _request: Request, refusal: Refusal | None) -> Response:
-        """Return 200 if every server can do its work, otherwise 503."""
+        """Return 200 if every server can do its work, and tokens can be checked, otherwise 503."""
         states = await asyncio.gather(*(mount.state() for mount in self._mounts))
-        is_ready = all(state.phase is Phase.READY for state in states)
+        unreached = None if self._remote is None else self._remote.unreached
+        is_ready = unreached is None and all(state.phase is Phase.READY for state in states)
         body: dict[str, Any] = {"status": "ready" if is_ready else "not ready"}
         if refusal is None:
             body["servers"] = {mount.name: _told(state) for mount, state in zip(self._mounts, states, strict=True)}
+            if unreached is not None:
+                body["reason"] = unreached
         return JSONResponse(body, 200 if is_ready else 503, {"cache-control": "no-store"})
 
     async def metrics(self, request: Request, refusal: Refusal | None) -> Response:

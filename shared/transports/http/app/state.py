@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeVar
 
-from ....auth.policy import grants
+from ....auth.policy import OPERATOR, grants
 from ....extensions.tasks.runner import Tasks
 from ....protocol.identity import Peer, Principal
 from ....protocol.session.events import Call
@@ -21,8 +21,6 @@ from ..streamable.session import HttpSession
 from .access_log import session_digest
 from .mount import Mount
 
-OPERATOR = "operator"
-"""The scope of a token that shows the entries of all clients."""
 MOST = 1_000
 """The maximum number of entries in each list; the rest are counted."""
 _LONGEST = 200

@@ -182,7 +182,7 @@ REFUSED = [
     (["sqlite", "missing.db"], "DATABASE: {here}/missing.db does not exist"),
     (["sqlite", "--create", "missing/new.db"], "DATABASE: {here}/missing/new.db does not exist"),
     (["filesystem", "notes", "--nonsense"], "unrecognized arguments: --nonsense"),
-    (["filesystem", "notes", "--max-read", "x"], "--max-read: Input should be a valid integer"),
+    (["filesystem", "notes", "--max-read", "x"], "--max-read: write a whole number"),
     (["filesystem", "notes", "--transport", "http"], "a client speaks to the server it starts over stdio"),
     (["filesystem", "notes", "--env", "novalue"], "--env takes NAME=VALUE"),
     (["filesystem", "notes", "--env", "MCP_FILESYSTEM_POLL=perhaps"], "MCP_FILESYSTEM_POLL: "),

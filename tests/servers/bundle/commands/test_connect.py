@@ -120,7 +120,7 @@ REFUSED = [
     (["http://a/mcp", "--header", "hush"], "--header takes NAME=VALUE"),
     (["http://a/mcp", "--header", "a b=hush"], "not the name of an HTTP header that can be set: 'a b'"),
     (["http://a/mcp", "--header", "a=hush\x00"], "the value of the HTTP header a has characters that can't be sent"),
-    (["http://a/mcp", "--timeout", "0"], "--timeout: Input should be greater than 0"),
+    (["http://a/mcp", "--timeout", "0"], "--timeout: it has to be greater than 0"),
     (["http://a/mcp", "--port", "1"], "unrecognized arguments: --port"),
     (["http://a/mcp", "--log-level", "loud"], "argument --log-level: invalid choice: 'loud'"),
 ]

@@ -76,7 +76,7 @@ def test_where_there_is_no_browser_open_says_so(
 
 REFUSED = [
     (["--host", "0.0.0.0"], "unrecognized arguments: --host"),
-    (["--port", "65536"], "--port: Input should be less than or equal to 65535"),
+    (["--port", "65536"], "--port: it has to be less than or equal to 65535"),
     (["--config", "/there/is/none"], "/there/is/none: No such file or directory"),
 ]
 

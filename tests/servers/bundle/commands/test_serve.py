@@ -241,7 +241,7 @@ REFUSED = [
     (["--config", "/there/is/none"], "/there/is/none: No such file or directory"),
     (["--catalog", "/there/is/none"], "/there/is/none: No such file or directory"),
     (["--transport", "stdio"], "unrecognized arguments: --transport"),
-    (["--max-calls", "0"], "--max-calls: Input should be greater than or equal to 1"),
+    (["--max-calls", "0"], "--max-calls: it has to be greater than or equal to 1"),
     (["--token-file", "/there/is/none"], "--token-file: /there/is/none: No such file or directory"),
     (["--trace", "/there/is/none"], "--trace: /there/is/none: No such file or directory"),
 ]

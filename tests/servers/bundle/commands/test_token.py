@@ -27,13 +27,14 @@ def token(*words: str) -> int:
 
 
 def test_a_token_is_printed_once_and_written_nowhere(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert token("new", "ada@example.org", "--scope", "a:read", "--scope", "b:write c:*", "--expires", "30") == 0
+    scopes = ("--scope", "sqlite:read", "--scope", "fetch:* filesystem:write")
+    assert token("new", "ada@example.org", *scopes, "--expires", "30") == 0
     made, told = capsys.readouterr()
     assert made.strip() not in path.read_text()
     assert str(path) in told
     ada = TokensFile(path).known(made.strip())
     assert ada is not None
-    assert (ada.name, ada.scopes) == ("ada@example.org", frozenset({"a:read", "b:write", "c:*"}))
+    assert (ada.name, ada.scopes) == ("ada@example.org", frozenset({"sqlite:read", "fetch:*", "filesystem:write"}))
     end = (datetime.now(UTC) + timedelta(days=30)).timestamp()
     assert ada.expires == pytest.approx(end, abs=60)
 
@@ -75,7 +76,7 @@ def test_the_list_says_everything_but_the_tokens(path: Path, capsys: pytest.Capt
     assert token("list", "--json") == 0
     assert json.loads(capsys.readouterr().out) == []
     assert not path.exists()
-    token("new", "ada", "--scope", "b:read", "--scope", "a:read")
+    token("new", "ada", "--scope", "b:read", "--scope", "a:read", "--custom-scopes")
     ada = capsys.readouterr().out.strip()
     assert token("list", "--json") == 0
     shown = capsys.readouterr().out
@@ -90,6 +91,8 @@ REFUSED = [
     (["new", "old"], "there is a token 'old' already"),
     (["new", "a b"], "one word"),
     (["new", "x", "--scope", 'a"b'], "is not a valid scope"),
+    (["new", "x", "--scope", "nonsense"], "no server has the scope nonsense; there are SERVER:read, "),
+    (["new", "x", "--scope", "filesytem:read"], "did you mean filesystem:read? (--custom-scopes takes any)"),
     (["new", "x", "--expires", "0"], "--expires"),
     (["revoke", "nobody"], "there is no token 'nobody'"),
     ([], "required: ACTION"),

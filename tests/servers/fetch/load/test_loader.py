@@ -315,6 +315,13 @@ async def test_h10_an_error_tells_its_status_and_its_text() -> None:
             assert (error.code, error.answered) == ("status", (status, None, "Sorry"))
 
 
+@pytest.mark.parametrize(("path", "has_step"), [("/a/b", True), ("/", False)])
+async def test_an_error_for_a_page_that_is_gone_says_where_to_look(path: str, has_step: bool) -> None:
+    async with opened_site({"/": answer(status=410)}) as site, opened_loader() as loader:
+        error = await refused(loader, site.url(path))
+    assert error.suggestion.startswith("Fetch a page above it") is has_step
+
+
 @pytest.mark.parametrize("status", [429, 503])
 async def test_h10_a_host_that_asks_to_wait_is_not_asked_again_meanwhile(status: int) -> None:
     async with (

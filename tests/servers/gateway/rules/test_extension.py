@@ -7,7 +7,8 @@ from servers.gateway.rules.names import Rules
 from shared.server.handlers.core import CORE
 from tests.clock import forward
 from tests.quiet import quiet
-from tests.shared.server.peer import server, talking
+from tests.servers.gateway.bridge.upstreams import Behind, bridged
+from tests.shared.server.peer import STATELESS, server, talking
 
 
 def app_with(*names, page_size=100, **given):
@@ -122,4 +123,16 @@ async def test_of_a_tool_whose_name_another_one_was_given_the_log_tells_once(cap
         assert await peer.text("b") == "a"
     assert [one.getMessage() for one in caplog.records if one.name == "shared.gateway"] == [
         "server: its own tool b is withheld: another one was renamed to that"
+    ]
+
+
+async def test_the_error_of_a_server_behind_a_bridge_names_no_hidden_tool():
+    behind = Behind(app_with("delete_file", "write_file", rename={}))
+    hidden = rules(Rules(deny=("delete_*",), rename={"write_file": "save"}))
+    async with bridged(behind, STATELESS, extensions=[hidden]) as peer:
+        messages = [(await peer.call(name))["error"]["message"] for name in ("delet_file", "writ_file", "sav")]
+    assert messages == [
+        "unknown tool: delet_file",
+        "unknown tool: writ_file",
+        "unknown tool: sav; did you mean 'save'?",
     ]

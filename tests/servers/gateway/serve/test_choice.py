@@ -76,10 +76,10 @@ BAD_FILES = [
     ("a: b: c", "line 1: it is not YAML: a text with a colon and a space in it needs quotes"),
     ("!!python/object/apply:os.getcwd []", "line 1: it has a tag (!...), which means nothing here"),
     ('log-level: debug\nport: !!int ""', "line 2: it has a tag (!...), which means nothing here"),
-    ("servers: {filesystem: {roots: [{a: b}]}}", "servers.filesystem.roots: Input is not a valid path"),
+    ("servers: {filesystem: {roots: [{a: b}]}}", "servers.filesystem.roots: write a path"),
     ("servers: {filesystem: {roots: &r [*r]}}", "the alias 'r' names nothing that is written before it"),
     ("servers: {sqlite: {demoo: true}}", "there is no option 'servers.sqlite.demoo'; did you mean 'demo'?"),
-    ("servers: {sqlite: {demo: true, timeout: soon}}", "servers.sqlite.timeout: Input should be a valid number"),
+    ("servers: {sqlite: {demo: true, timeout: soon}}", "servers.sqlite.timeout: write a number"),
     ("servers: {filesystem: {roots: [none]}}", "servers.filesystem.roots: "),
     ("servers: {filesystem: {roots: ['~nobody-here/x']}}", "nobody has the home directory of '~nobody-here/x'"),
 ]

@@ -117,11 +117,11 @@ BAD = [
     (f'url: "https://example.org", headers: {{A: "{SECRET}\\n"}}', "the value of the HTTP header a has characters"),
     ("command: run, tools: [a]", "servers.other.tools: has to be a mapping of allow, deny, rename and describe"),
     ("command: run, tools: {alow: [a]}", "there is no option 'servers.other.tools.alow'; did you mean 'allow'?"),
-    ("command: run, tools: {allow: a}", "servers.other.tools.allow: Input should be a valid list"),
+    ("command: run, tools: {allow: a}", "servers.other.tools.allow: write a list, such as [A, B]"),
     ("command: run, tools: {rename: {a: 'x y'}}", "servers.other.tools: rename: 'x y' is not a valid name"),
-    ("command: run, max-seconds: 0", "servers.other.max-seconds: Input should be greater than 0"),
-    ("command: run, max-result: 5", "servers.other.max-result: Input should be greater than or equal to 1024"),
-    ("command: run, pin: maybe", "servers.other.pin: Input should be a valid boolean"),
+    ("command: run, max-seconds: 0", "servers.other.max-seconds: it has to be greater than 0"),
+    ("command: run, max-result: 5", "servers.other.max-result: it has to be greater than or equal to 1024"),
+    ("command: run, pin: maybe", "servers.other.pin: write true or false"),
 ]
 
 

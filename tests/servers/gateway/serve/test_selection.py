@@ -35,7 +35,7 @@ WRONG = [
     ("join: 5", "bundle.yaml: join: give true, or a list of the names of servers"),
     ("join: fetch", "bundle.yaml: join: give true, or a list of the names of servers"),
     ("join: [1]", "bundle.yaml: join: give true, or a list of the names of servers"),
-    ("prefix: never", "bundle.yaml: prefix: Input should be 'auto' or 'always'"),
+    ("prefix: never", "bundle.yaml: prefix: it has to be 'auto' or 'always'"),
     ("joined: true", "there is no option 'joined'; did you mean 'join'?"),
 ]
 

@@ -11,6 +11,13 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from shared.auth.authenticators import OAuthTokens
+from shared.auth.claims import ClaimRules
+from shared.auth.first_contact import FirstContact
+from shared.auth.jwt import JwtTokens
+from shared.auth.possession import Possession
+from shared.auth.tokens import StaticTokens
+from shared.errors import AuthError
 from shared.telemetry import readiness
 from shared.testing import replicas
 from tests.clock import forward
@@ -55,6 +62,37 @@ async def test_the_check_says_why_not() -> None:
         assert (answer.status_code, answer.json()) == (503, {"status": "not ready", "servers": {"sample": told}})
         assert (await site.client.get("/healthz")).status_code == 200
         assert (await site.client.get("/readyz")).status_code == 200
+
+
+async def test_a_listener_is_not_ready_until_an_issuer_has_answered() -> None:
+    is_up = anyio.Event()
+
+    async def ask() -> None:
+        if not is_up.is_set():
+            raise AuthError("down")
+
+    tokens = OAuthTokens(
+        JwtTokens([], ClaimRules()),
+        Possession(),
+        own=StaticTokens(("secret",)),
+        contact=FirstContact({"https://login.example": ask}),
+    )
+    async with served(authenticator=tokens) as site:
+        answer = await site.client.get("/readyz", headers=SECRET)
+        assert (answer.status_code, answer.json()) == (
+            503,
+            {
+                "status": "not ready",
+                "servers": {"sample": {"status": "ready"}},
+                "reason": "no answer yet from the issuer https://login.example",
+            },
+        )
+        assert (await site.client.get("/readyz")).json() == {"status": "not ready"}
+        is_up.set()
+        forward(5.0)
+        with anyio.fail_after(PATIENCE):
+            while (await site.client.get("/readyz")).status_code != 200:
+                await anyio.sleep(0)
 
 
 async def test_who_has_no_token_learns_the_status_only() -> None:

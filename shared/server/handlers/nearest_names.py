@@ -1,0 +1,68 @@
+"""The nearest name for an unknown tool or prompt, among those that the client may see.
+
+The names are those of the server's own list for this client, within all rules. So a name that is hidden from the
+client gets the same answer as one that does not exist.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from ...errors import InputRequired, McpError, UnknownName
+from ...protocol.methods import REQUESTS
+from ...protocol.types.tools import ListParams
+from ...text import nearest
+from ..dispatch.context import Context
+from ..run import Run
+
+_LISTS = {"tools/call": "tools", "prompts/get": "prompts"}
+"""The list that has the names for a method."""
+_ROWS = {row.name: row for row in REQUESTS}
+_MOST_PAGES = 10
+"""Pages of the list that are searched."""
+_LONGEST = 128
+"""Characters of a name that is compared."""
+_CUTOFF = 0.8
+
+
+async def with_nearest(run: Run[Any], context: Context[Any], error: UnknownName) -> UnknownName:
+    """Return the error of the call of `context` with the nearest name; the same error if no name is near."""
+    listed = _LISTS.get(context.call.method.handler)
+    name = getattr(context.call.params, "name", "")
+    if listed is None or len(name) > _LONGEST:
+        return error
+    try:
+        close = closest(name, await _names(run, context, listed))
+    except (McpError, InputRequired):
+        # Nobody asked for the list: its failure must not hide the error.
+        return error
+    return error if close is None else type(error)(f"{error.message}; did you mean {close!r}?", data=error.data)
+
+
+def closest(name: str, names: Iterable[str]) -> str | None:
+    """Return the name among `names` that `name` most likely means: the same but for case and separators, the end of
+    `name` (hosts put the name of the server before it), or a similar one. None if there is none."""
+    spellings = {_letters(known): known for known in names}
+    letters = _letters(name)
+    endings = [spelling for spelling in spellings if spelling and letters.endswith(spelling)]
+    spelling = max(endings, key=len) if endings else nearest(letters, spellings, _CUTOFF)
+    return None if spelling is None else spellings[spelling]
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).casefold()
+
+
+async def _names(run: Run[Any], context: Context[Any], listed: str) -> list[str]:
+    method = f"{listed}/list"
+    names: list[str] = []
+    cursor: str | None = None
+    for _ in range(_MOST_PAGES):
+        params = ListParams(cursor=cursor)
+        inner = replace(context, call=context.call.inner(_ROWS[method], params))
+        page = await run.handlers[method](run, inner, params)
+        names += [entry["name"] for entry in page[listed]]
+        cursor = page.get("nextCursor")
+        if cursor is None:
+            break
+    return names
