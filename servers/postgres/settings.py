@@ -24,7 +24,9 @@ class _Databases(BaseModel):
     allow_privileged: bool = Field(
         False, description="take roles that may read files, run programs or end sessions of others, as superusers may"
     )
-    allow_ddl: list[str] = option([], "what else statements may define: policies, grants, or extension=NAME", "WHAT")
+    allow_ddl: list[str] = option(
+        [], "what else statements may define: policies, grants, roles, or extension=NAME", "WHAT"
+    )
     hide: list[str] = option(
         [], "TABLE or TABLE.COLUMN that nobody may see: ends the start where the role may read it", "NAME"
     )

@@ -62,6 +62,13 @@ _CURSORS = "no cursor is kept from one call to the next", "Use SELECT, or read_q
 _UPKEEP = "upkeep of the whole database is the operator's, and no part of a transaction", _PSQL
 _RIGHTS = "who has which rights is the operator's to say"
 _POLICIES = "who may see which rows is the operator's to say"
+_ROLES = "which roles there are is the operator's to say"
+_ROLE_KINDS = {"ROLE", "USER", "GROUP"}
+_ROLE_OPTIONS = {
+    *("WITH", "LOGIN", "NOLOGIN", "INHERIT", "NOINHERIT", "NOSUPERUSER", "NOCREATEDB", "NOCREATEROLE"),
+    *("NOREPLICATION", "NOBYPASSRLS", "ENCRYPTED", "PASSWORD", "NULL", "CONNECTION", "LIMIT", "VALID", "UNTIL"),
+}
+"""Words after the name of a new role that give it no power over others."""
 _GRANTED_ELSEWHERE = frozenset({"DATABASE", "FOREIGN", "LANGUAGE", "LARGE", "PARAMETER", "TABLESPACE"})
 """Kinds of objects beyond the tables of one database, on which rights can be granted."""
 _REASONS: Mapping[str, tuple[str, str]] = {
@@ -90,6 +97,8 @@ class AllowedDdl(NamedTuple):
     """Rights on objects in the database."""
     extensions: frozenset[str] = frozenset()
     """The names of extensions."""
+    roles: bool = False
+    """Roles without power over others."""
 
 
 NOTHING_MORE = AllowedDdl()
@@ -98,13 +107,12 @@ NOTHING_MORE = AllowedDdl()
 def parse_allowed(values: Sequence[str]) -> AllowedDdl:
     """Parse the values of `--allow-ddl`. Raises ValueError."""
     extensions = {value.partition("=")[2] for value in values if value.startswith("extension=")}
-    if odd := [
-        value for value in values if value not in ("policies", "grants") and not value.startswith("extension=")
-    ]:
-        raise ValueError(f"{odd[0]!r} is not one of policies, grants and extension=NAME")
+    kinds = ("policies", "grants", "roles")
+    if odd := [value for value in values if value not in kinds and not value.startswith("extension=")]:
+        raise ValueError(f"{odd[0]!r} is not one of policies, grants, roles and extension=NAME")
     if "" in extensions:
         raise ValueError("extension= has no name after it")
-    return AllowedDdl("policies" in values, "grants" in values, frozenset(extensions))
+    return AllowedDdl("policies" in values, "grants" in values, frozenset(extensions), "roles" in values)
 
 
 def check_change(sql: str, allowed: AllowedDdl = NOTHING_MORE) -> Words:
@@ -122,7 +130,8 @@ def check_change(sql: str, allowed: AllowedDdl = NOTHING_MORE) -> Words:
         _check_definition(words, allowed)
     elif words[0] in ("GRANT", "REVOKE"):
         _check_grant(words, allowed)
-    elif words[0] not in _DATA | _OTHERS:
+    elif words[0] not in _DATA | _OTHERS and [*words[:2]] != ["SET", "CONSTRAINTS"]:
+        # SET CONSTRAINTS is the one that is about the transaction alone.
         raise _refuse(*_REASONS.get(words[0], ("it is not one of those that this tool runs", "")))
     _check_lasts(words)
     # The letters of such a name may be escapes, so the name is not readable.
@@ -163,6 +172,8 @@ def _check_definition(words: Words, allowed: AllowedDdl) -> None:
     kind = rest[0] if rest else ""
     if kind == "EXTENSION":
         _check_extension(act, rest[1:], allowed)
+    elif kind in _ROLE_KINDS and rest[1:2] != ["MAPPING"]:
+        _check_role(act, rest[1:], allowed)
     elif kind == "POLICY":
         _require(allowed.policies, _POLICIES, "policies")
     elif (act, *rest[:2]) == ("ALTER", "DEFAULT", "PRIVILEGES"):
@@ -202,6 +213,18 @@ def _check_rights(kind: str, words: Words, allowed: AllowedDdl) -> None:
     for name, language in pairwise(words):
         if name == "LANGUAGE" and language.strip("\"'").upper() not in _LANGUAGES:
             raise _refuse("functions are made in SQL and PL/pgSQL only")
+
+
+def _check_role(act: str, words: Words, allowed: AllowedDdl) -> None:
+    """Raise SqlError unless the statement makes a role without power over others, or drops roles; `words` are those
+    after ROLE."""
+    _require(allowed.roles, _ROLES, "roles")
+    if act == "ALTER":
+        raise _refuse("a role is made and dropped, and not altered", _PSQL)
+    options = words[1:] if act == "CREATE" else ()
+    for word in options:
+        if (word[0].isalpha() or word[0] == '"') and word not in _ROLE_OPTIONS:
+            raise _refuse(f"a new role with {word} could act for others", _PSQL)
 
 
 def _check_grant(words: Words, allowed: AllowedDdl) -> None:

@@ -78,3 +78,22 @@ async def test_an_index_that_no_transaction_can_make_is_answered_with_one_that_i
     async with inside("--allow-write", database.owner) as peer:
         error = await peer.error("write_query", query="CREATE INDEX CONCURRENTLY i ON customer (name)")
     assert error.endswith("Leave CONCURRENTLY out: the statements of one call are one transaction.")
+
+
+DEFERRED = """
+    SET CONSTRAINTS ALL DEFERRED;
+    INSERT INTO late VALUES (2, 3);
+    INSERT INTO late VALUES (3, NULL)"""
+
+
+async def test_constraints_are_deferred_to_the_end_of_a_call(database: Database) -> None:
+    database.run("CREATE TABLE late (id int PRIMARY KEY, next int REFERENCES late DEFERRABLE)", user="owner")
+    async with inside("--allow-write", database.owner) as peer:
+        for dry_run in (True, False):
+            done = await peer.text("write_query", query=DEFERRED, dry_run=dry_run)
+            assert done.startswith("dry run: " if dry_run else "committed; ")
+        missing = await peer.error(
+            "write_query", query="SET CONSTRAINTS ALL DEFERRED; INSERT INTO late VALUES (4, 5)"
+        )
+    assert missing.startswith("constraint: ")
+    assert database.run("SELECT count(*) FROM late") == [(2,)]

@@ -24,6 +24,7 @@ MAY = [
     "DROP MATERIALIZED VIEW v",
     "COMMENT ON COLUMN t.a IS 'x'",
     "SELECT setval('s', 1), nextval('s')",
+    "SET CONSTRAINTS ALL DEFERRED",
     "SELECT 'pg_sleep(1)', 1 AS \"COPY\"",
 ]
 REFUSED = [
@@ -49,6 +50,8 @@ REFUSED = [
     ("COMMENT ON POLICY x ON t IS 'y'", "--allow-ddl policies"),
     ('CREATE EXTENSION IF NOT EXISTS "Vector"', "--allow-ddl extension=Vector"),
     ("DROP EXTENSION hstore", "--allow-ddl extension=hstore"),
+    ("DROP ROLE x", "--allow-ddl roles"),
+    ("CREATE USER x", "--allow-ddl roles"),
     ("REASSIGN OWNED BY a TO b", "rights"),
     ("SECURITY LABEL ON TABLE t IS 'x'", "rights"),
     ("LOCK t", "locks"),
@@ -63,8 +66,7 @@ REFUSED = [
 OPERATORS = [
     "CREATE DATABASE x",
     "ALTER SYSTEM SET x = 1",
-    "DROP ROLE x",
-    "CREATE USER x",
+    "CREATE USER MAPPING FOR x SERVER y",
     "ALTER TABLESPACE x RENAME TO y",
     "CREATE SERVER x FOREIGN DATA WRAPPER y",
     "CREATE FOREIGN TABLE x (a integer) SERVER y",
@@ -85,7 +87,7 @@ RIGHTS = [
     "ALTER FUNCTION f SECURITY DEFINER",
 ]
 """What no option allows."""
-EVERYTHING = AllowedDdl(True, True, frozenset({"vector", "hstore"}))
+EVERYTHING = AllowedDdl(True, True, frozenset({"vector", "hstore"}), True)
 ALLOWED = [
     "CREATE POLICY x ON t USING (a = current_user)",
     "DROP POLICY x ON t",
@@ -99,6 +101,10 @@ ALLOWED = [
     "ALTER EXTENSION Vector UPDATE TO '2'",
     "DROP EXTENSION IF EXISTS hstore, vector CASCADE",
     "COMMENT ON EXTENSION hstore IS 'x'",
+    "CREATE ROLE analyst",
+    "CREATE USER analyst WITH LOGIN NOINHERIT PASSWORD 'x' VALID UNTIL '2030-01-01' CONNECTION LIMIT 5",
+    "DROP ROLE IF EXISTS a, b",
+    "COMMENT ON ROLE analyst IS 'x'",
 ]
 """What may run where the operator allows all of it."""
 NOT_EVEN_SO = [
@@ -107,6 +113,13 @@ NOT_EVEN_SO = [
     ("CREATE EXTENSION vector CASCADE", "does not name"),
     ("ALTER EXTENSION vector ADD TABLE t", "Use UPDATE"),
     ("CREATE POLICY x ON t USING (pg_sleep(1) IS NULL)", "pg_sleep()"),
+    ("CREATE ROLE x SUPERUSER", "with SUPERUSER"),
+    ("CREATE ROLE x WITH LOGIN BYPASSRLS", "with BYPASSRLS"),
+    ("CREATE ROLE x IN ROLE pg_read_server_files", "with IN"),
+    ("CREATE ROLE x ADMIN y", "with ADMIN"),
+    ('CREATE ROLE x "superuser"', 'with "superuser"'),
+    ("ALTER ROLE x PASSWORD 'y'", "not altered"),
+    ("CREATE USER MAPPING FOR x SERVER y", "is the operator's"),
 ]
 ACTS = [
     "SELECT pg_sleep(1)",
@@ -150,7 +163,7 @@ def test_what_the_operator_allows_may_run_and_nothing_beside_it() -> None:
 
 
 def test_what_is_allowed_is_named_in_known_words() -> None:
-    assert parse_allowed(["policies", "grants", "extension=hstore", "extension=vector"]) == EVERYTHING
+    assert parse_allowed(["policies", "grants", "roles", "extension=hstore", "extension=vector"]) == EVERYTHING
     for odd, reason in (("rights", "not one of policies"), ("extension=", "no name")):
         with pytest.raises(ValueError, match=reason):
             parse_allowed([odd])
