@@ -1,6 +1,5 @@
-"""`python -m servers export`: files for the MCP registry, for desktop hosts, and for Docker's MCP gateway."""
+"""`python -m servers export`: files for the MCP registry, for hosts, and for Docker's MCP gateway."""
 
-import json
 import os
 import stat
 from collections.abc import Mapping, Sequence
@@ -14,14 +13,15 @@ from shared.program.messages import exit_with_error
 
 from ..exports.containers import describe_container
 from ..exports.desktop import bundle_name, make_bundle
+from ..exports.plugins import MARKETPLACE, has_plugin, make_marketplace, make_plugin
 from ..exports.registry import NAMESPACE, describe_server
-from ..exports.servers import package_of
+from ..exports.servers import as_json, package_of
 from ..terminal.command_parser import CommandParser
 
 
 def main(argv: Sequence[str]) -> int:
     """Write the files and print the path of each, with its use; return the exit code."""
-    parser = CommandParser("export", "Write what the MCP registry, desktop hosts and Docker's MCP gateway take.")
+    parser = CommandParser("export", "Write what the MCP registry, hosts and Docker's MCP gateway take.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a server; all of them, where none is named")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="directory for the files")
     parser.add_argument(
@@ -33,36 +33,49 @@ def main(argv: Sequence[str]) -> int:
     try:
         catalog = load_catalog(options.catalog)
         entries = [catalog.entry(name) for name in dict.fromkeys(options.names)] or catalog.servers
+        packages = [(entry, package_of(entry)) for entry in entries]
         files: dict[str, bytes] = {}
-        for entry in entries:
-            package = package_of(entry)
-            described = json.dumps(describe_server(entry, package, options.namespace), indent=2, ensure_ascii=False)
-            files[f"{entry.name}/server.json"] = (described + "\n").encode()
+        for entry, package in packages:
+            files[f"{entry.name}/server.json"] = as_json(describe_server(entry, package, options.namespace))
             files[f"{entry.name}/{bundle_name(entry)}"] = make_bundle(entry, package, catalog)
             if entry.image is not None:
                 files[f"{entry.name}/{entry.name}.yaml"] = describe_container(entry).encode()
+        plugins = [(entry, package) for entry, package in packages if has_plugin(entry)]
+        for entry, package in plugins:
+            contents = make_plugin(entry, package, catalog)
+            files |= {f"{entry.name}/plugin/{name}": content for name, content in contents.items()}
+        if plugins:
+            files[MARKETPLACE] = make_marketplace(plugins)
         written = write_files(options.output, files, force=options.force)
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     except OSError as error:
         exit_with_error(parser.prog, f"{error.filename}: {error.strerror}")
     for path in written:
-        print(f"{path}: {_use(path)}")  # noqa: T201 - it is the output
+        if use := _use(path):
+            print(f"{path}: {use}")  # noqa: T201 - it is the output
     return 0
 
 
-def _use(path: Path) -> str:
-    """Return the next step for the file, by its extension."""
-    if path.suffix == ".json":
-        return (
-            f"once the package is on PyPI, list it in the MCP registry with: mcp-publisher publish {quote(str(path))}"
-        )
+def _use(path: Path) -> str | None:
+    """Return the next step for the file, or None for a part of a plugin."""
+    match path.name:
+        case "server.json":
+            publish = f"mcp-publisher publish {quote(str(path))}"
+            return f"once the package is on PyPI, list it in the MCP registry with: {publish}"
+        case "gemini-extension.json":
+            return f"install it in Gemini CLI with: gemini extensions install {quote(str(path.parent))}"
+        case "marketplace.json":
+            add = f"plugin marketplace add {quote(str(path.parents[1].absolute()))}"
+            return f"offer the plugins in Claude Code with: claude {add}; in Codex with: codex {add}"
     if path.suffix == ".mcpb":
         return "open it with Claude Desktop, or another host that installs MCPB bundles"
-    return (
-        "copy it to ~/.docker/mcp/catalogs, then: "
-        f"docker mcp profile create --name {path.stem} --server file://{path.name}"
-    )
+    if path.suffix == ".yaml":
+        return (
+            "copy it to ~/.docker/mcp/catalogs, then: "
+            f"docker mcp profile create --name {path.stem} --server file://{path.name}"
+        )
+    return None
 
 
 def write_files(folder: Path, files: Mapping[str, bytes], *, force: bool = False) -> list[Path]:

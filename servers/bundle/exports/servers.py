@@ -1,9 +1,11 @@
 """Facts about a server for all exports: its package, as installed here, and the arguments that are shown to users who
 install it without reading about its options."""
 
+import json
 import re
+from collections.abc import Mapping
 from importlib.metadata import entry_points
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from servers.catalog import Argument, Entry
 
@@ -80,3 +82,30 @@ def is_path(argument: Argument) -> bool:
 def title(argument: Argument) -> str:
     """Return its title in a form."""
     return argument.name.replace("_", " ").capitalize()
+
+
+def describe_field(argument: Argument) -> dict[str, Any]:
+    """Return its field in the form of a host, as bundles and plugins write it. An optional one has a default, which
+    is empty if the argument has none. Raises ValueError if a default would be read as a variable."""
+    return {
+        "type": "number" if argument.type == "integer" else argument.type,
+        "title": title(argument),
+        "description": argument.description[:1].upper() + argument.description[1:],
+        "required": argument.required,
+        **({"sensitive": True} if argument.secret else {}),
+        **({} if argument.required else {"default": _default(argument)}),
+    }
+
+
+def _default(argument: Argument) -> bool | str:
+    default = argument.default
+    if isinstance(default, str) and "${" in default:
+        raise ValueError(f"a host would put something else in place of the default of {argument.name!r}: {default}")
+    if argument.type == "boolean":
+        return default is True
+    return default if isinstance(default, str) else ""
+
+
+def as_json(document: Mapping[str, Any]) -> bytes:
+    """Return a JSON file that people can read."""
+    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()

@@ -16,16 +16,18 @@ def test_the_same_catalog_gives_the_same_bytes(tmp_path: Path, capsys: pytest.Ca
     """Each file is printed, with what to do with it, and may be written again."""
     folder = tmp_path / "my files" / "fetch"
     assert main(["fetch", "--output", str(tmp_path / "my files")]) == 0
-    published, opened, copied = capsys.readouterr().out.splitlines()
+    published, opened, copied, extended, listed = capsys.readouterr().out.splitlines()
     assert published.startswith(f"{folder / 'server.json'}: ")
     assert published.endswith(f"mcp-publisher publish '{folder / 'server.json'}'")
     assert opened.startswith(f"{folder / f'fetch-{VERSION}.mcpb'}: open it with Claude Desktop")
     assert copied.startswith(f"{folder / 'fetch.yaml'}: copy it to ~/.docker/mcp/catalogs")
     assert copied.endswith("docker mcp profile create --name fetch --server file://fetch.yaml")
-    before = {path: path.read_bytes() for path in folder.iterdir()}
-    assert len(before) == 3
+    assert extended.endswith(f"gemini extensions install '{folder / 'plugin'}'")
+    assert listed.startswith(f"{tmp_path / 'my files' / '.claude-plugin' / 'marketplace.json'}: ")
+    assert listed.count(f"plugin marketplace add '{tmp_path / 'my files'}'") == 2
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert main(["fetch", "--output", str(tmp_path / "my files")]) == 0
-    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
 def test_a_file_of_others_is_kept_and_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 import json
 import zipfile
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -75,6 +76,16 @@ def test_a_text_stays_a_text(installed: Path) -> None:
     container = yaml.safe_load((installed / "out" / "dice" / "dice.yaml").read_text())
     assert container["title"] == HOSTILE
     assert container["command"] == ["--sides", "{{dice.sides}}"]
+
+
+def test_a_server_has_a_plugin_if_variables_set_all_that_it_requires(installed: Path) -> None:
+    export(installed)
+    assert not (installed / "out" / "dice" / "plugin").exists()
+    assert not (installed / "out" / ".claude-plugin").exists()
+    rmtree(installed / "out")
+    export(installed, arguments=[{**ENTRY["arguments"][0], "environment": "SIDES"}])
+    described = json.loads((installed / "out" / "dice" / "plugin" / ".claude-plugin" / "plugin.json").read_text())
+    assert described["mcpServers"]["dice"]["env"] == {"SIDES": "${user_config.sides}"}
 
 
 def test_a_secret_that_is_required_has_an_example(installed: Path) -> None:

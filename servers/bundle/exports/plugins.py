@@ -1,0 +1,143 @@
+"""Plugins of Claude Code and Codex, which are extensions of Gemini CLI as well.
+
+One folder is all three: a wheel of the server, which uv runs, its skills, and a description for each host.
+
+* Claude Code (https://code.claude.com/docs/en/plugins-reference) asks for the options of `userConfig`. It refuses to
+  start a server with an option that is neither set nor has a default, and reads no bundle of the type `uv`.
+* Codex (https://developers.openai.com/codex/plugins/build) asks for nothing. It passes on the variables of its own
+  environment that are listed.
+* Gemini CLI (https://geminicli.com/docs/extensions/reference) asks for `settings`, which may stay empty.
+
+Each sets only variables, so a server has a plugin if a variable sets each argument that it requires. Claude Code and
+Codex find all plugins in one marketplace file.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from servers.catalog import Argument, Catalog, Entry
+
+from .servers import Package, as_json, choose_arguments, describe_field, is_path, title
+from .sources import ICON, pack_wheel_project, shown_files, sources_of
+
+MARKETPLACE = ".claude-plugin/marketplace.json"
+_CODEX = ".codex-plugin/mcp.json"  # Claude Code would read `.mcp.json`, where Codex documents it
+_SKILL = "SKILL.md"
+
+
+def has_plugin(entry: Entry) -> bool:
+    """Return True if a variable sets each argument that the server requires."""
+    return all(argument.environment for argument in entry.arguments if argument.required)
+
+
+def make_plugin(entry: Entry, package: Package, catalog: Catalog) -> dict[str, bytes]:
+    """Return the contents of the files, by their paths in the plugin. Raises ValueError if a file can't be read."""
+    shown, sources = shown_files(entry, package), sources_of(entry, package, catalog)
+    about = {
+        "version": entry.version,
+        "description": entry.summary,
+        "author": {"name": package.author},
+        **({"license": entry.licence} if entry.licence else {}),
+    }
+    described = {
+        ".claude-plugin/plugin.json": {"name": entry.name, **about, **_claude(entry)},
+        ".codex-plugin/plugin.json": {"name": entry.name, **about, "mcpServers": f"./{_CODEX}"},
+        _CODEX: _codex(entry),
+        "gemini-extension.json": {"name": entry.script, **about, **_gemini(entry)},
+    }
+    return {
+        **{name: as_json(document) for name, document in described.items()},
+        "README.md": _readme(entry).encode(),
+        **{f".claude-plugin/{name}" if name == ICON else name: content for name, content in shown.items()},
+        **pack_wheel_project(entry, package, sources),
+        **_skills(sources),
+    }
+
+
+def make_marketplace(plugins: Sequence[tuple[Entry, Package]]) -> bytes:
+    """Return the list of the plugins, each in the folder `NAME/plugin`; it has the name of their package."""
+    package = plugins[0][1]
+    document = {
+        "name": package.name,
+        "description": f"The MCP servers of {package.name}",
+        "owner": {"name": package.author},
+        "plugins": [
+            {"name": entry.name, "source": f"./{entry.name}/plugin", "description": entry.summary}
+            for entry, _ in plugins
+        ],
+    }
+    return as_json(document)
+
+
+def _claude(entry: Entry) -> dict[str, Any]:
+    variables = {argument.environment: f"${{user_config.{argument.name}}}" for argument in _arguments(entry)}
+    return {
+        "displayName": entry.title,
+        "mcpServers": {entry.name: _command(entry, "${CLAUDE_PLUGIN_ROOT}") | {"env": variables}},
+        "userConfig": {
+            argument.name: describe_field(argument) | {"description": _describe(argument)}
+            for argument in _arguments(entry)
+        },
+    }
+
+
+def _codex(entry: Entry) -> dict[str, Any]:
+    variables = [argument.environment for argument in _arguments(entry)]
+    return {"mcpServers": {entry.name: _command(entry, ".") | {"cwd": ".", "env_vars": variables}}}
+
+
+def _gemini(entry: Entry) -> dict[str, Any]:
+    settings = [
+        {
+            "name": title(argument),
+            "description": _describe(argument),
+            "envVar": argument.environment,
+            **({"sensitive": True} if argument.secret else {}),
+        }
+        for argument in _arguments(entry)
+    ]
+    return {
+        "mcpServers": {entry.name: _command(entry, "${extensionPath}")},
+        **({"settings": settings} if settings else {}),
+    }
+
+
+def _command(entry: Entry, folder: str) -> dict[str, Any]:
+    return {"command": "uv", "args": ["run", "--project", folder, entry.script]}
+
+
+def _arguments(entry: Entry) -> list[Argument]:
+    return [argument for argument in choose_arguments(entry) if argument.environment]
+
+
+def _describe(argument: Argument) -> str:
+    """Return the description, with the way to write several values in one variable."""
+    several = "; several are separated " + ("as in PATH" if is_path(argument) else "by commas")
+    return str(describe_field(argument)["description"]) + (several if argument.repeated else "")
+
+
+def _readme(entry: Entry) -> str:
+    settings = "".join(f"* `{argument.environment}`: {_describe(argument)}\n" for argument in _arguments(entry))
+    return (
+        f"# {entry.title}\n\n{entry.description}\n\n"
+        "The plugin starts the server with [uv](https://docs.astral.sh/uv), which must be installed. At the first "
+        "start, uv downloads the libraries of the server.\n\n"
+        + (
+            "Claude Code and Gemini CLI ask for the settings. Codex passes these variables of its environment to the "
+            f"server:\n\n{settings}"
+            if settings
+            else "It has no settings.\n"
+        )
+    )
+
+
+def _skills(sources: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the files of the skills in the sources, where hosts look for them."""
+    paths = {PurePosixPath(name): content for name, content in sources.items()}
+    return {
+        f"skills/{path.relative_to(folder.parent)}": content
+        for folder in [path.parent for path in paths if path.name == _SKILL]
+        for path, content in paths.items()
+        if path.is_relative_to(folder)
+    }

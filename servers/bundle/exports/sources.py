@@ -1,0 +1,175 @@
+"""The sources of one server, for a host that starts it with uv.
+
+uv creates the environment on the user's machine, for its system and processor: at the first start, from a
+pyproject.toml, next to which it keeps the environment. A wheel is what
+https://packaging.python.org/specifications/binary-distribution-format/ says.
+"""
+
+import base64
+import hashlib
+import io
+import json
+import re
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from servers import catalog as catalogs
+from servers.catalog import Catalog, Entry
+from shared import version
+
+from .servers import Package
+
+PROJECT = "pyproject.toml"
+MAIN = "main.py"
+"""The script of a bundle that starts the server."""
+ICON = "icon.png"
+_MAIN = '''"""Starts the server."""
+
+import runpy
+
+runpy.run_module({module!r}, run_name="__main__", alter_sys=True)
+'''
+_PNG = b"\x89PNG\r\n\x1a\n"
+_EARLIEST = (1980, 1, 1, 0, 0, 0)  # a ZIP file can't contain an earlier time
+OURS = "mcp-server-bundle"
+"""The package whose servers need `shared`, which is part of it. All others list it in their requirements."""
+_SERVERS, _SHARED = (Path(str(module.__file__)).resolve().parent for module in (catalogs, version))
+
+
+def make_zip(files: Mapping[str, bytes]) -> bytes:
+    """Return a ZIP file of these contents, by their paths; the same contents give the same bytes."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            member = zipfile.ZipInfo(name, _EARLIEST)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            member.create_system = 3  # Unix, so that the next line makes the file readable by all
+            member.external_attr = 0o100644 << 16
+            archive.writestr(member, content)
+    return written.getvalue()
+
+
+def pack_project(entry: Entry, package: Package, sources: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the contents of a folder from which uv runs `main.py`, by their paths."""
+    return {
+        PROJECT: _project(str(entry.script), entry, package, package.requirements).encode(),
+        MAIN: _MAIN.format(module=entry.module).encode(),
+        **sources,
+    }
+
+
+def pack_wheel_project(entry: Entry, package: Package, sources: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the contents of a folder from which uv runs the console script of the server: a few files, the sources
+    are in a wheel."""
+    wheel, packed = _wheel(entry, package, sources)
+    project = _project(f"{entry.script}-plugin", entry, package, [str(entry.script)])
+    source = f"\n[tool.uv.sources]\n{entry.script} = {{ path = {json.dumps(wheel)} }}\n"
+    return {PROJECT: (project + source).encode(), wheel: packed}
+
+
+def _project(name: str, entry: Entry, package: Package, requirements: Sequence[str]) -> str:
+    # Nothing is built from it; uv only installs the requirements. JSON strings are also TOML strings if they contain
+    # no control characters.
+    dependencies = "".join(f"    {json.dumps(line)},\n" for line in requirements)
+    return (
+        f"[project]\nname = {json.dumps(name)}\nversion = {json.dumps(entry.version)}\n"
+        f"requires-python = {json.dumps(package.python)}\ndependencies = [\n{dependencies}]\n\n"
+        "[tool.uv]\npackage = false\n"
+    )
+
+
+def _wheel(entry: Entry, package: Package, sources: Mapping[str, bytes]) -> tuple[str, bytes]:
+    """Return the file name of a wheel with the console script of the server, and its contents."""
+    name = re.sub(r"[-_.]+", "_", str(entry.script)).lower()
+    info = f"{name}-{package.version}.dist-info"
+    requirements = "".join(f"Requires-Dist: {line}\n" for line in package.requirements)
+    described = {
+        "METADATA": f"Metadata-Version: 2.1\nName: {entry.script}\nVersion: {package.version}\n"
+        f"Requires-Python: {package.python}\n{requirements}",
+        "WHEEL": f"Wheel-Version: 1.0\nGenerator: {OURS}\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        "entry_points.txt": f"[console_scripts]\n{entry.script} = {package.scripts[str(entry.script)]}\n",
+    }
+    files = {**sources, **{f"{info}/{part}": text.encode() for part, text in described.items()}}
+    digests = {path: base64.urlsafe_b64encode(hashlib.sha256(content).digest()) for path, content in files.items()}
+    lines = [f"{path},sha256={digest.decode().rstrip('=')},{len(files[path])}\n" for path, digest in digests.items()]
+    files[f"{info}/RECORD"] = f"{''.join(lines)}{info}/RECORD,,\n".encode()
+    return f"{name}-{package.version}-py3-none-any.whl", make_zip(files)
+
+
+def shown_files(entry: Entry, package: Package) -> dict[str, bytes]:
+    """Return the files that hosts show: the licences, and `icon.png` if the icon is a PNG file on this machine.
+    Raises ValueError if it can't be read."""
+    return {**{name: text.encode() for name, text in package.licences.items()}, **_icon(entry)}
+
+
+def _icon(entry: Entry) -> dict[str, bytes]:
+    if entry.icon is None or "://" in entry.icon:
+        return {}
+    try:
+        content = Path(entry.icon).read_bytes()
+    except OSError as error:
+        raise ValueError(f"{entry.name}: {entry.icon}: {error.strerror}") from None
+    return {ICON: content} if content.startswith(_PNG) else {}
+
+
+def sources_of(entry: Entry, package: Package, catalog: Catalog) -> dict[str, bytes]:
+    """Return the contents of the sources, by their paths relative to the import directory.
+
+    This is the whole top package of the server. But if several servers of the catalog are side by side in one
+    package, each is expected to be independent, as ours are: then it is only the server's own folder, with the
+    modules next to the folders that it imports. Raises ValueError if the module is not found, or a file can't be
+    read.
+    """
+    top, *inner = entry.module.split(".")
+    place = _place(top)
+    own_files = _files(place.joinpath(*inner)) if _has_neighbours(entry, catalog) else _files(place)
+    above = [place.joinpath(*inner[:depth], "__init__.py") for depth in range(len(inner))]
+    roots = [(place.parent, path) for path in (*above, *own_files) if path.is_file()]
+    try:
+        if _has_neighbours(entry, catalog):
+            roots += [(place.parent, path) for path in _imported(place.joinpath(*inner[:-1]), entry, roots)]
+        if package.name == OURS:
+            roots += [(_SHARED.parent, path) for path in _files(_SHARED) if _SERVERS not in path.parents]
+        contents = {path.relative_to(root).as_posix(): path.read_bytes() for root, path in roots}
+    except OSError as error:
+        raise ValueError(f"{error.filename}: {error.strerror}") from None
+    return dict(sorted(contents.items()))
+
+
+def _imported(folder: Path, entry: Entry, roots: Sequence[tuple[Path, Path]]) -> Iterator[Path]:
+    """Yield the files of the modules and packages of the folder that one of the sources imports by their full
+    names."""
+    above = re.escape(entry.module.rpartition(".")[0])
+    texts = [path.read_bytes() for _, path in roots if path.suffix == ".py"]
+    for path in (*folder.glob("*.py"), *(init.parent for init in folder.glob("*/__init__.py"))):
+        line = re.compile(rf"^[ \t]*(?:from|import) {above}\.{re.escape(path.stem)}\b".encode(), re.MULTILINE)
+        if any(line.search(text) for text in texts):
+            yield from _files(path) if path.is_dir() else (path,)
+
+
+def _has_neighbours(entry: Entry, catalog: Catalog) -> bool:
+    above = entry.module.rpartition(".")[0]
+    modules = [other.module for other in catalog.servers if other.module != entry.module]
+    return bool(above) and any(module.rpartition(".")[0] == above for module in modules)
+
+
+def _place(top: str) -> Path:
+    """Return the folder of a package, or the path of a module without its suffix."""
+    spec = find_spec(top)
+    if spec is None:
+        raise ValueError(f"there is no Python module {top!r} installed here")
+    folders = list(spec.submodule_search_locations or ())
+    return Path(folders[0]) if folders else Path(spec.origin or top).with_suffix("")
+
+
+def _files(place: Path) -> Iterator[Path]:
+    """Yield all files of a package, or the single file of a module."""
+    if not place.is_dir():
+        yield place.with_suffix(".py")
+        return
+    for path in place.rglob("*"):
+        hidden = any(part == "__pycache__" or part.startswith(".") for part in path.relative_to(place).parts)
+        if path.is_file() and not hidden:
+            yield path
