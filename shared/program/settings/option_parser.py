@@ -9,7 +9,7 @@ from ..messages import exit_with_error
 from .command_line import CommandLine, Spelling, read_command_line
 from .options import Group, Words, option_spellings, positional_field
 
-_HELP, _VERSION = "-h", "--version"
+_HELP, _HELP_ALL, _VERSION = "-h", "--help-all", "--version"
 
 
 class OptionParser:
@@ -40,6 +40,8 @@ class OptionParser:
         words = list(sys.argv[1:] if arguments is None else arguments)
         options = option_spellings(self._fields)
         spellings = {**options, _HELP: Spelling(_HELP, "1"), "--help": Spelling(_HELP, "1")}
+        if any(group.is_rare for group in self.groups):
+            spellings[_HELP_ALL] = Spelling(_HELP_ALL, "1")
         if self.version is not None:
             spellings[_VERSION] = Spelling(_VERSION, "1")
         line = read_command_line(words, spellings)
@@ -55,19 +57,22 @@ class OptionParser:
                 values[field] = value
         return values
 
-    def format_help(self) -> str:
-        """Return the help, as wide as the terminal."""
+    def format_help(self, *, with_rare: bool = False) -> str:
+        """Return the help, as wide as the terminal; `with_rare` groups or without them."""
         from .help import help_text
 
-        return help_text(self.groups, self.program, self.description, self.epilog, self.usage, self.version)
+        shown = [group for group in self.groups if with_rare or not group.is_rare]
+        hidden = [group.title or "more" for group in self.groups if group not in shown]
+        more = f" {_HELP_ALL} also lists the {', the '.join(hidden)}." if hidden else ""
+        return help_text(shown, self.program, self.description, self.epilog + more, self.usage, self.version)
 
     def _end_early(self, words: Sequence[str], line: CommandLine, options: Mapping[str, Spelling]) -> None:
         """End the program with the help or version if requested, or with the first error."""
-        requested = [(item.first, item.name) for item in line.given if item.name in (_HELP, _VERSION)]
+        requested = [(item.first, item.name) for item in line.given if item.name in (_HELP, _HELP_ALL, _VERSION)]
         wrong = [(fault.word, fault.reason) for fault in line.faults if fault.reason]
         for _, what in sorted([*requested, *wrong])[:1]:
-            if what == _HELP:
-                sys.stdout.write(self.format_help())
+            if what in (_HELP, _HELP_ALL):
+                sys.stdout.write(self.format_help(with_rare=what == _HELP_ALL))
                 sys.exit(0)
             if what == _VERSION:
                 sys.stdout.write(f"{self.version}\n")

@@ -59,6 +59,8 @@ class Group(NamedTuple):
     fields: Mapping[str, FieldInfo]
     title: str | None = None
     prefix: str | None = None
+    is_rare: bool = False
+    """True if only `--help-all` shows them."""
 
 
 def positional(description: str, metavar: str, *, required: bool = False) -> Any:

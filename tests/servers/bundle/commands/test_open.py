@@ -83,3 +83,14 @@ REFUSED = [
 
 def test_what_is_wrong_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert not not_refused(capsys, opening.main, REFUSED)
+
+
+def test_the_help_has_the_rare_options_only_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
+    helps = []
+    for option in ("--help", "--help-all"):
+        with pytest.raises(SystemExit, match="0"):
+            opening.main([option])
+        helps.append(capsys.readouterr().out)
+    assert ["--auth-issuer" in text for text in helps] == [False, True]
+    assert ["--help-all also lists" in " ".join(text.split()) for text in helps] == [True, False]
+    assert all("--no-browser" in text for text in helps)
