@@ -4,14 +4,15 @@ from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field
+from pydantic_core import to_json
 
 from shared import CallToolResult, Features, ImageContent, Text, TextContent, ToolError
 from shared.extensions.apps import show, shows_apps
 
 from ..errors import FetchError
 from ..pages.contents import view_of
-from ..pages.snapshots import Wanted, fetch_all
-from ..pages.texts import cut, facts_of, join_pages, text_of
+from ..pages.snapshots import Snapshot, Wanted, fetch_all
+from ..pages.texts import Piece, cut, facts_of, join_pages, text_of
 from ..read.page import Format
 from .excerpts import Asked, excerpts
 from .reports import report_cut
@@ -24,6 +25,8 @@ features = Features[State]()
 
 _BESIDES = 70_000
 """Bytes of an answer for everything besides the text of a page: fifty redirects, listed twice, and a long URL."""
+_NUMBERS = 40
+"""Bytes that the numbers of characters in the last line of an answer may grow by."""
 _FOR_MANY = 10_000
 """Bytes of an answer for the frame of several pages: their numbers, requested URLs, and cursors."""
 _LAST_SECONDS = 3.0
@@ -70,19 +73,18 @@ async def fetch(
 ) -> CallToolResult:
     """Fetch a public web page: HTML as Markdown of its main content, feeds, JSON, PDF, Office, EPUB, images."""
     request = Wanted(url, "raw" if raw else format, section, pages)
-    # Bytes for the text of the page.
-    room = max(ctx.budget.page_bytes - _BESIDES, ctx.budget.page_bytes // 2)
     if find is not None or since is not None:
+        room = max(ctx.budget.page_bytes - _BESIDES, ctx.budget.page_bytes // 2)
         return await excerpts(ctx, request, Asked(find, since, start_index, max_length, room, refresh))
     goes_on = start_index > 0 and not refresh
     stored = await kept_snapshot(ctx, request) if goes_on else None
     snapshot = stored or await snapshot_of(ctx, request, refresh=refresh)
-    piece = cut(snapshot.page.text, start_index, max_length, room)
-    if len(piece.text) < max_length and piece.end < piece.total:
-        await report_cut(ctx, url, piece)
     image = snapshot.page.image
     version = "" if start_index or image else snapshot.version
     notes = (_ANEW,) if goes_on and not stored else ()
+    piece = cut(snapshot.page.text, start_index, max_length, _room(ctx, snapshot, start_index, notes, version))
+    if len(piece.text) < max_length and piece.end < piece.total:
+        await report_cut(ctx, url, piece)
     blocks: list[Any] = [TextContent(text=text_of(snapshot, piece, notes, version))]
     if image:
         if len(image) * 4 / 3 > ctx.budget.result_bytes - _BESIDES:
@@ -91,6 +93,14 @@ async def fetch(
     if shows_apps(ctx):
         show(ctx, view_of(request, snapshot, piece))
     return CallToolResult(content=blocks, meta=facts_of(snapshot, piece, version))
+
+
+def _room(ctx: Ctx, snapshot: Snapshot, start: int, notes: tuple[str, ...], version: str) -> int:
+    """Return the number of bytes of JSON for the text of a page: what its header and notes leave of an answer, and at
+    least half of it."""
+    frame = text_of(snapshot, Piece("", start, len(snapshot.page.text)), notes, version)
+    page = ctx.budget.page_bytes - len(to_json(frame)) - _NUMBERS
+    return max(min(page, ctx.budget.result_bytes - _BESIDES), ctx.budget.page_bytes // 2)
 
 
 @features.tool(read_only=True, open_world=True, task="optional")

@@ -36,9 +36,7 @@ class Piece(NamedTuple):
 
 def cut(text: str, start: int, characters: int, size: int) -> Piece:
     """Return `characters` of a text from `start` on, or fewer if they take more than `size` bytes of JSON. Raises
-    FetchError if the text ends before.
-
-    Raises FetchError where the text ends before."""
+    FetchError if the text ends before."""
     if start > len(text) or (start == len(text) and start > 0):
         raise FetchError("bad_argument", f"the page has {len(text):,} characters, so none at start_index {start:,}")
     part = text[start : start + characters]

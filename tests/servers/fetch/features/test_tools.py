@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 import anyio
 import pytest
 import pytest_asyncio
+from pydantic_core import to_json
 
 from tests.servers.common.documents.pdfs import written
 from tests.servers.fetch.serving import asked_over_http, served, two_sessions
@@ -112,6 +113,12 @@ async def test_h13_pieces_are_of_one_text_while_the_page_changes(peer: Peer, sit
 async def test_a_piece_of_what_was_never_read_says_that_it_was_fetched_anew(peer: Peer, site: Site) -> None:
     text = await peer.text("fetch", url=site.url(added(site, plain(LONG))), start_index=100)
     assert "note: this was fetched anew" in text
+
+
+async def test_a_page_has_all_the_room_that_its_header_leaves(site: Site) -> None:
+    async with served("--max-text", "9000") as peer:
+        text = await peer.text("fetch", url=site.url(added(site, plain(LONG))), max_length=20_000)
+    assert 8_900 < len(to_json(text)) <= 9_000
 
 
 @pytest.mark.slow
