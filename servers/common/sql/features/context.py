@@ -64,8 +64,20 @@ Ctx = Context[Opened]
 def limit_answer(ctx: Ctx, max_rows: int | None) -> AnswerLimits:
     """Return the limits of one answer for which the caller asks for `max_rows`."""
     settings = ctx.state.settings
-    rows = settings.max_rows if max_rows is None else min(max_rows, settings.max_rows)
-    return AnswerLimits(rows, min(settings.max_page, ctx.budget.page_bytes), settings.max_cell)
+    return AnswerLimits(_row_limit(ctx, max_rows), min(settings.max_page, ctx.budget.page_bytes), settings.max_cell)
+
+
+def limit_rows(ctx: Ctx, max_rows: int | None) -> AnswerLimits:
+    """Return the limits of an answer with rows, which has them as text and as data. A host shows one of these to its
+    model, and the larger is at most two thirds of both."""
+    settings, budget = ctx.state.settings, ctx.budget
+    both = min(settings.max_page, budget.result_bytes, budget.page_bytes * 3 // 2)
+    return AnswerLimits(_row_limit(ctx, max_rows), both, settings.max_cell)
+
+
+def _row_limit(ctx: Ctx, max_rows: int | None) -> int:
+    most = ctx.state.settings.max_rows
+    return most if max_rows is None else min(max_rows, most)
 
 
 def job_of(ctx: Ctx) -> Job:

@@ -29,6 +29,7 @@ from .context import (
     Opened,
     job_of,
     limit_answer,
+    limit_rows,
     turn_to_read,
     turn_to_write,
 )
@@ -126,7 +127,7 @@ def answer_at_once(
     ctx: Ctx, source: Database, query: Query, max_rows: int | None, cursor: str | None
 ) -> Data[QueryResult] | None:
     """Return all rows of a query, in both forms, if nothing has to be waited for; else None."""
-    result = source.read_at_once(query, limit_answer(ctx, max_rows)) if cursor is None else None
+    result = source.read_at_once(query, limit_rows(ctx, max_rows)) if cursor is None else None
     return None if result is None else _both_forms(make_result(result))
 
 
@@ -139,7 +140,7 @@ async def answer_query(
     if answer is not None:
         return answer
     async with turn_to_read(ctx, source):
-        rows = await source.read(query, limit_answer(ctx, max_rows), ctx.owner, cursor, job_of(ctx))
+        rows = await source.read(query, limit_rows(ctx, max_rows), ctx.owner, cursor, job_of(ctx))
     result = make_result(rows)
     count = len(result["rows"])
     if result["truncated"] and (max_rows is None or count < max_rows):

@@ -5,7 +5,11 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+from pydantic_core import to_json
+
 from servers.sqlite.server import app
+from shared.server.dispatch.limits import CallLimits
 from tests.servers.reports import both_eras, reading
 from tests.servers.sqlite.serving import inside
 
@@ -117,3 +121,12 @@ async def test_a_statement_to_explain_has_no_explain_itself(file: Path) -> None:
             error = await peer.error("explain_query", query=query)
             assert error.startswith("bad_statement: the statement begins with EXPLAIN, which this tool adds")
         assert (await peer.text("explain_query", query="SELECT 1")).startswith("1 step; ")
+
+
+async def test_either_form_of_the_rows_fills_what_a_host_shows(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "budget", CallLimits(text_bytes=9_000))
+    query = "SELECT n, name || '\"\\' AS name FROM numbers"
+    async with inside(file) as peer:
+        result = await peer.call("read_query", query=query)
+    sizes = [len(to_json(form)) for form in (result["content"][0]["text"], result["structuredContent"])]
+    assert 6_000 < max(sizes) <= 9_000
