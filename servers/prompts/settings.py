@@ -12,7 +12,7 @@ from shared.program.messages import needs_extra
 from shared.program.settings.options import expand_home, option, positional
 
 from .library.libraries import STARTER
-from .remote.address import FORM, parse_address
+from .remote.address import FORM, Package, is_package, parse_address
 
 if TYPE_CHECKING:
     from .remote.cache import Checkout
@@ -30,7 +30,10 @@ class Settings(BaseModel):
 
     narrowing: ClassVar[type[BaseModel]] = Narrowing
 
-    libraries: list[Path] = positional("directories of prompts; of two with one name that of the first counts", "DIR")
+    libraries: list[Path] = positional(
+        "directories, .zip files or marketplace.json files of prompts; of two with one name that of the first counts",
+        "DIR",
+    )
     starter: bool = Field(False, description="also serve the prompts that come with the server, as without any DIR")
     allow_write: bool = Field(False, description="offer the tools that save and delete prompts, in the first DIR")
     confirm: bool = Field(False, description="ask the user before a prompt is saved or deleted")
@@ -46,13 +49,16 @@ class Settings(BaseModel):
             raise ValueError("the name of a directory is empty")
         return directories
 
-    @field_validator("libraries", "files")
+    @field_validator("libraries")
+    @classmethod
+    def _are_libraries(cls, libraries: list[Path]) -> list[Path]:
+        packages = [path for path in map(expand_home, libraries) if is_package(path) and path.is_file()]
+        return [path if path in packages else _require_directory(path) for path in map(expand_home, libraries)]
+
+    @field_validator("files")
     @classmethod
     def _are_directories(cls, directories: list[Path]) -> list[Path]:
-        for directory in directories:
-            if not expand_home(directory).is_dir():
-                raise ValueError(f"{directory} is not a directory")
-        return [expand_home(directory) for directory in directories]
+        return [_require_directory(expand_home(directory)) for directory in directories]
 
     @field_validator("library")
     @classmethod
@@ -63,6 +69,8 @@ class Settings(BaseModel):
     def _has_a_place_to_write(self) -> Self:
         if self.allow_write and not self.libraries:
             raise ValueError("--allow-write takes a DIR: the prompts that come with the server are not changed")
+        if self.allow_write and is_package(self.libraries[0]):
+            raise ValueError(f"--allow-write takes a directory as the first DIR, and {self.libraries[0]} is a file")
         return self
 
     @model_validator(mode="after")
@@ -75,17 +83,32 @@ class Settings(BaseModel):
     @cached_property
     def roots(self) -> list[Path]:
         """The directories of all libraries, the one with precedence first."""
-        roots = [*self.libraries, *(checkout.root for checkout in self.checkouts)]
+        roots: list[Path] = []
+        fetched = iter(self.checkouts)
+        for path in self.libraries:
+            if path not in self._packages:
+                roots.append(path)
+                continue
+            package = Package(path)
+            # The plugins in the folder of a marketplace are served from there, and the others from the cache.
+            roots += [package.root] if package.is_marketplace else []
+            roots.append(next(fetched).root)
+        roots += [checkout.root for checkout in fetched]
         return [*roots, STARTER] if self.starter or not roots else roots
 
     @cached_property
     def checkouts(self) -> "list[Checkout]":
-        """The libraries in git repositories."""
-        if not self.library:
+        """The libraries in packages, and then those in git repositories."""
+        if not self.library and not self._packages:
             return []
         from .remote.cache import Checkout
 
-        return [Checkout(parse_address(address)) for address in self.library]
+        packages = [Checkout(Package(path)) for path in self._packages]
+        return [*packages, *(Checkout(parse_address(address)) for address in self.library)]
+
+    @cached_property
+    def _packages(self) -> list[Path]:
+        return [path for path in self.libraries if is_package(path)]
 
     def narrowed(self, narrowing: Narrowing) -> Self:
         """Return these settings for a principal with only these libraries and suggested files. Prompts are saved
@@ -100,6 +123,12 @@ class Settings(BaseModel):
         own = self.model_copy(
             update={"libraries": libraries, "library": [], "files": files, "starter": False, "allow_write": writes}
         )
-        own.__dict__.pop("roots", None)
-        own.__dict__.pop("checkouts", None)
+        for cached in ("roots", "checkouts", "_packages"):
+            own.__dict__.pop(cached, None)
         return own
+
+
+def _require_directory(path: Path) -> Path:
+    if not path.is_dir():
+        raise ValueError(f"{path} is not a directory")
+    return path

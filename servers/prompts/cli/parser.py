@@ -9,11 +9,11 @@ from pathlib import Path
 from servers.prompts.cli.commands import UsageError, export, lint, render, test
 from servers.prompts.cli.host_commands import export_commands
 from servers.prompts.cli.remote import open_remote, update
-from servers.prompts.remote.address import Address, is_address, parse_address
+from servers.prompts.remote.address import Address, Package, is_address, is_package, parse_address
 from servers.prompts.templates.host_commands import HOSTS
 from shared.program.line_parser import LineParser
 
-_DIR = "folder of prompts, or the URL of a library in git"
+_DIR = "folder or .zip file of prompts, or the URL of a library in git"
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -97,9 +97,10 @@ def _parse_address(text: str) -> Address:
 
 
 def _parse_directory(text: str) -> Path:
-    if is_address(text):
+    package = Package(Path(text)) if text and is_package(Path(text)) else None
+    if package is not None or is_address(text):
         try:
-            return open_remote(_parse_address(text))
+            return open_remote(package or _parse_address(text))
         except UsageError as error:
             raise ArgumentTypeError(str(error)) from None
     if not text or not Path(text).is_dir():

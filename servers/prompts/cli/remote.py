@@ -1,4 +1,4 @@
-"""Libraries in git, for commands: fetched, or in the state of the last fetch."""
+"""Libraries in git or in packages, for commands: fetched, or in the state of the last fetch."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,17 +6,17 @@ from threading import Event
 
 from servers.prompts.cli.commands import UsageError, say
 from servers.prompts.errors import PromptError
-from servers.prompts.remote.address import Address
+from servers.prompts.remote.address import Address, Package
 from servers.prompts.remote.cache import Checkout
 
 _SECONDS = 600.0
 
 
-def open_remote(address: Address) -> Path:
+def open_remote(address: Address | Package) -> Path:
     """Return the folder with the library at the address, fetched if it is missing. Raises UsageError."""
     checkout = Checkout(address)
     checkout.load()
-    if checkout.commit is None:
+    if checkout.commit is None or isinstance(address, Package):
         try:
             checkout.update(Event(), _SECONDS)
         except PromptError as error:

@@ -19,7 +19,7 @@ from shared import (
 )
 from shared.protocol.uri_template import UriTemplate
 from shared.server.dispatch.changes import Changes
-from shared.text import escape, join_lines
+from shared.text import escape, format_count, join_lines
 
 from ..arguments import parse_values
 from ..errors import PromptError
@@ -217,11 +217,14 @@ def _build_index(libraries: Libraries) -> str:
         {"library": numbers[root], "file": escape(problem.path), "line": problem.line, "reason": problem.reason}
         for root, problem in libraries.problems()
     ]
+    if (rest := len(problems) - _MOST_LISTED) > 0:
+        reason = f"{format_count(rest, 'more problem')}, which the command lint names"
+        problems[_MOST_LISTED:] = [{"library": 0, "file": "", "line": None, "reason": reason}]
     index: dict[str, Any] = {
         "libraries": counted,
         "prompts": prompts,
         "truncated": len(prompts) == _MOST_LISTED < len(libraries.names),
-        "problems": problems[:_MOST_LISTED],
+        "problems": problems,
     }
     return json.dumps(index, ensure_ascii=False)
 

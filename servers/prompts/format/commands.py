@@ -78,6 +78,8 @@ def get_text(front: YamlMapping, key: str) -> str:
     value = front.get(key)
     if isinstance(value, list):
         return ", ".join(str(item) for item in value if isinstance(item, str | int | float))
+    if isinstance(value, bool):
+        return str(value).lower()
     return "" if value is None or isinstance(value, dict) else str(value).strip()
 
 

@@ -6,6 +6,7 @@ sent unchanged except for placeholders.
 """
 
 import re
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from servers.prompts.format.commands import get_name, parse_command, parse_toml_command
@@ -16,16 +17,20 @@ from servers.prompts.format.skills import parse_skill
 from shared.yaml import YamlMapping
 
 SKILL = "SKILL.md"
-HIDDEN_FOLDERS = frozenset({".claude", ".codex", ".cursor", ".gemini", ".github", ".opencode"})
-"""Hidden folders with commands in one of their subfolders."""
+HIDDEN_FOLDERS = frozenset({".agents", ".claude", ".codex", ".cursor", ".gemini", ".github", ".opencode"})
+"""Hidden folders with commands or skills in one of their subfolders."""
 
 _HOSTS: dict[tuple[str, ...], tuple[Syntax, str]] = {
     (".claude", "commands"): ("claude", ".md"),
     (".claude", "agents"): ("claude", ".md"),
     (".codex", "prompts"): ("codex", ".md"),
+    (".cursor", "agents"): ("plain", ".md"),
     (".cursor", "commands"): ("plain", ".md"),
     (".gemini", "commands"): ("gemini", ".toml"),
+    (".github", "agents"): ("plain", ".md"),
     (".github", "prompts"): ("vscode", ".prompt.md"),
+    (".opencode", "agent"): ("plain", ".md"),
+    (".opencode", "agents"): ("plain", ".md"),
     (".opencode", "command"): ("opencode", ".md"),
     (".opencode", "commands"): ("opencode", ".md"),
     ("opencode", "command"): ("opencode", ".md"),
@@ -34,6 +39,9 @@ _HOSTS: dict[tuple[str, ...], tuple[Syntax, str]] = {
 """The syntax and the suffix of the files in a folder within another."""
 _PLUGIN = ("commands", "agents")
 """The folders of a plugin of Claude Code, or of an extension of Gemini CLI."""
+_AGENTS = ("agent", "agents")
+_NOT_IN_NAMES = frozenset({*HIDDEN_FOLDERS, "command", "commands", "prompts", "skills"})
+"""Folders that say what is in them, and not whose it is."""
 _ENDINGS = (".prompt.md", ".agent.md", ".chatmode.md", ".instructions.md", ".md", ".toml")
 _DOCUMENTS = frozenset(
     f"{name}.md"
@@ -80,7 +88,8 @@ def find_kind(path: str, root: tuple[str, ...], skills: frozenset[str]) -> Kind 
     for at in range(len(whole) - 1):
         host = _HOSTS.get(whole[at : at + 2])
         if host is not None and file.endswith(host[1]):
-            return Kind("command", _join_names(whole[at + 1 :], file.removesuffix(host[1])), "", host[0], False)
+            stem = file.removesuffix(host[1]).removesuffix(".agent")
+            return Kind("command", _join_names(whole[at + 1 :], stem), "", host[0], False)
     if file.startswith(("_", ".")) or any(part.startswith(("_", ".")) for part in folders):
         return None
     stem = file.removesuffix(ending)
@@ -100,8 +109,22 @@ def find_kind(path: str, root: tuple[str, ...], skills: frozenset[str]) -> Kind 
 def _join_names(folders: tuple[str, ...], stem: str, plugin: str = "") -> str:
     """Return the name of a prompt below the folder that makes it one. Agents have a prefix: a skill may have the same
     name."""
-    kind = "agents" if folders[0] == "agents" else ""
+    kind = "agents" if folders[0] in _AGENTS else ""
     return "-".join(filter(None, (plugin, kind, *folders[1:], stem)))
+
+
+def find_longer_names(path: str, kind: Kind, declared: str) -> Iterator[str]:
+    """Yield names for the file at `path`, each with one more of its folders than the one before."""
+    *folders, file = path.split("/")
+    if kind.form == "skill":
+        folders, stem = folders[:-1], kind.name
+    else:
+        stem = next((file.removesuffix(ending) for ending in _ENDINGS if file.endswith(ending)), file)
+    name = stem if declared == kind.name else declared
+    for folder in reversed([folder for folder in folders if folder not in _NOT_IN_NAMES]):
+        yield name
+        name = f"{folder}-{name}"
+    yield name
 
 
 def find_name(kind: Kind, data: bytes) -> str | None:

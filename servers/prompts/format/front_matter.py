@@ -26,7 +26,8 @@ _BEGUN = re.compile(r"---[ \t]*\n[A-Za-z][\w-]*:")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 STRUCTURED = ("arguments", "messages")
 """Keys with mappings in a list, which mean that a file is in our format."""
-_KEY_LINE = re.compile(r"([A-Za-z][\w-]{0,63}):(?:[ \t]+(.*)|())")
+# A capital begins a line of the text before it: examples in a description have `Context: ...`.
+_KEY_LINE = re.compile(r"([a-z][\w-]{0,63}):(?:[ \t]+(.*)|())")
 _ITEM_LINE = re.compile(r"[ \t]*-[ \t]+(.+)")
 
 _CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
@@ -76,13 +77,15 @@ def parse_document(data: bytes) -> Document:
         front = _read_lines(match[1], 2)
         if front is None:
             raise
-        notice = f"{error.reason}; it is read line by line, as hosts do"
+        how = "it is read line by line" if front else "it is left out"
+        notice = f"{error.reason}; {how}, as hosts do"
         return Document(front, body, line, (error.line or 1, notice))
 
 
 def _read_lines(text: str, line: int) -> YamlMapping | None:
-    """Return the keys of front matter that is not YAML, with the rest of their lines, as strings; None if it has
-    mappings in lists, which lines can't express, or exceeds the limits of YAML."""
+    """Return the keys of front matter that is not YAML, with the rest of their lines, as strings; none where a text
+    begins with a horizontal rule. Return None for mappings in lists, which lines can't express, and above the limits
+    of YAML."""
     if len(text) > FRONT_MATTER.characters or _UNPRINTABLE.search(text):
         return None
     front = YamlMapping(line)
@@ -101,7 +104,7 @@ def _read_lines(text: str, line: int) -> YamlMapping | None:
             front[key] = [*(front[key] if isinstance(front[key], list) else ()), _unquote(item[1])]
         elif key and text_line.strip() and isinstance(front[key], str):
             front[key] = f"{front[key].removeprefix('|').removeprefix('>')} {text_line.strip()}".strip()
-    return front or None
+    return front
 
 
 def _unquote(text: str) -> str:

@@ -76,7 +76,8 @@ def _ask_for_words(places: Sequence[str | None], first: int, hint: str) -> Asked
         return Asked(tuple(Argument(word, required=word in needed) for word in words), words)
     if not places and not hint:
         return Asked()
-    return Asked((Argument(_ALL, description=hint or None, required=hint.startswith("<") and "[" not in hint),))
+    required = hint.startswith("<") and "[" not in hint and "optional" not in hint.lower()
+    return Asked((Argument(_ALL, description=hint or None, required=required),))
 
 
 def fill_placeholders(text: str, prompt: Prompt, values: Mapping[str, Any]) -> Iterator[str]:

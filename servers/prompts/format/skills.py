@@ -25,15 +25,11 @@ LIMIT = f"a skill has at most {_MOST_FILES} files and {MOST_BYTES:,} bytes"
 
 def parse_skill(document: Document, name: str, base: str) -> Prompt:
     """Return the prompt of a SKILL.md in the directory `base`, which is called `name`. Raises PromptError."""
-    front = document.front
-    if front is None:
-        raise PromptError("bad_prompt", "it does not begin with front matter between two lines of ---", line=1)
-    name, description = get_text(front, "name") or name, get_text(front, "description")
-    if not description:
-        raise PromptError("bad_prompt", "the front matter has no description", line=front.line)
-    if not document.body:
-        raise PromptError("bad_prompt", "it has no text", line=document.line)
-    command = parse_command(document, name, "claude", base)._replace(description=description)
+    front = document.front or YamlMapping(1)
+    command = parse_command(document, get_text(front, "name") or name, "claude", base)
+    if not get_text(front, "description") and document.notice is None:
+        # Claude Code describes it by its text, and other hosts leave it out.
+        command = command._replace(notice=(front.line, "it has no description, which a skill needs in most hosts"))
     # Other hosts have no placeholders: `$1` is one only if the skill declares that it takes arguments.
     if command.hint or command.declared or "$ARGUMENTS" in document.body:
         return command
@@ -59,9 +55,13 @@ def format_manifest(prompt: Prompt, body: str) -> str:
 def require_named(prompt: Prompt, document: Document) -> None:
     """Check that the SKILL.md of the prompt is valid for other readers too. Raises PromptError."""
     _require_possible(prompt)
-    if not get_text(document.front or YamlMapping(1), "name"):
-        suggestion = f"Write name: {prompt.name}"
-        raise PromptError("bad_prompt", "the front matter has no name, which a skill needs", suggestion, line=1)
+    front = document.front or YamlMapping(1)
+    for key in ("name", "description"):
+        if not get_text(front, key):
+            suggestion = f"Write {key}: {getattr(prompt, key)}"
+            raise PromptError("bad_prompt", f"the front matter has no {key}, which a skill needs", suggestion, line=1)
+    if get_text(front, "name") != prompt.name:
+        raise PromptError("bad_prompt", f"the front matter has the name {get_text(front, 'name')!r}", line=1)
 
 
 def require_size(files: Iterable[int]) -> None:

@@ -95,6 +95,10 @@ class Library:
         """Return the file of a prompt, relative to the folder. Raises PromptError if the prompt does not exist."""
         return self._file(name).path
 
+    def declared(self, name: str) -> str:
+        """Return the name that the file of a prompt declares. Raises PromptError if the prompt does not exist."""
+        return self._file(name).declared
+
     def source(self, name: str) -> bytes:
         """Return the content of a prompt's file; its last valid content if it is broken now."""
         return self._file(name).data
@@ -210,7 +214,7 @@ class Library:
         for path, (signature, problem) in list(self._broken.items()):
             if snapshot.seen.get(path) == signature:
                 by_path.setdefault(path, problem)
-        return sorted(by_path.values())
+        return sorted([*by_path.values(), *snapshot.renamed])
 
     def check(self) -> list[Problem]:
         """Return the problems of all files. Takes a second for some thousands."""
@@ -269,12 +273,12 @@ class Library:
         return None
 
     def _prompt(self, file: File) -> Prompt:
-        key = file.path, file.signature, len(file.data)
+        key = file.path, file.signature, len(file.data), file.name
         prompt = self._parsed.get(key)
         if prompt is None:
             try:
                 prompt = parse_file(file.kind, file.data)
-                if prompt.name != file.name:
+                if prompt.name != file.declared:
                     reason = "its name is written in a way that hides it: write name: and the name"
                     raise PromptError("bad_prompt", reason)
             except PromptError as error:
@@ -282,6 +286,7 @@ class Library:
                 raise
             if prompt.notice is not None:
                 self._broken.setdefault(file.path, (file.signature, Problem(file.path, *prompt.notice)))
+            prompt = prompt._replace(name=file.name)
             self._parsed.put(key, prompt, len(file.data) + 1_000)
         return prompt
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from servers.prompts.errors import Problem, PromptError
-from servers.prompts.format.forms import SKILL, Kind, find_kind, find_name, parse_file
+from servers.prompts.format.forms import SKILL, Kind, find_kind, find_longer_names, find_name, parse_file
 from servers.prompts.format.front_matter import MOST_BYTES, NAME
 from servers.prompts.format.skills import LIMIT, find_unfitting
 from servers.prompts.library.folder import MOST_TOTAL, Entry, Signature, is_hidden
@@ -24,9 +24,12 @@ class File(NamedTuple):
     path: str
     kind: Kind
     name: str
+    """The name of its prompt."""
     signature: Signature
     data: bytes
     """Its content; the last valid content if it has become invalid."""
+    declared: str
+    """The name in its path or front matter, which another file may have too."""
 
 
 class Snapshot(NamedTuple):
@@ -42,9 +45,11 @@ class Snapshot(NamedTuple):
     """All directories that may contain prompts, with their signatures from before they were read; "" is the folder
     itself."""
     problems: Mapping[str, Problem]
+    renamed: tuple[Problem, ...]
+    """The files whose prompt has another name than they declare."""
 
 
-NOTHING = Snapshot(0, {}, {}, {}, {"": None}, {})
+NOTHING = Snapshot(0, {}, {}, {}, {"": None}, {}, ())
 
 
 class Changed(NamedTuple):
@@ -142,10 +147,6 @@ class _Look:
         file = self._file(entry, kind, self._old.files.get(path))
         if file is None:
             return
-        if NAME.fullmatch(file.name) is None:
-            reason = "its name is not valid for a prompt: it has 1 to 128 characters, and no control characters"
-            self._problem(path, reason)
-            return
         self._total += len(file.data)
         if self._total > MOST_TOTAL:
             self._problem(path, _TOO_MUCH)
@@ -155,13 +156,40 @@ class _Look:
     def finish(self) -> Snapshot:
         """Return the new state of the library."""
         names: dict[str, File] = {}
-        for path, file in sorted(self._files.items()):
-            first = names.setdefault(file.name, file)
-            if first is not file:
-                self._problem(path, f"{first.path!r} has a prompt called {file.name!r} already")
+        without: list[File] = []
+        for path, previous in sorted(self._files.items()):
+            self._files[path] = file = previous._replace(name=previous.declared)
+            if NAME.fullmatch(file.name) is None or names.setdefault(file.name, file) is not file:
+                without.append(file)
+        renamed = [problem for file in without if (problem := self._rename(file, names)) is not None]
         for path in _find_unfitting(self._seen):
             self._problem(path, f"the skill goes without it: {LIMIT}")
-        return Snapshot(self._old.number + 1, self._files, names, self._seen, self._directories, self._problems)
+        number = self._old.number + 1
+        return Snapshot(
+            number, self._files, names, self._seen, self._directories, self._problems, tuple(sorted(renamed))
+        )
+
+    def _rename(self, file: File, names: dict[str, File]) -> Problem | None:
+        """Add the file to `names` under a name with more of its path, and return what to say about that; None, and a
+        problem, if there is no such name."""
+        first = names.get(file.declared)
+        if first is None:
+            reason = "its name is not valid for a prompt: it has 1 to 128 characters, and no control characters"
+            # The longest name that is valid says most.
+            candidates = [*find_longer_names(file.path, file.kind, file.declared)][::-1]
+        else:
+            reason = f"{first.path!r} has a prompt called {file.declared!r} already"
+            longer = find_longer_names(file.path, file.kind, file.declared)
+            candidates = [name for name in longer if len(name) > len(file.declared)]
+        name = next((name for name in candidates if NAME.fullmatch(name) and name not in names), None)
+        if name is None:
+            self._problem(file.path, reason)
+            if first is None:
+                del self._files[file.path]
+            return None
+        names[name] = self._files[file.path] = file._replace(name=name)
+        kind = " and is no skill" if file.kind.form == "skill" else ""
+        return Problem(file.path, None, f"it is called {name!r}{kind}: {reason}")
 
     def _file(self, entry: Entry, kind: Kind, previous: File | None) -> File | None:
         """Return the current file, or the last valid one."""
@@ -193,7 +221,7 @@ class _Look:
             name = find_name(kind, data) or parse_file(kind, data).name
         except PromptError:  # the error is reported when the prompt is requested
             name = kind.name
-        file = File(path, kind, name, signature, data)
+        file = File(path, kind, name, signature, data, name)
         problem = self._wrong(file) if self._old.seen else None
         if problem is None:
             return file

@@ -1,4 +1,5 @@
-"""The address of a library in a git repository, in pip's format for packages (pip, VCS Support):
+"""The address of a library that is not a directory: a package, by its path, or a git repository, in pip's format for
+packages (pip, VCS Support):
 
     git+https://github.com/team/prompts.git@v2#subdirectory=reviews
 
@@ -6,11 +7,16 @@ The reference is a branch, a tag or a full commit hash; the default is the defau
 """
 
 import re
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+MARKETPLACE = ".claude-plugin/marketplace.json"
+"""The path of a marketplace of plugins, as Claude Code finds it."""
+_MARKETPLACE = Path(MARKETPLACE)
 SCHEMES = ("https", "ssh", "git", "file")
 FORM = "git+https://HOST/REPOSITORY@REF#subdirectory=FOLDER"
+_ARCHIVES = (".zip", ".skill")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 # A subset of what `git check-ref-format` allows: no options, ranges or patterns.
@@ -48,12 +54,50 @@ class Address(NamedTuple):
     def repository(self) -> str:
         """The name of the repository."""
         name = self.url.rstrip("/").rpartition("/")[2].removesuffix(".git")
-        return re.sub(r"[^A-Za-z0-9._-]", "_", name).strip(".") or "repository"
+        return _make_name(name)
 
     @property
     def commit(self) -> str | None:
         """The commit, if the reference is one: then the library never changes."""
         return self.ref if _COMMIT.fullmatch(self.ref) else None
+
+
+class Package(NamedTuple):
+    """A library in one file on this machine: a zip archive, or a marketplace with plugins in git repositories."""
+
+    path: Path
+    folder: str = ""
+    commit: str | None = None
+    scheme: str = "file"
+
+    def __str__(self) -> str:
+        return str(self.path.absolute())
+
+    @property
+    def shown(self) -> str:
+        """The name of the file for clients, without directories of this machine."""
+        return self.path.name
+
+    @property
+    def repository(self) -> str:
+        """The name of the library."""
+        return _make_name(self.root.name if self.is_marketplace else self.path.stem)
+
+    @property
+    def is_marketplace(self) -> bool:
+        """True if it has plugins, and no files."""
+        return self.path.name == _MARKETPLACE.name
+
+    @property
+    def root(self) -> Path:
+        """The folder where the relative paths in a marketplace begin."""
+        above = self.path.absolute().parent
+        return above.parent if above.name == _MARKETPLACE.parent.name else above
+
+
+def is_package(path: Path) -> bool:
+    """Return True if a path is that of a package, and not of a directory."""
+    return (path.suffix.lower() in _ARCHIVES or path.name == _MARKETPLACE.name) and not path.is_dir()
 
 
 def is_address(text: str) -> bool:
@@ -91,6 +135,11 @@ def _check_place(scheme: str, host: str, user: str, path: str) -> None:
         raise ValueError(f"{user[:100]!r} is not the name of a user")
     if len(path) < 2:
         raise ValueError("the address of a library names no repository")
+
+
+def _make_name(text: str) -> str:
+    """Return a name for the directory of a library."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", text).strip(".") or "repository"
 
 
 def _parse_folder(fragment: str) -> str:

@@ -1,7 +1,8 @@
-"""Cache of a library in git: a directory that each commit replaces as a whole.
+"""Cache of a library in git or in a package: a directory that each commit replaces as a whole.
 
     CACHE/NAME-KEY/tree/state.json               the commit, its files, and what of it was left out
     CACHE/NAME-KEY/tree/files/REPOSITORY/FOLDER  the library
+    CACHE/NAME-KEY/plugins/                      such caches of the plugins that its marketplace names
 
 Processes that share a cache need no lock: each writes to its own directory, and renames that.
 """
@@ -22,8 +23,10 @@ from typing import Any
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.skills import MOST_BYTES
 from servers.prompts.library.folder import MOST_TOTAL, check_path
-from servers.prompts.remote.address import Address
+from servers.prompts.remote.address import MARKETPLACE, Address, Package
 from servers.prompts.remote.git import Blob, Git
+from servers.prompts.remote.package import Source, open_package
+from servers.prompts.remote.plugins import Plugin, parse_marketplace
 from shared.text import format_count
 
 _SCRATCH = "fetch-"
@@ -34,7 +37,14 @@ _MOST_NAMED = 1_000
 _LONGEST_NAME, _LONGEST_PATH = 255, 700
 """Bytes that every system supports, for a path together with that of the cache."""
 _LFS = b"version https://git-lfs.github.com/spec/"
-_NO_FILE = {"120000": "it is a link, and links are not followed", "160000": "it is a submodule, which is not fetched"}
+_NO_FILE = {
+    "120000": "it is a link, and links are not followed",
+    "160000": "it is a submodule, which is not fetched",
+    "compressed": "it is compressed in a way that is not read",
+    "encrypted": "it is encrypted",
+}
+PLUGINS = "git-plugins"
+"""The folder in a library with the plugins of its marketplace that are in other repositories."""
 
 
 def find_cache() -> Path:
@@ -53,8 +63,10 @@ def find_cache() -> Path:
 class Checkout:
     """The library at an address, in the state of the last fetch. For one thread at a time."""
 
-    def __init__(self, address: Address, cache: Path | None = None) -> None:
+    def __init__(self, address: Address | Package, cache: Path | None = None, has_plugins: bool = True) -> None:
+        """Without `has_plugins`, the marketplace in the library is not read, as in a plugin."""
         self.address = address
+        self._has_plugins = has_plugins
         key = sha256(str(address).encode()).hexdigest()[:16]
         self._home = (cache or find_cache()) / f"{address.repository}-{key}"
         self._tree = self._home / "tree"
@@ -62,6 +74,8 @@ class Checkout:
         """The folder with the library; it does not exist before the first fetch."""
         self.failure = ""
         """The reason why the last fetch failed; else empty."""
+        self._failures: list[Problem] = []
+        """The plugins that could not be fetched."""
         self._state: dict[str, Any] | None = None
 
     @property
@@ -81,7 +95,7 @@ class Checkout:
     def problems(self) -> list[Problem]:
         """Return the reason why the last fetch failed, and the files of the commit that were left out."""
         listed = [] if self._state is None else self._state["left_out"]
-        left_out = [Problem(path, None, reason) for path, reason in listed]
+        left_out = [*(Problem(path, None, reason) for path, reason in listed), *self._failures]
         if not self.failure:
             return left_out
         status = "nothing of it is there yet" if self.commit is None else f"commit {self.commit[:12]} is served"
@@ -104,45 +118,112 @@ class Checkout:
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._discard_abandoned()
         self.load()
-        before = self.commit
-        if before is not None and before == self.address.commit:
-            return False
+        before, until = self.commit, time.monotonic() + seconds
         with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=self._home, ignore_cleanup_errors=True) as folder:
             scratch = Path(folder)
-            git = Git(scratch, self.address, stop, seconds)
-            commit = git.find_commit()
+            source = self._open_source(scratch, stop, seconds)
+            commit = source.find_commit()
+            tree = self._tree if commit == before else scratch / "tree"
+            state = (self._state or {}) if commit == before else self._write(tree, source, commit)
+            plugins = self._fetch_plugins(tree, stop, until)
             if commit == before:
-                return False
-            git.fetch(commit)
-            self._write(scratch / "tree", git, commit)
+                if {name: plugin.commit for name, plugin in plugins.items()} == state.get("plugins", {}):
+                    return False
+                state = self._write(scratch / "tree", source, commit)
+            self._add_plugins(scratch / "tree", state, plugins)
             self._put_in_place(scratch)
         self.load()
         return True
 
-    def _write(self, tree: Path, git: Git, commit: str) -> None:
-        """Write the files of a commit, and its state. Raises PromptError if they are too many or too large."""
-        blobs, left_out = git.files(commit), dict[str, str]()
+    def _open_source(self, scratch: Path, stop: Event, seconds: float) -> Source:
+        if isinstance(self.address, Package):
+            return open_package(self.address)
+        return Git(scratch, self.address, stop, seconds)
+
+    def _write(self, tree: Path, source: Source, commit: str) -> dict[str, Any]:
+        """Write the files of a commit; return the state to save. Raises PromptError if they are too many or too
+        large."""
+        source.fetch(commit)
+        blobs, left_out = source.files(commit), dict[str, str]()
+        suggestion = "Name a subdirectory of the repository." if isinstance(self.address, Address) else ""
         if len(blobs) > _MOST_FILES:
-            reason = f"the library has more than {_MOST_FILES:,} files"
-            raise PromptError("too_large", reason, "Name a subdirectory of the repository.")
+            raise PromptError("too_large", f"the library has more than {_MOST_FILES:,} files", suggestion)
         chosen = list(_choose(blobs, left_out))
         if sum(blob.size for blob in chosen) > MOST_TOTAL:
             reason = f"the files of the library have more than {MOST_TOTAL:,} bytes together"
-            raise PromptError("too_large", reason, "Name a subdirectory of the repository.")
-        root = tree / self.root.relative_to(self._tree)
+            raise PromptError("too_large", reason, suggestion)
+        root = self._find_root(tree)
         root.mkdir(mode=0o700, parents=True)
         written: dict[str, int] = {}
-        for blob, data in zip(chosen, git.read(chosen), strict=True):
+        for blob, data in zip(chosen, source.read(chosen), strict=True):
             reason = _write_file(root / blob.path, data, executable=blob.mode == "100755")
             if reason:
                 left_out[blob.path] = reason
             else:
                 written[blob.path] = blob.size
-        named = sorted(left_out.items())[:_MOST_NAMED]
+        return {"commit": commit, "files": written, "left_out": sorted(left_out.items())}
+
+    def _find_root(self, tree: Path) -> Path:
+        return tree / self.root.relative_to(self._tree)
+
+    def _fetch_plugins(self, tree: Path, stop: Event, until: float) -> "dict[str, Checkout]":
+        """Fetch the plugins that are in other repositories; return those that are there, by name. The reasons why
+        others are not become problems."""
+        self._failures = []
+        plugins: dict[str, Checkout] = {}
+        for plugin in self._find_plugins(tree):
+            failure = plugin.reason
+            if plugin.address is not None:
+                checkout = Checkout(plugin.address, self._home / "plugins", has_plugins=False)
+                checkout.load()
+                try:
+                    checkout.update(stop, max(0.0, until - time.monotonic()))
+                except PromptError:
+                    failure = checkout.failure
+                if checkout.commit is not None:
+                    plugins[plugin.name] = checkout
+            if failure:
+                self._failures.append(Problem(MARKETPLACE, None, f"plugin {plugin.name!r}: {failure}"))
+        return plugins
+
+    def _find_plugins(self, tree: Path) -> list[Plugin]:
+        root = self._find_root(tree)
+        if not self._has_plugins or not (root / MARKETPLACE).is_file():
+            return []
+        base = self.address.root if isinstance(self.address, Package) and self.address.is_marketplace else root
+        try:
+            return parse_marketplace((root / MARKETPLACE).read_bytes(), base, self.address.scheme)
+        except PromptError as error:
+            self._failures.append(Problem(MARKETPLACE, None, error.reason))
+            return []
+
+    def _add_plugins(self, tree: Path, state: dict[str, Any], plugins: "dict[str, Checkout]") -> None:
+        """Copy the plugins into the library, and save its state. One for which there is no room is a problem."""
+        root, files, left_out = self._find_root(tree), state["files"], list(state["left_out"])
+        for name, checkout in plugins.items():
+            plugin = checkout._state or {}  # noqa: SLF001 - of the same class
+            sizes = {f"{PLUGINS}/{name}/{path}": size for path, size in plugin["files"].items()}
+            if len(files) + len(sizes) > _MOST_FILES or sum((*files.values(), *sizes.values())) > MOST_TOTAL:
+                left_out.append((f"{PLUGINS}/{name}", "there is no room for this plugin in the library"))
+                continue
+            for path in plugin["files"]:
+                target = root / PLUGINS / name / path
+                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                shutil.copy(checkout.root / path, target)
+            files |= sizes
+            left_out += [(f"{PLUGINS}/{name}/{path}", reason) for path, reason in plugin["left_out"]]
+        named = left_out[:_MOST_NAMED]
         if len(left_out) > len(named):
             named.append(("", f"{format_count(len(left_out) - len(named), 'more file')} left out"))
-        state = {"commit": commit, "files": written, "left_out": named}
-        (tree / "state.json").write_text(json.dumps(state), encoding="ascii")
+        commits = {name: checkout.commit for name, checkout in plugins.items()}
+        saved = {**state, "files": files, "left_out": named, "plugins": commits}
+        (tree / "state.json").write_text(json.dumps(saved), encoding="ascii")
+        self._discard_plugins({checkout._home.name for checkout in plugins.values()})  # noqa: SLF001
+
+    def _discard_plugins(self, used: set[str]) -> None:
+        for home in (self._home / "plugins").glob("*"):
+            if home.name not in used:
+                shutil.rmtree(home, ignore_errors=True)
 
     def _put_in_place(self, scratch: Path) -> None:
         with suppress(FileNotFoundError):

@@ -53,8 +53,9 @@ def check_saving(
 def _prepare(libraries: Libraries, name: str, text: str, draft: bool) -> tuple[Folder, str, bytes]:
     """Return the folder, the path in it, and the data to write. Raises PromptError."""
     library = _require_first(libraries)
+    declared = name
     if name in library:
-        path, kind = library.path(name), library.kind(name)
+        path, kind, declared = library.path(name), library.kind(name), library.declared(name)
     else:
         path = f"{name}.md"
         new = None if find_objections(name) else library.kind_at(path)
@@ -67,8 +68,8 @@ def _prepare(libraries: Libraries, name: str, text: str, draft: bool) -> tuple[F
         reasons = "; ".join(reason if line is None else f"line {line}: {reason}" for _, line, reason in problems)
         raise PromptError("bad_prompt", reasons, "Nothing was written.")
     inside = parse_file(kind, data).name
-    if inside != name:
-        raise PromptError("bad_prompt", f"the front matter has the name {inside!r}, and it is saved as {name!r}")
+    if inside != declared:
+        raise PromptError("bad_prompt", f"the front matter has the name {inside!r}, and it is saved as {declared!r}")
     if draft:
         path = f"{_DRAFTS}/{name}.md"
         if library.kind_at(path) is not None:

@@ -12,6 +12,10 @@ KINDS: list[tuple[str, tuple[str, str, str] | None]] = [
     (".claude/commands/git/fix.md", ("command", "git-fix", "claude")),
     (".claude/agents/tester.md", ("command", "agents-tester", "claude")),
     (".claude/settings.md", None),
+    (".agents/skills/pdf/SKILL.md", ("skill", "pdf", "claude")),
+    (".github/agents/tester.agent.md", ("command", "agents-tester", "plain")),
+    (".opencode/agent/tester.md", ("command", "agents-tester", "plain")),
+    (".cursor/agents/tester.md", ("command", "agents-tester", "plain")),
     (".codex/prompts/fix.md", ("command", "fix", "codex")),
     (".cursor/commands/fix.md", ("command", "fix", "plain")),
     (".gemini/commands/git/fix.toml", ("command", "git-fix", "gemini")),
@@ -68,6 +72,11 @@ FRONTS = {
     "description: `code` first": "`code` first",
     "description: %percent\nmodel: x": "%percent",
     "description: a: b\n  and more": "a: b and more",
+    "description: a, which\ngoes on\nmodel: x": "a, which goes on",
+    "description: When it is so.\n\nContext: a: b\nUser: c\nmodel: x": "When it is so. Context: a: b User: c",
+    "description: !important now": "!important now",
+    "description: Use the team's: {all}": "Use the team's: {all}",
+    "description: a\ndescription: b": "b",
     "tools:\n  - Read\n  - Bash(a: b)\ndescription: a: b": "a: b",
     "title: null\ndescription: 12": "12",
     "description: [one, two]": "one, two",
@@ -102,5 +111,9 @@ def test_a_command_of_gemini_cli_needs_its_prompt(tmp_path: Path) -> None:
 def test_a_text_without_front_matter_may_begin_with_a_rule() -> None:
     kind = Kind("markdown", "one", "")
     assert parse_file(kind, b"---\nThis is a text.\n").messages[0].content == "---\nThis is a text."
+    between = parse_file(kind, b"---\n\nNo key here.\n\n---\nThe rest.")
+    assert between.messages[0].content == "The rest."
+    assert between.notice is not None
+    assert between.notice[1].endswith("; it is left out, as hosts do")
     with pytest.raises(PromptError, match="has no end"):
         parse_file(kind, b"---\ndescription: half")

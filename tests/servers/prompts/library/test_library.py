@@ -68,6 +68,7 @@ HINTS = [
     ("<pr> [priority]", "$1 $2", [("arguments", False)]),
     ("[pr] [priority]", "$0 $1 of $ARGUMENTS", [("arguments", False)]),
     ("<message>", "$ARGUMENTS", [("arguments", True)]),
+    ("<optional: platform>", "$ARGUMENTS", [("arguments", False)]),
     ("[message]", "Nothing", [("arguments", False)]),
 ]
 
@@ -139,6 +140,47 @@ def test_p3_of_two_files_with_one_name_the_second_is_reported_and_takes_it_when_
     assert found.look() == Changed(frozenset({"same"}), others=False)
     assert texts(found, "same") == ["From b."]
     assert found.problems() == []
+
+
+def test_a_name_that_another_file_has_is_made_longer_by_folders(tmp_path: Path) -> None:
+    files = {
+        "plugins/chat/skills/access/SKILL.md": SKILL.replace("name: pdf", "name: access"),
+        "plugins/mail/skills/access/SKILL.md": SKILL.replace("name: pdf", "name: access"),
+        "a/.claude/commands/test.md": "In a.",
+        "b/.claude/commands/test.md": "In b.",
+        "b-test.md": "By itself.",
+        "old/web/commands/fix.md": "Old.",
+        "new/web/commands/fix.md": "New.",
+    }
+    found = library(tmp_path, files)
+    assert found.names == ["access", "b-test", "mail-access", "old-web-fix", "test", "web-fix"]
+    assert texts(found, "mail-access") == texts(found, "access")
+    assert [str(one) for one in found.check()] == [
+        "b/.claude/commands/test.md: 'a/.claude/commands/test.md' has a prompt called 'test' already",
+        "old/web/commands/fix.md: it is called 'old-web-fix': "
+        "'new/web/commands/fix.md' has a prompt called 'web-fix' already",
+        "plugins/mail/skills/access/SKILL.md: it is called 'mail-access' and is no skill: "
+        "'plugins/chat/skills/access/SKILL.md' has a prompt called 'access' already",
+    ]
+    (tmp_path / "b-test.md").unlink()
+    found.look()
+    assert texts(found, "b-test") == ["In b."]
+    (tmp_path / "a/.claude/commands/test.md").unlink()
+    assert found.look() == Changed(frozenset({"b-test", "test"}), others=False)
+    assert texts(found, "test") == ["In b."]
+
+
+def test_a_name_that_is_too_long_loses_its_first_folders(tmp_path: Path) -> None:
+    found = library(tmp_path, {f"{'a' * 60}/{'b' * 60}/{'c' * 60}.md": "Say it."})
+    assert found.names == [f"{'b' * 60}-{'c' * 60}"]
+    assert [one.reason[:15] for one in found.problems()] == ["it is called 'b"]
+
+
+def test_a_skill_without_a_description_is_described_by_its_text(tmp_path: Path) -> None:
+    found = library(tmp_path, {"one/SKILL.md": "# Do it\n\nNow.", "two/SKILL.md": "---\nname: two\n---\nGo."})
+    reason = "it has no description, which a skill needs in most hosts"
+    assert [str(one) for one in found.check()] == [f"one/SKILL.md:1: {reason}", f"two/SKILL.md:2: {reason}"]
+    assert [found.prompt(name).description for name in found.names] == ["Do it", "Go."]
 
 
 def test_a_change_of_an_included_file_is_seen(tmp_path: Path) -> None:

@@ -1,0 +1,159 @@
+"""The files of packages. They are unpacked into the cache, by the same rules for names, links and sizes as those of
+git repositories.
+"""
+
+import hashlib
+import stat
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, Protocol
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+from servers.prompts.errors import PromptError
+from servers.prompts.remote.address import MARKETPLACE, Package
+from servers.prompts.remote.git import Blob
+from servers.prompts.remote.plugins import MOST_BYTES
+
+_MOST_PACKED = 64_000_000
+"""The limit of an archive, in bytes."""
+_MOST_DIRECTORY = 16_000_000
+"""The limit of the list of files in an archive, in bytes."""
+_END, _END_BYTES, _LONGEST_COMMENT = b"PK\5\6", 22, 65_535
+"""The record at the end of an archive (PKWARE APPNOTE, 4.3.16)."""
+_FOLDERS_OF_PROMPTS = frozenset({"agents", "commands", "prompts", "skills"})
+
+
+class Source(Protocol):
+    """The source of the files of a library."""
+
+    def find_commit(self) -> str:
+        """Return what changes when the files change. Raises PromptError."""
+
+    def fetch(self, commit: str) -> None:
+        """Get the files. Raises PromptError."""
+
+    def files(self, commit: str) -> list[Blob]:
+        """Return the files. Raises PromptError."""
+
+    def read(self, blobs: Sequence[Blob]) -> Iterator[bytes]:
+        """Yield the contents of the files, in their order. Raises PromptError."""
+
+
+def open_package(package: Package) -> Source:
+    """Return the files of a package."""
+    return _Marketplace(package.path) if package.is_marketplace else _Archive(package.path)
+
+
+class _Archive:
+    """A zip archive."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._above = ""
+
+    def find_commit(self) -> str:
+        return _hash_file(self._path, _MOST_PACKED)
+
+    def fetch(self, commit: str) -> None:
+        """Do nothing: the file is on this machine."""
+
+    def files(self, commit: str) -> list[Blob]:
+        with _open_archive(self._path) as archive:
+            listed = [info for info in archive.infolist() if not info.is_dir()]
+        self._above = _find_folder_of_all([info.filename for info in listed])
+        return [
+            Blob(info.filename.removeprefix(self._above), _find_mode(info), info.filename, info.file_size)
+            for info in listed
+        ]
+
+    def read(self, blobs: Sequence[Blob]) -> Iterator[bytes]:
+        with _open_archive(self._path) as archive:
+            for blob in blobs:
+                data = _unpack(archive, blob)
+                if len(data) != blob.size:
+                    raise PromptError("not_fetched", f"the package is damaged at {blob.path[:200]!r}")
+                yield data
+
+
+def _unpack(archive: ZipFile, blob: Blob) -> bytes:
+    """Return the content of a file, cut after its declared size, whatever its data would give."""
+    try:
+        with archive.open(blob.id) as file:
+            return file.read(blob.size + 1)
+    except (BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError):
+        raise PromptError("not_fetched", f"the package is damaged at {blob.path[:200]!r}") from None
+
+
+def _find_mode(info: ZipInfo) -> str:
+    """Return the mode of a file as in a tree of git, or the reason why it can't be unpacked."""
+    mode = info.external_attr >> 16
+    if stat.S_ISLNK(mode):
+        return "120000"
+    if info.flag_bits & 1:
+        return "encrypted"
+    if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+        return "compressed"
+    return "100755" if mode & stat.S_IXUSR else "100644"
+
+
+def _find_folder_of_all(paths: Sequence[str]) -> str:
+    """Return the folder around all files, as in archives of repositories, with a slash; "" if there is none, or if it
+    says what is in it."""
+    tops = {path.partition("/")[0] for path in paths}
+    if len(tops) != 1 or not all("/" in path for path in paths):
+        return ""
+    (top,) = tops
+    means_something = top in _FOLDERS_OF_PROMPTS or top.startswith((".", "_")) or f"{top}/SKILL.md" in paths
+    return "" if means_something else f"{top}/"
+
+
+def _open_archive(path: Path) -> ZipFile:
+    """Open an archive. Raises PromptError if it is not one, or has too many files."""
+    try:
+        with path.open("rb") as file:
+            if _find_directory_size(file) > _MOST_DIRECTORY:
+                raise PromptError("too_large", "the package has too many files")
+        return ZipFile(path)
+    except (BadZipFile, OSError, ValueError, NotImplementedError):
+        raise PromptError("not_fetched", "it is not a zip archive that can be read") from None
+
+
+def _find_directory_size(file: BinaryIO) -> int:
+    """Return the size of the list of files, which is read before a file can be counted."""
+    size = file.seek(0, 2)
+    file.seek(max(0, size - _END_BYTES - _LONGEST_COMMENT))
+    end = file.read()
+    at = end.rfind(_END)
+    if at < 0:
+        raise BadZipFile
+    return int.from_bytes(end[at + 12 : at + 16], "little")
+
+
+class _Marketplace:
+    """A marketplace by itself, without the folder that it is in."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def find_commit(self) -> str:
+        return _hash_file(self._path, MOST_BYTES)
+
+    def fetch(self, commit: str) -> None:
+        """Do nothing: the file is on this machine."""
+
+    def files(self, commit: str) -> list[Blob]:
+        return [Blob(MARKETPLACE, "100644", "", self._path.stat().st_size)]
+
+    def read(self, blobs: Sequence[Blob]) -> Iterator[bytes]:
+        return (self._path.read_bytes() for _ in blobs)
+
+
+def _hash_file(path: Path, most: int) -> str:
+    try:
+        if path.stat().st_size > most:
+            raise PromptError("too_large", f"the file has more than {most:,} bytes")
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        raise PromptError("not_fetched", "there is no such file, or it can't be read") from None

@@ -1,0 +1,91 @@
+"""Plugins that a marketplace names, in the format of Claude Code (its documentation, Plugin marketplaces).
+
+Plugins with a relative path are files of the library itself. The others are in git repositories of their own.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from servers.prompts.errors import PromptError
+from servers.prompts.library.folder import check_path
+from servers.prompts.remote.address import Address, parse_address
+
+MOST_BYTES = 4_000_000
+"""The limit of a marketplace."""
+_MOST_PLUGINS = 500
+_REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
+_SSH = re.compile(r"([A-Za-z0-9_.-]+@[A-Za-z0-9.-]+):([^:]+)")
+
+
+class Plugin(NamedTuple):
+    """A plugin that is not a folder of the marketplace."""
+
+    name: str
+    address: Address | None
+    """None if it can't be fetched."""
+    reason: str = ""
+    """The reason for that."""
+
+
+def parse_marketplace(data: bytes, root: Path, scheme: str) -> list[Plugin]:
+    """Return the plugins in other repositories, and those that are missing in the marketplace's folder `root`.
+
+    A repository is reached by HTTPS, or by the `scheme` by which the marketplace was: so none from elsewhere can name
+    a repository on this machine. Raises PromptError if the file is not a marketplace.
+    """
+    try:
+        content = json.loads(data)
+        rows, metadata = content["plugins"], content.get("metadata") or {}
+        base = metadata.get("pluginRoot") or ""
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise PromptError("bad_prompt", "it is not a marketplace: a JSON object with a list of `plugins`") from None
+    if not isinstance(rows, list) or not isinstance(base, str) or len(rows) > _MOST_PLUGINS:
+        raise PromptError("bad_prompt", f"it is not a marketplace of at most {_MOST_PLUGINS} plugins")
+    return list(_find_others(rows, root, base, scheme))
+
+
+def _find_others(rows: list[Any], root: Path, base: str, scheme: str) -> Iterator[Plugin]:
+    names: set[str] = set()
+    for row in rows:
+        name, source = (row.get("name"), row.get("source")) if isinstance(row, dict) else (None, None)
+        if not isinstance(name, str) or "/" in name or check_path(name) is not None or not name.isprintable():
+            yield Plugin("", None, f"a plugin has a name that no folder can have: {str(name)[:100]!r}")
+        elif isinstance(source, str):
+            if not _has_folder(root, base, source):
+                yield Plugin(name, None, f"the marketplace has no folder {source[:200]!r}")
+        elif name.casefold() in names:
+            yield Plugin(name, None, "another plugin has this name")
+        else:
+            names.add(name.casefold())
+            yield _parse_source(name, source, scheme)
+
+
+def _has_folder(root: Path, base: str, source: str) -> bool:
+    parts = PurePosixPath(source).parts
+    if ".." in parts or PurePosixPath(source).is_absolute():
+        return False
+    return any((root / above / source).is_dir() for above in ("", base) if ".." not in PurePosixPath(above).parts)
+
+
+def _parse_source(name: str, source: Any, scheme: str) -> Plugin:
+    """Return the plugin with the address in its `source`: github, url or git-subdir."""
+    kind = source.get("source") if isinstance(source, dict) else None
+    if kind not in ("github", "url", "git-subdir"):
+        return Plugin(name, None, f"its source is {str(kind)[:40]!r}, and only git repositories are fetched")
+    url, ref, path = (source.get(key) or "" for key in ("repo" if kind == "github" else "url", "ref", "path"))
+    url, ref, path = str(url), str(source.get("sha") or ref), str(path).removeprefix("./").strip("/")
+    if _REPOSITORY.fullmatch(url):
+        url = f"https://github.com/{url}"
+    elif (match := _SSH.fullmatch(url)) is not None:
+        url = f"ssh://{match[1]}/{match[2]}"
+    try:
+        reference, folder = f"@{ref}" if ref else "", f"#subdirectory={path}" if path else ""
+        address = parse_address(f"git+{url}{reference}{folder}")
+    except ValueError as error:
+        return Plugin(name, None, f"its source can't be fetched: {error}")
+    if address.scheme not in ("https", scheme):
+        return Plugin(name, None, f"its source is reached by {address.scheme}, and not by https")
+    return Plugin(name, address)
