@@ -5,6 +5,8 @@ step (Linux: renameat2), the file that was there at that very moment has the oth
 with what the new file was made from. Data that was only appended to it is appended to the new file as well, also by
 programs that had opened the old one by then and write a moment later. Any other change is put back, and reported to
 the caller.
+
+A file that is mounted by itself has no name to exchange: it is overwritten, after a check.
 """
 
 import errno
@@ -18,7 +20,7 @@ from functools import cache
 from typing import TypeVar
 
 from shared.coded_errors import PathError
-from shared.program.files.atomic import add, rename, sync
+from shared.program.files.atomic import add, overwrite, rename, sync
 from shared.program.files.entries import Entry, current, open_to_append, open_to_read
 
 try:
@@ -51,27 +53,38 @@ def persistently(act: Callable[[], T], codes: tuple[str, ...]) -> T:
     return act()
 
 
-def exchange(fresh: Entry, entry: Entry, found: os.stat_result, data: bytes | None) -> None:
+def exchange(fresh: Entry, entry: Entry, found: os.stat_result, data: bytes | None) -> bool:
     """Give `fresh` the name of the entry, which is still the file `found` before. The old file has the other name
     then.
 
     With `data`, its content, more may have been appended to it by now, which is appended to `fresh`. Raises
     `changed` for any other change, and leaves the file. If the system can't exchange names it is a rename,
-    after a check.
+    after a check. Returns False if the file was overwritten instead, since it is mounted by itself.
     """
-    if not _exchanged(fresh, entry):
-        now = current(entry)
-        if now is None or _mark(now) != _mark(found):
-            raise _changed(entry)
-        rename(fresh, entry)
-        return
+    try:
+        if not _exchanged(fresh, entry):
+            _require_unchanged(entry, found)
+            rename(fresh, entry)
+            return True
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        _require_unchanged(entry, found)
+        overwrite(fresh, entry)
+        return False
     if _is_taken_over(fresh, entry, found, data):
-        return
+        return True
     if not _exchanged(fresh, entry):
         rename(fresh, entry)
     elif fresh.stat is not None:
         _is_taken_over(fresh, entry, fresh.stat, b"")
     raise _changed(entry)
+
+
+def _require_unchanged(entry: Entry, found: os.stat_result) -> None:
+    now = current(entry)
+    if now is None or _mark(now) != _mark(found):
+        raise _changed(entry)
 
 
 def _changed(entry: Entry) -> PathError:

@@ -27,7 +27,7 @@ from servers.filesystem.history.recording import NOT_RECORDED, Recorder, Survey
 from servers.filesystem.history.states import file_state
 from servers.filesystem.read.charsets import encode, require_sure
 from shared.coded_errors import os_errors
-from shared.program.files.atomic import beside, discard, landed, link, prepared, rename, sync_directory
+from shared.program.files.atomic import beside, discard, landed, link, overwrite, prepared, rename, sync_directory
 from shared.program.files.entries import Entry, Place, current, etag_of
 from shared.program.files.metadata import lost_owner
 
@@ -163,12 +163,13 @@ def _put(changed: Sequence[_Changed]) -> list[EditResult]:
         on_failure.pop_all()
         for number in numbers:
             sync_directory(changed[number].entry)
-            stats[number] = landed(fresh[number], changed[number].entry)
+            stats[number] = landed(fresh[number], changed[number].entry, changed[number].was.found)
     return [_result(file, now) for file, now in zip(changed, stats, strict=True)]
 
 
 def _replace(file: _Changed, fresh: Entry, undo: ExitStack | None, leftovers: ExitStack) -> None:
     with os_errors(file.written):
+        backup = None
         if undo is not None:
             # With a second name for the file as it is, it can always be put back.
             backup = beside(file.entry)
@@ -178,7 +179,16 @@ def _replace(file: _Changed, fresh: Entry, undo: ExitStack | None, leftovers: Ex
                 backup = prepared(file.entry, file.was.data, file.was.found)
             leftovers.callback(discard, backup)
             undo.callback(_put_back, backup, fresh, file.entry)
-        exchange(fresh, file.entry, file.was.found, None if file.is_exact else file.was.data)
+        is_new = exchange(fresh, file.entry, file.was.found, None if file.is_exact else file.was.data)
+        if not is_new and undo is not None and backup is not None:
+            undo.callback(_write_back, backup, file.entry, current(file.entry))
+
+
+def _write_back(backup: Entry, entry: Entry, written: os.stat_result | None) -> None:
+    now = current(entry)
+    if now is not None and written is not None and etag_of(now) == etag_of(written):
+        with suppress(OSError):
+            overwrite(backup, entry)
 
 
 def _put_back(backup: Entry, fresh: Entry, entry: Entry) -> None:

@@ -29,6 +29,8 @@ from shared.program.files.entries import Held, Place, etag_of
 
 _SAMPLE = 65_536
 _BLOCK = 262_144
+_MOST_UNREPORTED = 64 * 1024 * 1024
+"""Bytes behind the reported size of a file that are looked for."""
 _LONGEST_ESCAPE = 6
 """Bytes that one byte of a file can take in JSON."""
 
@@ -234,10 +236,21 @@ def _last(source: Readable, etag: str, written: str, budget: int, count: int, ch
     return TextRead(shown, size, etag, charset, True)
 
 
+def _readable_size(source: Readable) -> int:
+    """Return the number of bytes to read. The system reports 0 for files in /proc, and 4,096 for those in /sys."""
+    size = source.size
+    if size and not source.read(size - 1, 1):
+        size = 0
+    end = size + _MOST_UNREPORTED
+    while size < end and (block := source.read(size, _BLOCK)):
+        size += len(block)
+    return size
+
+
 def _backward(source: Readable, lines: int, charset: Charset, limit: int) -> tuple[bytes, int]:
     """Return the end of the file and its position: enough for the last `lines` lines, or `limit` bytes."""
     blocks: list[bytes] = []
-    size = source.size
+    size = _readable_size(source)
     start, ends = size, 0
     # One line end more than lines: that of the line before, or the file's last one.
     while start > 0 and size - start < limit and ends <= lines:

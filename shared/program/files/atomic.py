@@ -5,6 +5,9 @@ read until it has the owner, the mode and the attributes of the replaced file (s
 and the file is renamed over the target, or linked to a name that must be free; the directory is synced last. After an
 error before that, the fresh file is removed; only a process that is killed leaves one. A rename needs no permission
 on the target, so callers check that before.
+
+A file that is mounted by itself, as containers have it, can't be replaced: its contents are overwritten (see
+`overwrite`).
 """
 
 import errno
@@ -25,7 +28,8 @@ except ImportError:  # not on Windows
 else:
     _FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)
 
-Put = Callable[[Entry, Entry], None]
+_BLOCK = 1024 * 1024
+Put = Callable[[Entry, Entry], object]
 """Gives the first entry the name of the second."""
 
 
@@ -69,10 +73,10 @@ def put_in_place(
         if existing is None:
             give_name(fresh, entry)
         else:
-            (put or rename)(fresh, entry)
+            (put or _rename_over)(fresh, entry)
     # Last: a name that is durable before its bytes could lead to an empty file after a crash.
     sync_directory(entry)
-    return landed(fresh, entry)
+    return landed(fresh, entry, existing)
 
 
 def prepared(
@@ -99,13 +103,14 @@ def prepared(
     return fresh._replace(stat=stat_)
 
 
-def landed(fresh: Entry, entry: Entry) -> os.stat_result:
-    """Return the stat of the file that was `fresh`, under the entry's name. A rename changes the time of its
-    inode."""
+def landed(fresh: Entry, entry: Entry, existing: os.stat_result | None) -> os.stat_result:
+    """Return the stat of the file that was `fresh`, under the entry's name, or of `existing` if that was overwritten.
+    A rename changes the time of the inode."""
     now, prepared_stat = current(entry), fresh.stat
     if prepared_stat is None:
         raise ValueError("the file was not prepared")
-    return now if now is not None and os.path.samestat(now, prepared_stat) else prepared_stat
+    written = (prepared_stat,) if existing is None else (prepared_stat, existing)
+    return now if now is not None and any(os.path.samestat(now, stat_) for stat_ in written) else prepared_stat
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
@@ -150,6 +155,47 @@ def discard(fresh: Entry) -> None:
 def rename(old: Entry, new: Entry) -> None:
     """Give `old` the name `new`, over a file that has it. Raises OSError."""
     SYSTEM.replace((old.directory, old.name), (new.directory, new.name))
+
+
+def _rename_over(fresh: Entry, entry: Entry) -> None:
+    try:
+        rename(fresh, entry)
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        overwrite(fresh, entry)
+
+
+def overwrite(fresh: Entry, entry: Entry) -> None:
+    """Write the contents of `fresh` over those of the file at the entry, which stays the same inode. Raises OSError.
+
+    It is not atomic: a process that is killed meanwhile leaves a part of them there, and all of them in `fresh`. Room
+    is reserved first, if the system can, so that a full disk changes nothing.
+    """
+    source = SYSTEM.open_file(fresh.directory, fresh.name)
+    try:
+        target = SYSTEM.open_to_write(entry.directory, entry.name)
+        try:
+            _copy_over(source, target)
+        finally:
+            os.close(target)
+    finally:
+        os.close(source)
+
+
+def _copy_over(source: int, target: int) -> None:
+    size, old_size = os.fstat(source).st_size, os.fstat(target).st_size
+    if hasattr(os, "posix_fallocate") and size > old_size:
+        try:
+            os.posix_fallocate(target, old_size, size - old_size)
+        except OSError as error:
+            os.ftruncate(target, old_size)
+            if error.errno == errno.ENOSPC:
+                raise
+    while block := os.read(source, _BLOCK):
+        write_all(target, block)
+    os.ftruncate(target, size)
+    sync(target)
 
 
 def link(old: Entry, new: Entry) -> None:

@@ -26,7 +26,8 @@ DIRECTORY = (
 )
 """The flags to open a directory to pass through it."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK
-_APPEND = os.O_WRONLY | os.O_APPEND | _NO_LINK | getattr(os, "O_NONBLOCK", 0)
+_WRITE = os.O_WRONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0)
+_APPEND = _WRITE | os.O_APPEND
 
 Name = tuple[int | None, str]
 """An open directory and a name in it, or None and a whole path."""
@@ -65,6 +66,10 @@ class System:
     def append(self, directory: int | None, name: str) -> int:
         """Open a file for writing at its end, without waiting either."""
         return os.open(name, _APPEND, dir_fd=directory)
+
+    def open_to_write(self, directory: int | None, name: str) -> int:
+        """Open a file for writing from its start on, without waiting either."""
+        return os.open(name, _WRITE, dir_fd=directory)
 
     def create(self, directory: int | None, name: str, mode: int) -> int:
         """Create a file that must not exist yet, and open it for writing; the umask counts."""

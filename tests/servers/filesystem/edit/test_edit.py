@@ -230,8 +230,9 @@ def exchanging(monkeypatch, before=lambda name: None, after=lambda name: None):
 
     def exchange(old, new, *more):
         before(new.place.parts[-1])
-        plain(old, new, *more)
+        is_new = plain(old, new, *more)
         after(new.place.parts[-1])
+        return is_new
 
     monkeypatch.setattr(editing, "exchange", exchange)
 

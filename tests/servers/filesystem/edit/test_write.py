@@ -3,12 +3,23 @@
 import errno
 import os
 import resource
+import subprocess
+from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from servers.common.files.rooted_files import RootedFiles
+from servers.filesystem.edit.edit import FileEdits, edit_files
+from servers.filesystem.edit.replacements import Edit
 from servers.filesystem.edit.write import How, create_directory, write_file
 from servers.filesystem.errors import FilesError
+from servers.filesystem.history.recording import History, HistoryOptions, Recorder
+from servers.filesystem.undo.undoing import find_changes, undo_change
+from shared.program.files import atomic
+from shared.program.files.entries import Entry, etag_of
 from tests.servers.filesystem.conftest import by_path, swapping
 from tests.servers.filesystem.editing_files import code, theirs_added
 
@@ -228,3 +239,94 @@ def outcome(files, place):
     except FilesError as error:
         return error.code
     return "written"
+
+
+@pytest.fixture
+def mounted(root: Path, tmp_path: Path) -> Iterator[Path]:
+    """The file `file` of the root, which is mounted there."""
+    (tmp_path / "elsewhere").write_text("old\n")
+    (root / "file").touch()
+    command = ["mount", "--bind", tmp_path / "elsewhere", root / "file"]
+    if subprocess.run(command, check=False, capture_output=True).returncode:
+        pytest.skip("mounts a file: run it where that is allowed")
+    yield root / "file"
+    subprocess.run(["umount", root / "file"], check=True)
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Iterator[History]:
+    opened = History(HistoryOptions(tmp_path / "undo", 1024 * 1024, 7))
+    yield opened
+    opened.close()
+
+
+def edit(files: RootedFiles, old: str, new: str, *names: str, etag: str | None = None) -> str:
+    """Make one edit in each of the files, and return the etag of the first."""
+    requests = [FileEdits(files.roots.place(name), [Edit(old, new)], etag) for name in names]
+    return edit_files(files, requests)[0].etag
+
+
+def test_a_write_an_edit_and_an_undo_change_the_file_that_is_mounted(
+    files: RootedFiles, root: Path, mounted: Path, history: History
+) -> None:
+    inode = mounted.stat().st_ino
+    for text in ("longer than the old one\n", "short\n"):
+        written = write_file(files, files.roots.place("file"), text)
+        assert (mounted.read_text(), written.etag) == (text, etag_of(mounted.stat()))
+    assert edit(files, "short", "x" * 100_000, "file") == etag_of(mounted.stat())
+    recorder = Recorder(history)
+    write_file(files, files.roots.place("file"), "new\n", recorder=recorder)
+    assert not recorder.note
+    undo_change(history, files, *find_changes(history, files, None, None))
+    assert mounted.read_text() == "x" * 100_000 + "\n"
+    assert (mounted.stat().st_ino, os.listdir(root)) == (inode, ["file"])
+
+
+def test_of_two_files_the_mounted_one_gets_its_contents_back_where_the_other_can_not_be_edited(
+    files: RootedFiles, root: Path, mounted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "other").write_text("old\n")
+    overwrite = atomic.overwrite
+
+    def overwritten(fresh: Entry, entry: Entry) -> None:
+        overwrite(fresh, entry)
+        # Somebody replaces the other file as soon as the first is written.
+        if mounted.read_text() == "new\n":
+            (root / "theirs").write_text("theirs\n")
+            (root / "theirs").replace(root / "other")
+
+    monkeypatch.setattr("servers.common.files.exchange.overwrite", overwritten)
+    etag = etag_of(mounted.stat()), etag_of((root / "other").stat())
+    requests = [
+        FileEdits(files.roots.place(name), [Edit("old", "new")], mark)
+        for name, mark in zip(("file", "other"), etag, strict=True)
+    ]
+    assert code(edit_files, files, requests) == "changed"
+    assert (mounted.read_text(), (root / "other").read_text()) == ("old\n", "theirs\n")
+
+
+def test_what_was_written_to_a_mounted_file_meanwhile_is_not_overwritten(
+    files: RootedFiles, mounted: Path, history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    etag = etag_of(mounted.stat())
+    prepared = atomic.prepared
+
+    def prepared_late(*arguments: Any) -> Entry:
+        mounted.write_text("theirs\n")
+        return prepared(*arguments)
+
+    monkeypatch.setattr(atomic, "prepared", prepared_late)
+    how = How(etag)
+    assert code(write_file, files, files.roots.place("file"), "new\n", "overwrite", how) == "changed"
+    assert mounted.read_text() == "theirs\n"
+
+
+def test_a_disk_without_room_leaves_a_mounted_file_as_it_is(
+    files: RootedFiles, mounted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(*_: int) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "posix_fallocate", no_room)
+    assert code(edit, files, "old", "longer", "file") == "no_space"
+    assert mounted.read_text() == "old\n"

@@ -183,6 +183,19 @@ def test_f6_the_first_and_last_lines_and_those_from_one_on(read):
             assert read(b"a\nb\nc\n", **part).text == f"{text}\n"
 
 
+@pytest.mark.parametrize("size", [0, 4_096])
+def test_last_lines_are_found_where_the_system_reports_another_size(at, size):
+    class Reported(Held):
+        """A file of /proc or /sys."""
+
+        @property
+        def size(self):
+            return size
+
+    read = text_in(Reported(b"a\nb\nc\n", os.stat_result([0] * 10)), at("file"), BIG, Part(tail=2))
+    assert (read.text, read.truncated) == ("b\nc\n", False)
+
+
 def test_a_line_that_is_not_there_is_an_error_that_counts_the_lines(read):
     for data, lines in ((b"a\nb\nc", 3), (b"a\nb\nc\n", 3), (b"", 0), (b"\n", 1)):
         error = refused(read, data, offset=4)
