@@ -6,7 +6,7 @@ from itertools import islice
 
 from lxml.html import HtmlElement
 
-from servers.common.html.tree import HEADINGS, length
+from servers.common.html.tree import HEADINGS, length, names_in
 
 _NAMED = re.compile(
     r"(?:^|\s)(?:language|lang|highlight-source|highlight-text|highlight|brush)[-:]\s?([\w+#.-]{1,30})(?![\w-])"
@@ -15,9 +15,14 @@ _NAMED_AFTER = re.compile(r"(?:^|\s)(?:sourceCode|highlight|code)\s+(\w{1,20})(?
 _NO_LANGUAGE = frozenset(
     ("none", "default", "text", "plain", "plaintext", "nohighlight", "notranslate", "wrapper", "source")
 )
-_GUTTERS = frozenset(
-    ("gutter", "linenos", "lineno", "linenodiv", "line-numbers-rows", "line-number", "linenumber", "hljs-ln-numbers")
-)
+GUTTERS = names_in("""
+    gutter linenos lineno linenodiv line-numbers-rows line-number linenumber hljs-ln-numbers ln lnt
+    react-syntax-highlighter-line-number
+""")
+"""Classes of line numbers."""
+_LINES = names_in("line code-line token-line view-line")
+"""Classes of the lines of code that is highlighted."""
+_LINE_STYLE = re.compile(r"display\s*:\s*(?:block|flex|grid)", re.IGNORECASE)
 _LEVELS = 3
 """Levels around a block on which its language may be named."""
 _MOST_COLUMNS = 200
@@ -60,19 +65,32 @@ def code_text(element: HtmlElement) -> str:
     """Return the text with all its spaces and line breaks, without line numbers and the empty lines around it."""
     parts: list[str] = []
     _collect(element, parts)
-    return "\n".join(line.rstrip() for line in "".join(parts).replace("\r\n", "\n").strip("\n").split("\n"))
+    text = "".join(parts).replace("\r\n", "\n").replace("\u00a0", " ")
+    return "\n".join(line.rstrip() for line in text.strip("\n").split("\n"))
 
 
 def _collect(element: HtmlElement, parts: list[str]) -> None:
-    parts.append(element.text or "")
+    """Add the texts of an element, none of them empty."""
+    if element.text:
+        parts.append(element.text)
     for child in element:
         if child.tag == "br":
             parts.append("\n")
-        elif _GUTTERS.isdisjoint((child.get("class") or "").split()):
+        elif GUTTERS.isdisjoint((child.get("class") or "").split()):
             _collect(child, parts)
-            if child.tag in ("div", "p", "li", "tr") and parts and not parts[-1].endswith("\n"):
+            ends = child.tag in ("div", "p", "li", "tr") or (_is_line(child) and not (child.tail or "").strip(" \t"))
+            if ends and parts and not parts[-1].endswith("\n"):
                 parts.append("\n")
-        parts.append(child.tail or "")
+        if child.tail:
+            parts.append(child.tail)
+
+
+def _is_line(element: HtmlElement) -> bool:
+    """Return True if an inline element is a line of code by its style or its class."""
+    style = element.get("style")
+    if style and _LINE_STYLE.search(style):
+        return True
+    return not _LINES.isdisjoint((element.get("class") or "").split())
 
 
 # Tables
@@ -110,7 +128,7 @@ def _is_for_layout(cell: HtmlElement) -> bool:
     inner = next(cell.iterdescendants("table"), None)
     if inner is not None and next(inner.iterdescendants("table"), None) is not None:
         return True
-    return not _GUTTERS.isdisjoint((cell.get("class") or "").split())
+    return not GUTTERS.isdisjoint((cell.get("class") or "").split())
 
 
 def write_rows(table: HtmlElement, write_cell: Callable[[HtmlElement], str]) -> str:

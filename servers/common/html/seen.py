@@ -8,6 +8,8 @@ from servers.common.html.markup.aria import show_attributes
 from servers.common.html.markup.footnotes import mark_footnotes
 from servers.common.html.markup.formulas import drop_drawn_formulas, show_formulas
 from servers.common.html.markup.hidden import remove_hidden
+from servers.common.html.markup.numbered import remove_line_numbers
+from servers.common.html.markup.preformatted import mark_preformatted
 from servers.common.html.markup.unscripted import show_unscripted
 from servers.common.html.tree import flatten
 
@@ -28,7 +30,9 @@ def leave_what_is_seen(root: HtmlElement) -> Cleared:
     show_formulas(root)
     elements, characters = remove_hidden(root)
     drop_drawn_formulas(root)
-    show_attributes(root)
-    mark_footnotes(root)
     flatten(root)
+    show_attributes(root)
+    remove_line_numbers(root)
+    mark_preformatted(root)
+    mark_footnotes(root)
     return Cleared(elements, characters, is_late)

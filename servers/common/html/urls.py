@@ -39,10 +39,12 @@ def absolute_url(base: str, link: str | None) -> str:
 
 
 def picture_url(base: str, image: HtmlElement) -> str:
-    """Return the URL of a picture, even of one that a script would load."""
+    """Return the URL of a picture, even of one that a script would load or that only its `picture` names."""
     sources = [image.get(name) for name in ("src", "data-src", "data-original", "data-lazy-src")]
-    srcset = image.get("srcset") or image.get("data-srcset")
-    sources.append(srcset.split()[0].rstrip(",") if srcset and srcset.strip() else None)
+    parent = image.getparent()
+    holders = [image, *(parent.iter("source") if parent is not None and parent.tag == "picture" else ())]
+    sets = [holder.get(name) or "" for holder in holders for name in ("srcset", "data-srcset")]
+    sources += [urls.split()[0].rstrip(",") for urls in sets if urls.strip()]
     for source in sources:
         if url := absolute_url(base, source):
             return url

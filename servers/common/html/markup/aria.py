@@ -1,18 +1,21 @@
-"""Content in attributes in place of tags and texts: headings by role, checked boxes, and the alternatives of pictures
-in cells, where an empty cell would mean the opposite of an icon.
+"""Content in attributes in place of tags and texts: headings and tables by role, checked boxes, and the alternatives
+of pictures in cells, where an empty cell would mean the opposite of an icon.
 
 The tree is changed, so that the choice of content sees texts as a reader does.
 """
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from lxml.html import HtmlElement
 
 from servers.common.html.markup.embedded import EMBEDDED
-from servers.common.html.tree import HEADINGS, has_text, squeeze
+from servers.common.html.tree import HEADINGS, has_text, length, squeeze
 
 _CHECKED = {"true": "[x] ", "false": "[ ] ", "mixed": "[ ] "}
+_NESTED = ".//table | .//*[@role='table' or @role='grid' or @role='treegrid']"
+_AROUND_CELLS = ("row", "cell", "gridcell", "columnheader", "rowheader", "table", "grid", "treegrid")
+_CELLS = {"cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th"}
 _LARGE = 100
 """Pixels of a picture that is more than an icon."""
 _NEAR = 20
@@ -28,6 +31,9 @@ def show_attributes(root: HtmlElement) -> None:
         if element.tag not in HEADINGS and level in "123456" and has_text(element):
             element.tag = f"h{level}"
     _show_boxes(root)
+    for table in root.xpath("//*[@role='table' or @role='grid' or @role='treegrid']"):
+        if table.tag not in ("table", "tbody", "tr"):
+            _make_table(table)
     for cell in list(root.iter("td", "th")):
         if next(cell.iterdescendants("table"), None) is None:
             _show_alternatives(cell)
@@ -51,6 +57,30 @@ def _show_boxes(root: HtmlElement) -> None:
         else:
             mark = _CHECKED.get(box.get("aria-checked") or "", "")
         box.tag, box.text = "span", mark
+
+
+def _make_table(table: HtmlElement) -> None:
+    """Turn an element with rows of cells by their roles into a table, if all its text is in them."""
+    if table.xpath(_NESTED):
+        return
+    rows = table.xpath(".//*[@role='row']")
+    cells: dict[HtmlElement, list[HtmlElement]] = {row: [] for row in rows}
+    for cell in table.iterdescendants():
+        if cell.get("role") in _CELLS:
+            around = next((element for element in cell.iterancestors() if element.get("role") in _AROUND_CELLS), None)
+            if around not in cells:
+                return
+            cells[around].append(cell)
+    if not any(cells.values()) or sum(map(length, chain(*cells.values()))) < length(table):
+        return
+    for row, within in cells.items():
+        row.tag = "tr"
+        for cell in within:
+            cell.tag, cell.tail = _CELLS[cell.get("role")], None
+        row.text, row[:] = None, within
+    table.tag, table.text, table[:] = "table", None, rows
+    for row in rows:
+        row.tail = None
 
 
 def _show_alternatives(cell: HtmlElement) -> None:

@@ -50,3 +50,21 @@ def test_a_long_cell_makes_no_layout_of_a_table_with_headers_or_with_rows_of_sev
 
 def test_a_table_with_code_as_text():
     assert plain(f"<table><tr><th>A<th>B<tr><td>1<td>{PRE}</table>") == "A | B\n1 | a = 1 b|c"
+
+
+def test_lines_of_code_by_style_or_class_end():
+    for line in ("class=line", "style='display:block'", "class='token-line x'"):
+        html = f"<pre><code><span {line}>if a:</span><span {line}><i>    b()</i></span></code></pre>"
+        assert markdown(html) == "```\nif a:\n    b()\n```", line
+        html = f"<pre><span {line}>a\n</span><span {line}>b</span>\n<span {line}>c</span></pre>"
+        assert markdown(html) == "```\na\nb\nc\n```", line
+
+
+def test_line_numbers_within_lines_of_code_are_left_out():
+    for kind in ("ln", "lnt", "linenumber"):
+        lines = f"<span class={kind}>1</span>a\n", f"<span class={kind}>2</span>b\n"
+        assert markdown(f"<pre>{''.join(lines)}</pre>") == "```\na\nb\n```", kind
+
+
+def test_spaces_of_code_that_do_not_break_are_spaces():
+    assert markdown("<pre>if a:\n&nbsp; b()</pre>") == "```\nif a:\n  b()\n```"

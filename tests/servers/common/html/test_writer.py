@@ -162,6 +162,10 @@ def test_pictures():
         ("<img src='data:image/gif;base64,R0' data-src=/lazy.png alt=late>", "![late](https://example.com/lazy.png)"),
         ("<img srcset='/s.png 1x, /l.png 2x' alt=set>", "![set](https://example.com/s.png)"),
         (
+            "<picture><source srcset='/s.png 1x, /l.png 2x'><img alt=set></picture>",
+            "![set](https://example.com/s.png)",
+        ),
+        (
             "<figure><img src=/a.png alt='a cat'><figcaption>Our \"cat\"</figcaption></figure>",
             r'![a cat](https://example.com/a.png "Our \"cat\"")',
         ),

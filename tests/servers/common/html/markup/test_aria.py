@@ -55,3 +55,23 @@ def test_the_link_around_a_card_goes_around_its_heading():
     assert markdown("<a href=/x><span>New</span><h3>Card</h3><p>text</p></a>") == (
         "New\n\n### [Card](https://example.com/x)\n\ntext"
     )
+
+
+TABLE = "| Name | Port |\n| --- | --- |\n| http | 80 |"
+
+
+def test_a_table_by_its_roles_is_a_table():
+    head = "<div role=row><span role=columnheader>Name</span> <span role=columnheader>Port</span></div>"
+    row = "<div role=row><div><span role={0}>http</span></div><span role={0}>80</span></div>"
+    for kind, cell in (("table", "cell"), ("grid", "gridcell"), ("treegrid", "gridcell")):
+        for body in (head + row, f"<div role=rowgroup>{head}</div><div role=rowgroup><div>{row}</div></div>"):
+            assert markdown(f"<div role={kind}>{body.format(cell)}</div>") == TABLE, (kind, body)
+
+
+def test_a_table_by_its_roles_with_text_beside_its_cells_is_none():
+    for body in (
+        "<div role=row><i role=cell>a</i><i role=cell>b</i></div><div role=row>c<i role=cell>d</i></div>",
+        "<i role=cell>a</i><div role=row><i role=cell>b</i><i role=cell>c</i></div>",
+        "<div role=row>a b</div>",
+    ):
+        assert "|" not in markdown(f"<div role=table>{body}</div>"), body

@@ -1,0 +1,53 @@
+"""Tables of code with line numbers: the numbers are removed, and the code becomes `pre`.
+
+Highlighters write two forms: one row, with all numbers in its first cell and all code in its second; or one row for
+each line, whose number is often only in an attribute.
+"""
+
+from lxml.etree import SubElement
+from lxml.html import HtmlElement
+
+from servers.common.html.blocks import GUTTERS
+
+_NUMBER = "data-line-number"
+_CODE = ("pre", "code")
+_FEWEST_LINES = 2
+
+
+def remove_line_numbers(root: HtmlElement) -> None:
+    """Turn all tables of code with line numbers into code."""
+    for table in list(root.iter("table")):
+        rows = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
+        pairs = [(row[0], row[1]) for row in rows if len(row) == 2]
+        if len(pairs) == 1:
+            _remove_column(*pairs[0])
+        elif len(pairs) == len(rows) >= _FEWEST_LINES and all(_is_numbered(cell) for cell, _ in pairs):
+            lines = [code.text_content().strip("\n") for _, code in pairs]
+            for child in list(table):
+                table.remove(child)
+            table.tag, table.text = "pre", "\n".join(lines)
+
+
+def _remove_column(numbers: HtmlElement, code: HtmlElement) -> None:
+    """Remove a cell that counts lines, if code is in the cell beside it."""
+    words = " ".join(numbers.itertext()).split()
+    if len(words) < _FEWEST_LINES or not words[0].isdecimal() or next(code.iter(*_CODE), None) is None:
+        return
+    first = int(words[0])
+    if words != [str(number) for number in range(first, first + len(words))]:
+        return
+    numbers.getparent().remove(numbers)
+    if next(code.iter("pre"), None) is None:
+        children, text = list(code), code.text
+        code.text = None
+        SubElement(code, "pre").extend(children)
+        code[0].text = text
+
+
+def _is_numbered(cell: HtmlElement) -> bool:
+    """Return True if a cell holds nothing but the number of a line, as text or in an attribute."""
+    text = str(cell.text_content()).strip()
+    if not GUTTERS.isdisjoint((cell.get("class") or "").split()):
+        return text == "" or text.isdecimal()
+    numbers = [number for element in cell.iter() if (number := element.get(_NUMBER))]
+    return bool(numbers) and text in ("", numbers[0])

@@ -1,0 +1,96 @@
+"""Text whose spaces and line breaks are shown, although it is in no `pre`.
+
+It becomes `pre`, or its line breaks become `br`. Such text has a style (`white-space`), is code of several lines that
+is alone in its block, is in an `xmp`, or is in a field that nobody can change.
+"""
+
+import re
+
+from lxml.html import HtmlElement
+
+from servers.common.html.tree import BLOCKS, squeeze
+
+_STYLED = "//*[contains(@style, 'white-space')]"
+_KEEPS_BREAKS = re.compile(r"white-space(?:-collapse)?\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
+_KEEPS_ALL = re.compile(r"white-space\s*:\s*(?:pre(?:-wrap)?|break-spaces)\b(?!-)", re.IGNORECASE)
+_MONOSPACE = re.compile(r"font(?:-family)?\s*:[^;]*\bmono", re.IGNORECASE)
+_CODE = ("code", "samp", "kbd", "tt")
+_PREFORMATTED = ("pre", "listing", "plaintext", "textarea")
+_FEWEST_BREAKS = 2
+"""Least number of line breaks in the source of code that is more than a wrapped line."""
+_TYPES_OF_TEXT = ("text", "url")
+
+
+def mark_preformatted(root: HtmlElement) -> None:
+    """Turn preformatted text into `pre`, and the line breaks of other text that shows them into `br`."""
+    for element in list(root.iter("xmp")):
+        element.tag = "pre"
+    _show_fields(root)
+    for element in root.xpath(_STYLED):
+        style = element.get("style")
+        if not _KEEPS_BREAKS.search(style) or _is_preformatted(element):
+            continue
+        if (element.tag in _CODE or _MONOSPACE.search(style)) and _KEEPS_ALL.search(style) and _has_breaks(element):
+            element.tag = "pre"
+        else:
+            _break_lines(element)
+    for element in list(root.iter(*_CODE)):
+        if _has_breaks(element) and _is_alone_in_block(element) and not _is_preformatted(element):
+            element.tag = "pre"
+
+
+def _is_preformatted(element: HtmlElement) -> bool:
+    return element.tag in _PREFORMATTED or next(element.iterancestors(*_PREFORMATTED), None) is not None
+
+
+def _has_breaks(element: HtmlElement) -> bool:
+    """Return True if an element has several lines: a break or a block in it, or several lines in its source."""
+    if next(element.iter("br", "div", "p"), None) is not None:
+        return True
+    text = element.text_content()
+    return text.count("\n") >= _FEWEST_BREAKS and "\n" in text.strip()
+
+
+def _is_alone_in_block(element: HtmlElement) -> bool:
+    """Return True if nothing is in the lines of an element besides it."""
+    parent = element.getparent()
+    if parent is None or parent.tag not in BLOCKS:
+        return False
+    before, after = element.getprevious(), element.getnext()
+    texts = (element.tail, parent.text if before is None else before.tail)
+    return not any(map(squeeze, texts)) and all(beside is None or beside.tag in BLOCKS for beside in (before, after))
+
+
+def _break_lines(element: HtmlElement) -> None:
+    """Put a `br` in place of each line break of an element's texts, except of those around them."""
+    for inner in list(element.iter()):
+        _break_text(inner, follows=False)
+        if inner is not element:
+            _break_text(inner, follows=True)
+
+
+def _break_text(element: HtmlElement, *, follows: bool) -> None:
+    text = (element.tail if follows else element.text) or ""
+    if "\n" not in text or text.isspace():
+        return
+    first, *lines = text.split("\n")
+    if follows:
+        element.tail = first
+    else:
+        element.text = first
+    for line in reversed(lines):
+        line_break = element.makeelement("br")
+        line_break.tail = line
+        if follows:
+            element.addnext(line_break)
+        else:
+            element.insert(0, line_break)
+
+
+def _show_fields(root: HtmlElement) -> None:
+    """Turn fields that nobody can change into text: commands to copy, mostly."""
+    for field in root.xpath("//textarea[@readonly] | //input[@readonly][@value]"):
+        if field.tag == "textarea":
+            field.tag = "pre"
+        elif (field.get("type") or "text").lower() in _TYPES_OF_TEXT:
+            field.tag, field.text = "code", field.get("value")

@@ -1,0 +1,40 @@
+"""Tables of code with line numbers."""
+
+import pytest
+
+from tests.servers.common.html.bodies import markdown
+
+CODE = "```\nif a:\n    b()\n```"
+NUMBERS = "<td><pre>7\n8\n</pre>"
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        f"<tr>{NUMBERS}<td><pre>if a:\n    b()</pre>",
+        f"<tr><th colspan=2><tr>{NUMBERS}<td><div><pre>if a:\n    b()</pre></div>",
+        "<tr><td><div>1</div><div>2</div><td><div><code>if a:</code></div><div><code>&nbsp;   </code>"
+        "<code>b()</code></div>",
+        "<tr><td data-line-number=1><td>if a:<tr><td data-line-number=2><td>    b()",
+        "<tr><td><b data-line-number=1>1</b><td><code>if a:</code><tr><td><b data-line-number=2>2</b><td>    b()",
+        "<tr><td class=lineno>1<td>if a:\n<tr><td class=lineno>2<td>    b()\n",
+    ],
+)
+def test_the_numbers_of_lines_are_left_out(table: str):
+    assert markdown(f"<table>{table}</table>") == CODE
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "<tr><td>1<td><code>EPERM</code><tr><td>2<td><code>ENOENT</code>",
+        "<tr><td data-line-number=1>Name<td>a<tr><td data-line-number=2>Size<td>b",
+        "<tr><td>1 2<td>one two<tr><td>3 4<td>three four",
+    ],
+)
+def test_numbers_that_count_no_lines_stay(table: str):
+    assert markdown(f"<table>{table}</table>").startswith("|  |  |\n| --- | --- |\n| ")
+
+
+def test_numbers_that_are_not_consecutive_stay():
+    assert markdown("<table><tr><td>1 5<td><pre>a</pre></table>") == "1 5\n\n```\na\n```"
