@@ -157,7 +157,7 @@ def _complete_paragraphs(page: Lines, keep: list[bool]) -> None:
 
 
 def _complete_tables(page: Lines, keep: list[bool]) -> None:
-    """Keep a table with data or a list of terms within content: short lines are rarely content elsewhere."""
+    """Keep a table with data, a list of terms or code within content: they are rarely content elsewhere."""
     size = [0, *accumulate(len(line.text) for line in page.lines)]
     own = [
         0,
@@ -165,7 +165,7 @@ def _complete_tables(page: Lines, keep: list[bool]) -> None:
     ]
     for block in page.blocks:
         tag = block.element.tag
-        if tag != "dl" and (tag != "table" or not _is_innermost(block)):
+        if tag not in ("dl", "pre") and (tag != "table" or not _is_innermost(block)):
             continue
         lines = page.lines[block.first : block.end]
         around = block.around

@@ -46,6 +46,16 @@ def test_bare_text_between_paragraphs_stays() -> None:
     assert "And after it." in text
 
 
+def test_a_short_example_between_paragraphs_stays() -> None:
+    links = "".join(f"<a href=/{number}>Chapter {number} of it</a> | " for number in range(3))
+    text = f"<p>{WORDS}</p>"
+    for code in ("num = 103;", "set logscale y", "$ make"):
+        page = f"<title>Break</title><body><div>{links}</div><hr><h2>Break</h2>{text}<pre>{code}</pre>{text}<hr>"
+        written = read_html(page, URL, "text", None).text
+        assert code in written
+        assert "Chapter" not in written
+
+
 def test_a_block_between_paragraphs_stays() -> None:
     for inside, said in [
         (
