@@ -130,6 +130,15 @@ async def test_a_token_is_looked_at_again_after_a_while_and_ends_when_it_expires
         assert isinstance(await tokens.authenticate(asked), Denial)
 
 
+async def test_a_token_that_ends_before_its_next_check_is_not_valid_meanwhile() -> None:
+    clock = Clock()
+    async with issuing() as issuer:
+        tokens, token = trusting(issuer, clock=clock), issuer.sign(exp=int(clock.now) + 100)
+        assert isinstance(await bear(tokens, token), Principal)
+        clock.now += 161  # of a clock that may differ by a minute
+        assert isinstance(await bear(tokens, token), Denial)
+
+
 async def test_what_is_kept_for_one_resource_is_not_good_for_another() -> None:
     async with issuing() as issuer:
         tokens, token = trusting(issuer), issuer.sign()

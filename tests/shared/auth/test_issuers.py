@@ -181,6 +181,21 @@ async def test_a_key_that_was_withdrawn_ends_with_the_freshness_of_the_keys() ->
         assert status(await bear(tokens, issuer.sign(jti="2"))) == 401
 
 
+async def test_an_issuer_that_is_back_is_asked_for_its_keys_after_half_a_minute() -> None:
+    clock = Clock()
+    async with issuing() as issuer:
+        keys = json.dumps({"keys": [EC.as_dict(private=False)]}).encode()
+        issuer.put("/jwks", Said(200, keys, {"cache-control": "max-age=120"}))
+        tokens = trusting(issuer, clock=clock)
+        assert status(await bear(tokens, issuer.sign())) == 200
+        issuer.put("/jwks", said({}, 500))
+        clock.now += 121
+        assert status(await bear(tokens, issuer.sign(jti="1"))) == 200
+        issuer.put("/jwks", said({"keys": [NEW.as_dict(private=False)]}))
+        clock.now += 31
+        assert status(await bear(tokens, issuer.sign(jti="2"))) == 401
+
+
 async def test_keys_at_a_less_public_place_than_their_issuer_are_not_fetched() -> None:
     async def public(host: str, port: int) -> list[str]:
         return ["127.0.0.1"] if host == "localhost" else ["10.0.0.1"]

@@ -41,6 +41,13 @@ async def both(stores: Kind) -> AsyncIterator[tuple[TaskStore, TaskStore, tuple[
 
 
 class TestTaskStore:
+    async def test_the_result_of_a_task_that_is_gone_counts_for_its_client_no_longer(self, stores: Kind) -> None:
+        async with both(stores) as (here, _there, _):
+            await here.create(task("stays", "ada"))
+            for id_ in ("first", "second"):
+                await ended(here, id_, 4_000, "ada")
+                await here.forget(id_)
+
     async def test_a_task_is_found_by_every_replica(self, stores: Kind) -> None:
         async with both(stores) as (here, there, _):
             kept = replace(task("t", "ada", "ada"), questions={"q": {"method": "m"}}, scopes=frozenset({"read"}))

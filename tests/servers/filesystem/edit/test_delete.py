@@ -99,6 +99,15 @@ def test_cancelling_deletes_nothing(files, root, at, no_leak):
     assert (root / "a/b/file").exists()
 
 
+def test_a_deletion_is_not_cancelled_once_something_is_gone(files, root):
+    (root / "a/b").mkdir(parents=True)
+    for name in ("a/1", "a/b/2", "a/b/3"):
+        (root / name).write_text("x")
+    left = []
+    delete(files, files.roots.place("a"), True, None, lambda: left.append(sum(1 for _ in root.rglob("*"))))
+    assert set(left) == {5}
+
+
 def test_what_has_changed_since_is_not_deleted(root, remove):
     (root / "file").write_text("one")
     etag = etag_of((root / "file").stat())

@@ -10,7 +10,7 @@ from servers.gateway.joined.list_cache import LISTING_SECONDS
 from shared import Context, RpcError, Run
 from tests.clock import forward
 from tests.quiet import quiet
-from tests.servers.gateway.joined.members import Door, joined, names, opened, small, with_tools
+from tests.servers.gateway.joined.members import Door, joined, names, opened, small, with_resources, with_tools
 from tests.shared.server.peer import NEWEST_HANDSHAKE, STATELESS, Peer, talking
 
 ODD: list[dict[str, Any]] = [{"nextCursor": 5}, {"nextCursor": {"a": [1]}}, {"ttlMs": "long"}, {"ttlMs": None}]
@@ -214,6 +214,40 @@ async def test_a_client_that_waits_in_vain_is_not_shown_the_list_of_another() ->
         # That one client has to wait is nothing to the other.
         slow.may.set()
         assert await names(first) == ["read"]
+
+
+@pytest.mark.parametrize("private", [0, 1])
+async def test_a_list_is_public_where_all_its_pages_are(private: int) -> None:
+    door = member("a", "read")
+
+    async def listed(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        page = 0 if params.cursor is None else 1
+        tools = [{"name": f"read{page}", "inputSchema": {"type": "object"}}]
+        further = {} if page else {"nextCursor": "second"}
+        return {"tools": tools, "cacheScope": "private" if page == private else "public", "ttlMs": 1, **further}
+
+    async with joined(door) as running, talking(running, STATELESS) as peer:
+        opened(door).handlers["tools/list"] = listed
+        result = (await peer.request("tools/list"))["result"]
+        assert [tool["name"] for tool in result["tools"]] == ["read0", "read1"]
+        assert result["cacheScope"] == "private"
+
+
+@pytest.mark.parametrize("private", ["a", "b"])
+async def test_resources_are_public_where_those_of_all_servers_are(private: str) -> None:
+    doors = [with_resources(name, f"{name}://1") for name in ("a", "b")]
+
+    async def listed(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        name = running.server.implementation.name
+        entry = {"uri": f"{name}://1", "name": name}
+        return {"resources": [entry], "ttlMs": 1, "cacheScope": "private" if name == private else "public"}
+
+    async with joined(*doors) as running, talking(running, STATELESS) as peer:
+        for door in doors:
+            opened(door).handlers["resources/list"] = listed
+        result = (await peer.request("resources/list"))["result"]
+        assert len(result["resources"]) == 2
+        assert result["cacheScope"] == "private"
 
 
 async def test_a_list_is_asked_for_in_its_own_name_to_where_a_cursor_comes_twice() -> None:

@@ -80,6 +80,16 @@ async def test_a_task_belongs_to_its_principal():
         assert (await status(hers, id_))["status"] == "working"
 
 
+async def test_a_listen_stream_follows_no_task_of_another_principal():
+    ada, bob = Principal("ada"), Principal("bob")
+    async with opened() as running, speaking(running, principal=ada) as hers, speaking(running, principal=bob) as his:
+        ids = [await begin(hers, "wait"), await begin(his, "wait")]
+        await his.begin("subscriptions/listen", {"notifications": {"taskIds": ids}})
+        acknowledged = await his.other("notifications/subscriptions/acknowledged")
+        assert acknowledged["params"]["notifications"] == {"taskIds": ids[1:]}
+        assert (await his.other("notifications/tasks"))["params"]["taskId"] == ids[1]
+
+
 async def test_another_connection_of_its_owner_finds_it_after_the_first_is_gone():
     async with opened() as running:
         async with speaking(running) as first:

@@ -1,18 +1,20 @@
 """Tasks of a server that has replicas: each of them answers for all."""
 
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 
 import anyio
 import pytest
 from pydantic import BaseModel
 
 from shared import Context, Implementation, Server
-from shared.extensions.tasks import tasks
-from shared.extensions.tasks.runner import STOPPED, tasks_of
+from shared.contracts import TaskLimits, TaskRecord
+from shared.extensions.tasks import states, tasks
+from shared.extensions.tasks.runner import STOPPED, Tasks, tasks_of
 from shared.protocol.types.tasks import TASKS
 from shared.stores.memory import Stores
+from shared.stores.memory_tasks import MemoryTasks
 from shared.testing import replicas
-from tests.shared.server.peer import NEWEST_HANDSHAKE, PATIENCE, STATELESS, talking
+from tests.shared.server.peer import NEWEST_HANDSHAKE, PATIENCE, STATELESS, server, talking
 
 CAPABILITIES = {"elicitation": {"form": {}}, "extensions": {TASKS: {}}}
 
@@ -64,6 +66,51 @@ class Two:
         while (found := (await self.there.request("tasks/get", {"taskId": id}))["result"])["status"] not in statuses:
             await anyio.lowlevel.checkpoint()
         return found
+
+
+class Overtaken(MemoryTasks):
+    """A store that takes its time to answer: once it has read a task, somebody else may change it."""
+
+    def __init__(self):
+        super().__init__(TaskLimits())
+        self.meanwhile = None
+
+    async def get(self, id):
+        task = await super().get(id)
+        if self.meanwhile is not None:
+            change, self.meanwhile = self.meanwhile, None
+            assert await self.replace(task, change(task, 1.0))
+        return task
+
+
+@asynccontextmanager
+async def overtaken():
+    """Such a store with one task, and the tasks of a server that has it."""
+    store = Overtaken()
+    await store.create(TaskRecord("t", "extension", None, "", 0.0, 0.0, 60.0))
+    async with server().open() as running:
+        with anyio.fail_after(PATIENCE):
+            yield store, Tasks(running, store)
+    store.close()
+
+
+async def test_a_change_that_comes_while_the_task_is_read_is_not_missed():
+    async with overtaken() as (store, tasks_):
+        seen = []
+        async with aclosing(tasks_.follow("t")) as states_:
+            async for task in states_:
+                seen.append(task.status)
+                if task.status == "working":
+                    store.meanwhile = states.cancelled
+        assert seen == ["working", "cancelled"]
+
+
+async def test_two_changes_at_once_are_both_made():
+    async with overtaken() as (store, tasks_):
+        store.meanwhile = lambda task, now: states.asked(task, {"q": {}}, now)
+        changed = await tasks_.change("t", lambda task, now: states.reported(task, "half", now))
+        assert (changed.message, changed.questions) == ("half", {"q": {}})
+        assert await store.get("t") == changed
 
 
 @pytest.mark.parametrize("version", [STATELESS, NEWEST_HANDSHAKE])

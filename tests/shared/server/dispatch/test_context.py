@@ -301,3 +301,22 @@ def test_a_field_with_a_default_is_not_required():
     assert form_schema(form(int, 5)) == {"type": "object", "properties": {"field": {"type": "integer", "default": 5}}}
     assert form_schema(form(int))["required"] == ["field"]
     assert field(str | None, None) == {"type": "string"}  # it may be left out
+
+
+async def test_consent_to_one_act_is_none_to_another() -> None:
+    acts, version = list[int](), [1]
+
+    async def act(ctx: Context[Any]) -> str:
+        """Act on the present version."""
+        await ctx.confirm("Replace the file?", version[0])
+        acts.append(version[0])
+        return "done"
+
+    async with talking(app_with(act), STATELESS, ALL) as peer:
+        asked = (await peer.call("act"))["result"]
+        accepted = {key: {"action": "accept", "content": {}} for key in asked["inputRequests"]}
+        version[0] = 2
+        again = {"requestState": asked["requestState"], "inputResponses": accepted}
+        answer = (await peer.request("tools/call", {"name": "act", "arguments": {}, **again}))["result"]
+        assert answer["resultType"] == "input_required"
+        assert acts == []

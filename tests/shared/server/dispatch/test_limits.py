@@ -87,6 +87,17 @@ async def test_calls_that_take_too_much_memory_are_refused_until_others_are_over
         assert (await peer.answer(last))["result"]["content"][0]["text"] == "100000"
 
 
+async def test_small_calls_that_wait_take_memory_as_well():
+    gate = Gate(concurrent_calls=1, call_bytes=100_000)
+    gate.app.tool()(gate.keep)
+    async with talking(gate.app) as peer:
+        await peer.start("enter", number=0)
+        waiting = [await peer.start("keep", text="x" * 8_000) for _ in range(10)]
+        gate.open.set()
+        answers = [await peer.answer(id_) for id_ in waiting]
+    assert 2 < sum("error" in answer for answer in answers) < 8
+
+
 async def test_a_call_that_its_own_batch_cancels_takes_no_memory():
     gate = Gate(call_bytes=300_000)
     gate.app.tool()(gate.keep)

@@ -2,13 +2,18 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
 
 import anyio
 import pytest
 
 from servers.gateway.bridge.calls.pending_input import Parking
 from servers.gateway.bridge.calls.pool import Pool
+from shared import Run
 from shared.protocol.identity import Principal
+from shared.server.dispatch.connection import serve
+from shared.transports.memory import memory_pair
 from tests.servers.gateway.bridge.asking import (
     EVERYTHING,
     FORMS,
@@ -55,6 +60,32 @@ async def test_a_question_ends_the_round_and_its_answer_goes_on_with_the_call() 
         assert (error["code"], error["message"]) == (-32602, gone)
         assert text(await round_of(peer, "greet", second, q2=named("Lovelace"))) == "Ada Lovelace"
         assert (asking.opened, len(parking)) == (1, 0)
+
+
+@asynccontextmanager
+async def _called(running: Run[Any], client: str) -> AsyncIterator[Peer]:
+    """A stateless peer of this name, without a principal."""
+    ours, theirs = memory_pair()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(serve, running, theirs, client=client))
+        try:
+            yield Peer(ours, STATELESS, FORMS)
+        finally:
+            ours.close()
+    theirs.close()
+
+
+async def test_a_parked_call_goes_on_for_its_own_client_alone() -> None:
+    asking, parking = Asking(), Parking(gather_seconds=0)
+    async with (
+        asking.app.open() as asking.running,
+        placed(lambda crew: Pool(asking.upstream(), crew, ignore, parking=parking)) as running,
+        _called(running, "@192.0.2.1") as ada,
+        _called(running, "@192.0.2.2") as eve,
+    ):
+        first = await round_of(ada, "greet")
+        assert (await round_of(eve, "greet", first, q1=named("Eve")))["error"]["code"] == -32602
+        assert asked(await round_of(ada, "greet", first, q1=named("Ada"))) == {"q2": "elicitation/create"}
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ from shared.server.running import Opening
 from shared.server.server import Server
 from shared.stores.memory import Stores
 from shared.transports.http.limits.endpoint_limits import EndpointLimits
+from shared.transports.http.streamable import bodies
 from tests.quiet import quiet
 from tests.redis_stores import InRedis
 from tests.shared.transports.http.http_wire import Site, events, listening, make_server, merged, served
@@ -73,6 +74,17 @@ async def test_of_large_bodies_that_come_at_once_one_is_read_in_a_turn_of_the_lo
         turning[0].cancel()
     assert len(read) == COUNT
     assert len(set(read)) == COUNT
+
+
+async def test_what_large_bodies_take_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "_MEMORY", 0)  # as much as four of the largest bodies take
+    async with served(limits=EndpointLimits(body_bytes=120_000)) as site:
+        assert [(await site.post(LARGE.encode())).status_code for _ in range(COUNT)] == [400] * COUNT
+
+
+async def test_the_place_of_a_stateless_request_is_given_back() -> None:
+    async with served(limits=EndpointLimits(requests=2)) as site:
+        assert [(await site.call("tools/list")).status_code for _ in range(COUNT)] == [200] * COUNT
 
 
 # A token that does not allow enough

@@ -158,6 +158,20 @@ async def test_messages_on_a_websocket_are_answered_by_an_error() -> None:
         assert answers[-1]["error"]["data"]["limit"] == "rate"
 
 
+async def test_each_request_of_a_batch_counts_on_a_websocket() -> None:
+    async with limited(ClientLimits(per_second=0.01, burst=8)) as (site, _), web_socket(site) as socket:
+        info = {"name": "test", "version": "1"}
+        opening = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": info}
+        assert "result" in await socket.request("initialize", opening)
+        pings = [site.message("ping") for _ in range(4)]
+        limits = list[Any]()
+        for _ in range(2):
+            await socket.send(pings)
+            answers = json.loads((await socket.next()).data)
+            limits.append([answer.get("error", {}).get("data", {}).get("limit") for answer in answers])
+        assert limits == [[None] * 4, ["rate"] * 4]
+
+
 async def test_messages_over_http_sse_are_refused_as_they_come() -> None:
     async with limited(ClientLimits(per_second=0.01, burst=4)) as (site, _), streaming(site) as client:
         statuses = [(await client.post(site.message("ping"))).status_code for _ in range(4)]
