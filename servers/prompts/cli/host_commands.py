@@ -1,6 +1,6 @@
 """`export --as HOST`: prompts as the commands of a host."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -8,9 +8,10 @@ from servers.prompts.cli.commands import choose_names, open_library, open_target
 from servers.prompts.errors import PromptError
 from servers.prompts.format.front_matter import MOST_BYTES
 from servers.prompts.library.folder import Folder
+from servers.prompts.library.library import Library
 from servers.prompts.templates.host_commands import Command, Host, write_command
 from servers.prompts.write.files import put
-from shared.text import format_count
+from shared.text import escape, format_count
 
 
 def export_commands(root: Path, names: Sequence[str] | None, target: Path, host: Host, force: bool) -> int:
@@ -24,8 +25,9 @@ def export_commands(root: Path, names: Sequence[str] | None, target: Path, host:
     failures = 0
     for name in choose_names(library, names):
         try:
-            path = name + host.ending
-            commands[path] = write_command(library.rendering(name), library.source(name), host)
+            command = write_command(library.rendering(name), library.source(name), host)
+            losses = (*command.losses, *_name_files(library, name))
+            commands[name + host.ending] = command._replace(losses=losses)
         except PromptError as error:
             failures += 1
             report_failure(root, library.path(name), error)
@@ -52,6 +54,14 @@ def export_commands(root: Path, names: Sequence[str] | None, target: Path, host:
         say(f"{target / path}" + (f": without {', '.join(losses)}" if losses else ""))
     say(f"{format_count(len(written), 'command')} written, {len(commands) - len(written)} unchanged")
     return 0
+
+
+def _name_files(library: Library, name: str) -> Iterator[str]:
+    """Yield the files next to a SKILL.md as one loss: a command is a single file."""
+    others = sorted(library.beside(name) or ())
+    if others:
+        more = f" and {format_count(len(others) - 1, 'more file')}" if len(others) > 1 else ""
+        yield f"{escape(others[0])}{more} of the skill"
 
 
 def _read(folder: Folder, path: str) -> bytes | None:

@@ -5,8 +5,8 @@ text with words numbered without gaps has an argument for each. Any other text w
 `arguments`, which is split as the host splits it. Nothing is executed (`!`) or read (`@`), and the user's input is
 never searched for placeholders.
 
-The rules of Claude Code are those observed with its version 2.1.330; those of Gemini CLI and VS Code are documented.
-Those of Codex and opencode are partly documented, and otherwise taken from compatible programs.
+The rules of Claude Code and Codex are those observed with their versions 2.1.330 and 0.80.0; those of Gemini CLI and
+VS Code are documented. Those of opencode are partly documented, and otherwise taken from compatible programs.
 """
 
 import re
@@ -139,9 +139,6 @@ def _fill_claude(text: str, user_input: _Given, prompt: Prompt) -> Iterator[str]
 
 def _fill_codex(text: str, user_input: _Given, prompt: Prompt) -> Iterator[str]:
     named = bool(prompt.arguments) and not prompt.words and prompt.arguments[0].name != _ALL
-    if not (user_input.named if named else user_input.everything):
-        yield text
-        return
     end = 0
     for match in (_CODEX_NAMES if named else _CODEX_WORDS).finditer(text):
         if match[1] is None or (named and match[1] not in user_input.named):
@@ -150,7 +147,9 @@ def _fill_codex(text: str, user_input: _Given, prompt: Prompt) -> Iterator[str]:
         if named:
             yield user_input.named[match[1]]
         else:
-            yield user_input.everything if match[1] == "ARGUMENTS" else user_input.word(int(match[1]) - 1) or ""
+            # All words, without their quotation marks.
+            everything = " ".join(filter(None, user_input.words))
+            yield everything if match[1] == "ARGUMENTS" else user_input.word(int(match[1]) - 1) or ""
         end = match.end()
     yield text[end:]
 

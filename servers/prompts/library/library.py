@@ -214,7 +214,11 @@ class Library:
         for path, (signature, problem) in list(self._broken.items()):
             if snapshot.seen.get(path) == signature:
                 by_path.setdefault(path, problem)
-        return sorted([*by_path.values(), *snapshot.renamed])
+        for renamed in snapshot.renamed:
+            other = by_path.get(renamed.path)
+            reason = renamed.reason if other is None else f"{other.reason}; {renamed.reason}"
+            by_path[renamed.path] = (other or renamed)._replace(reason=reason)
+        return sorted(by_path.values())
 
     def check(self) -> list[Problem]:
         """Return the problems of all files. Takes a second for some thousands."""

@@ -25,8 +25,9 @@ from shared.yaml import YamlMapping, write_yaml
 _ALL = "arguments"
 _FRONT = re.compile(r"(---[ \t]*\n)(.*?)(^---[ \t]*\n)", re.DOTALL | re.MULTILINE)
 _SHELL = re.compile(r"!`[^`\n]+`")
+_SHELL_OR_BLOCK = re.compile(r"!`[^`\n]+`|^```!.*", re.MULTILINE)
 _LIVE: dict[Syntax, re.Pattern[str]] = {
-    "claude": _SHELL,
+    "claude": _SHELL_OR_BLOCK,
     "gemini": re.compile(r"[!@]\{[^}\n]*\}"),
     "opencode": _SHELL,
     "vscode": re.compile(r"\$\{(?:file|selectedText|selection|workspaceFolder)\w*\}|#file:\S+"),
@@ -206,14 +207,18 @@ def _render(rendering: Rendering, values: Mapping[str, Any]) -> str:
 def _find_replaced(text: str, syntax: Syntax, host: Host) -> tuple[str, ...]:
     """Return the text that the prompt's own host would replace and `host` does not. Raises PromptError if `host`
     would replace something else."""
-    ours, theirs = _LIVE.get(syntax), _LIVE.get(host.syntax)
-    if ours is theirs:
-        return ()
-    if theirs is not None and (match := theirs.search(text)) is not None:
-        reason = f"{host.title} would put the output of a program, or a file, in place of {match[0][:100]!r}"
-        raise PromptError("bad_prompt", reason, _AS_SKILL)
-    match = ours.search(text) if ours is not None else None
-    return () if match is None else (f"what its host puts in place of {escape(match[0][:100])}",)
+    ours, theirs = (_find_live(text, name) for name in (syntax, host.syntax))
+    for item in theirs:
+        if item not in ours:
+            reason = f"{host.title} would put the output of a program, or a file, in place of {item[:100]!r}"
+            raise PromptError("bad_prompt", reason, _AS_SKILL)
+    lost = next((item for item in ours if item not in theirs), None)
+    return () if lost is None else (f"what its host puts in place of {escape(lost[:100])}",)
+
+
+def _find_live(text: str, syntax: Syntax) -> list[str]:
+    pattern = _LIVE.get(syntax)
+    return [] if pattern is None else [match[0] for match in pattern.finditer(text)]
 
 
 def _choose_front(prompt: Prompt, data: bytes, host: Host) -> tuple[str, tuple[str, ...]]:

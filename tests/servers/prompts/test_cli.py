@@ -309,3 +309,16 @@ def test_the_starter_prompts_of_one_message_can_be_commands(host: str, run: Run,
     names = [path.stem for path in STARTER.glob("*.md") if path.stem != "sql-from-question"]
     code, out = run("export", STARTER, *names, "--as", host, "--to", tmp_path)
     assert (code, out.splitlines()[-1]) == (0, "9 commands written, 0 unchanged")
+
+
+def test_a_command_of_a_skill_goes_without_its_files_and_an_agent_without_its_tools(run: Run, tmp_path: Path) -> None:
+    agent = "---\nname: tester\ndescription: Tests.\ntools: Read\n---\nTest it."
+    files = {"pdf/SKILL.md": SKILL, "pdf/a.md": "A", "pdf/b.md": "B", ".claude/agents/tester.md": agent}
+    write(tmp_path / "lib", files)
+    code, out = run("export", tmp_path / "lib", "pdf", "agents-tester", "--as", "codex", "--to", tmp_path / "out")
+    assert code == 0
+    assert out.splitlines()[:2] == [
+        f"{tmp_path / 'out/pdf.md'}: without name, license, a.md and 1 more file of the skill",
+        f"{tmp_path / 'out/agents-tester.md'}: without name, tools",
+    ]
+    assert (tmp_path / "out/agents-tester.md").read_text() == "---\ndescription: Tests.\n---\nTest it."

@@ -26,8 +26,10 @@ CLAUDE = [
     ("---\nargument-hint: [what]\n---\nJust text", "hello world", "Just text\n\nARGUMENTS: hello world"),
 ]
 OTHERS = [
-    ("codex", "$1 to $9, $ARGUMENTS, $$5", {"arguments": "a 'b c'"}, "a to , a 'b c', $$5"),
-    ("codex", "Pay $3.50 of $1", {}, "Pay $3.50 of $1"),
+    ("codex", "$1 to $9, $ARGUMENTS, $$5", {"arguments": "a 'b c'"}, "a to , a b c, $$5"),
+    ("codex", "Pay $3.50 of $1", {}, "Pay .50 of "),
+    ("codex", "Say: $ARGUMENTS!", {}, "Say: !"),
+    ("codex", "Say $$ARGUMENTS, $$1, $1", {"arg1": "$2"}, "Say $$ARGUMENTS, $$1, $2"),
     ("codex", "$FILE in $TICKET_ID for $1", {"FILE": "a.py"}, "a.py in $TICKET_ID for $1"),
     ("opencode", "$1, $2, $ARGUMENTS", {"arguments": "a b c"}, "a, b c, a b c"),
     ("opencode", "$1 and $2", {"arg1": "a", "arg2": "b c"}, "a and b c"),

@@ -170,6 +170,15 @@ def test_a_name_that_another_file_has_is_made_longer_by_folders(tmp_path: Path) 
     assert texts(found, "test") == ["In b."]
 
 
+def test_a_file_with_another_name_and_a_fault_has_one_problem(tmp_path: Path) -> None:
+    text = "---\ndescription: a: b\n---\nSay it."
+    found = library(tmp_path, dict.fromkeys(("a/commands/x.md", "b/a/commands/x.md", "c/b/a/commands/x.md"), text))
+    assert found.names == ["a-x", "b-a-x", "c-b-a-x"]
+    problems = found.check()
+    assert [problem.line for problem in problems] == [2, 2, 2]
+    assert "; it is called 'b-a-x': " in problems[1].reason
+
+
 def test_a_name_that_is_too_long_loses_its_first_folders(tmp_path: Path) -> None:
     found = library(tmp_path, {f"{'a' * 60}/{'b' * 60}/{'c' * 60}.md": "Say it."})
     assert found.names == [f"{'b' * 60}-{'c' * 60}"]

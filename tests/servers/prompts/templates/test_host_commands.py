@@ -92,6 +92,10 @@ def test_what_another_host_does_not_run_is_said(tmp_path: Path) -> None:
     text = "Look at !`git diff`, at !`ls` and at $ARGUMENTS.\n"
     assert convert(tmp_path, "claude", text, "opencode").losses == ()
     assert convert(tmp_path, "claude", text, "codex").losses == ("what its host puts in place of !`git diff`",)
+    block = "Look:\n\n```!\ngit diff\n```\n"
+    assert convert(tmp_path, "claude", block, "opencode").losses == ("what its host puts in place of ```!",)
+    with pytest.raises(PromptError, match="Claude Code would put the output of a program"):
+        convert(tmp_path, "opencode", block, "claude")
 
 
 def test_a_template_that_only_writes_its_arguments(tmp_path: Path) -> None:
