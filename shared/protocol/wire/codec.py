@@ -18,6 +18,8 @@ Decisions where the specifications leave room:
   unknown key and not a method;
 * an `id` is a string or an integer; `true`, `1.5` and `null` are refused (-32600), "7" and 7 differ;
 * an error whose request is unknown has no `id` key at all: no schema has `null`;
+* of an answer with a result and an error the one that is `null` does not count; an error whose code is not an
+  integer, as of programs that pass on `"ENOENT"`, is an internal error with its message;
 * in output NaN and Infinity become `null`, and lone surrogates U+FFFD, so that the output is always JSON.
 """
 
@@ -57,6 +59,7 @@ log = logging.getLogger("shared.protocol.wire")
 Framing = Literal["lines", "content-length"]
 """The way in which the messages of a stream are separated."""
 
+_NO_MESSAGE = "an error without a message"
 _HEADERS = b"content-length:", b"content-type:"
 _LONGEST_NAME = max(map(len, _HEADERS))
 
@@ -318,15 +321,14 @@ def _message(value: Any, weight: int = 0) -> Message:
 def _answer(value: dict[str, Any], known_id: RequestId | None) -> Message:
     if "result" not in value and "error" not in value:
         return Malformed(failure(known_id, InvalidRequest('a message has a "method", a "result" or an "error"')))
-    if "result" in value and "error" not in value:
-        if known_id is not None and isinstance(value["result"], dict):
-            return Response(known_id, value["result"])
-    elif "result" not in value and isinstance(value["error"], dict):
-        error = value["error"]
+    result, error = value.get("result"), value.get("error")
+    if error is None and known_id is not None and isinstance(result, dict):
+        return Response(known_id, result)
+    if result is None and isinstance(error, dict):
         code, message = error.get("code"), error.get("message")
         # True is an int to `isinstance`, and no error code.
-        if type(code) is int and isinstance(message, str):
-            return Failure(known_id, code, message, error.get("data"))
+        code = code if type(code) is int else InternalError.code
+        return Failure(known_id, code, message if isinstance(message, str) else _NO_MESSAGE, error.get("data"))
     # Its sender does not wait: this would be an answer to an answer.
     return Malformed(failure(known_id, InvalidRequest("an answer has an id and either a result or an error")), True)
 

@@ -9,6 +9,8 @@ import pytest
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.exports import Export, Exports
+from servers.common.sql.jobs import Job
+from servers.common.sql.query.formats import ExportRequest
 from servers.common.sql.query.query import Query
 from servers.sqlite.database import SqliteDatabase
 from servers.sqlite.engine.database import Source, open_databases
@@ -67,6 +69,24 @@ async def test_an_export_that_is_cancelled_leaves_no_file(file: Path) -> None:
         with anyio.fail_after(30):
             while held.files:
                 await anyio.lowlevel.checkpoint()
+
+
+class Killed(SqliteDatabase):
+    """A database whose worker process is killed while it writes an export."""
+
+    async def export(self, query: Query, request: ExportRequest, job: Job | None = None) -> tuple[int, int]:
+        """Write the beginning of the file."""
+        request.path.write_text("n\n")
+        raise SqlError("interrupted", "the process has ended")
+
+
+async def test_an_export_whose_process_was_killed_leaves_no_file(file: Path) -> None:
+    async with exporting(file) as held:
+        await held.make()
+        held.database.__class__ = Killed
+        with pytest.raises(SqlError):
+            await held.make()
+        assert len(held.files) == 1
 
 
 async def test_the_oldest_export_goes_when_there_are_too_many(file: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from protego import Protego
 
 from servers.fetch.errors import FetchError
+from servers.fetch.load import robots
 from servers.fetch.load.exchange import Answer
 from servers.fetch.load.robots import CHARACTERS, HOPS, MOST, Robots, keep_relevant
 from tests.servers.fetch.loaders import opened_loader, refused
@@ -45,6 +46,22 @@ async def test_h9_a_robots_txt_that_fails_allows_nothing() -> None:
             error = await refused(loader, one.url("/a"))
             assert (error.code, one.asked) == ("robots", [])
             assert f"answered with {status}" in error.reason
+
+
+async def test_h9_a_robots_txt_that_failed_is_loaded_again_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, statuses = [0.0], [500, 404]
+    monkeypatch.setattr(robots, "monotonic", lambda: now[0])
+
+    async def fetch(url: httpx.URL) -> Answer:
+        return Answer(url, statuses.pop(0), httpx.Headers(), b"", 0)
+
+    heeded, page = Robots(fetch, "tester", 10), httpx.URL("https://site.example/a")
+    for now[0] in (0.0, 59.0):
+        with pytest.raises(FetchError):
+            await heeded.check(page)
+    now[0] = 61.0
+    await heeded.check(page)
+    assert statuses == []
 
 
 async def test_h9_what_is_disallowed_is_not_fetched() -> None:

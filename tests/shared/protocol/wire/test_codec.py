@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -91,13 +92,26 @@ def test_what_is_wrong_with_a_member_is_told_under_the_id():
     assert {failed.id for failed in told.values()} == {5}
 
 
+@pytest.mark.parametrize(
+    ("rest", "answer"),
+    [
+        ('"result": {"a": 1}, "error": null', Response(1, {"a": 1})),
+        ('"result": null, "error": {"code": 5, "message": "m"}', Failure(1, 5, "m")),
+        ('"error": {"code": "ENOENT", "message": "m", "data": [1]}', Failure(1, -32603, "m", [1])),
+        ('"error": {"code": true, "message": "m"}', Failure(1, -32603, "m")),
+        ('"error": {"code": 5, "message": null}', Failure(1, 5, "an error without a message")),
+    ],
+)
+def test_an_answer_of_a_careless_program_is_taken_for_what_it_means(rest: str, answer: Response | Failure) -> None:
+    assert decode(f'{{"jsonrpc": "2.0", "id": 1, {rest}}}'.encode()) == answer
+
+
 def test_a_malformed_notification_or_answer_gets_no_answer():
-    error = ('{"code": "1", "message": "m"}', '{"code": true, "message": "m"}', '{"code": 1}', '"m"')
     for rest in (
         *('"method": 1', '"method": "m", "params": []'),
         *('"result": {}', '"id": 1, "result": null', '"id": 1, "result": [1]', '"id": null, "result": {}'),
         '"id": 1, "result": {}, "error": {"code": 1, "message": "m"}',
-        *(f'"id": 1, "error": {one}' for one in error),
+        *('"id": 1, "error": "m"', '"id": 1, "error": null', '"id": 1, "result": null, "error": null'),
     ):
         assert fault(f'{{"jsonrpc": "2.0", {rest}}}').silent, rest
 

@@ -1,5 +1,8 @@
 """What a user agrees to: which changes need it, and how they are told."""
 
+import pytest
+
+from servers.common.sql.errors import SqlError
 from servers.common.sql.write.consent import Consent, Figures
 
 FOUR = Figures(4, (2,), ("child", "t"), False)
@@ -21,3 +24,11 @@ def test_only_few_rows_change_unasked() -> None:
     defines = FOUR._replace(defined=True)
     cases = [(None, defines), (4, FOUR), (3, FOUR), (4, defines), (0, FOUR._replace(rows=0))]
     assert [Consent(rows).covers(figures) for rows, figures in cases] == [True, True, False, False, True]
+
+
+def test_consent_to_some_changes_is_none_to_others() -> None:
+    agreed = Consent(1, FOUR)
+    assert agreed.covers(FOUR)
+    for others in (FOUR._replace(rows=5), FOUR._replace(affected=(3,)), FOUR._replace(tables=("child",))):
+        with pytest.raises(SqlError, match="changed since the user was asked"):
+            agreed.covers(others)
