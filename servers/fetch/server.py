@@ -45,7 +45,7 @@ app.on_unsubscribe(pages.unsubscribe)
 async def _open(opening: Opening) -> AsyncIterator[State]:
     changes = opening.changes
     async with open_state(opening.settings, lambda: opening.endpoints, opening.blobs, changes.resource) as state:
-        changes.on_heard = partial(_hear, state)
+        changes.on_remote_change = partial(_hear, state)
         yield state
 
 

@@ -83,7 +83,7 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
             log.warning("the allowed directory %s can't be reached, and is skipped until it can", displayed(path))
         files.watcher.on_polling = opening.conditions.set_polling
         files.journal.on_wrote = lambda place: opening.changes.wrote(files.uri(place))
-        opening.changes.on_heard = partial(_hear, files, opening.changes)
+        opening.changes.on_remote_change = partial(_hear, files, opening.changes)
         within = None if settings.within is None else [path.as_uri() for path in settings.within]
         try:
             yield files if within is None else await _in_roots(files, within)
@@ -98,7 +98,7 @@ def _hear(files: Files, changes: Changes, change: Change) -> Sequence[str]:
     if change.what != "written":
         return (uri,)
     if files.is_listed(uri):
-        changes.heard(Change("resources"))
+        changes.receive(Change("resources"))
     return files.concerned(uri)
 
 

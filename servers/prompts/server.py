@@ -80,7 +80,7 @@ async def _open(opening: Opening) -> AsyncIterator[Opened]:
         tasks.start_soon(watch.run, partial(_tell, opened, opening.changes))
         if updates is not None:
             tasks.start_soon(updates.run, watch.look)
-        opening.changes.on_heard = partial(_hear, watch)
+        opening.changes.on_remote_change = partial(_hear, watch)
         yield opened
         tasks.cancel_scope.cancel()
 

@@ -31,10 +31,10 @@ _TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
 _RETRY_AFTER = "30"
 
 
-class KnownTokens(Protocol):
+class LocalTokens(Protocol):
     """The tokens of the operator's own."""
 
-    def known(self, token: str) -> Principal | None:
+    def owner_of(self, token: str) -> Principal | None:
         """Return the owner of `token`; None if it is not one of them."""
 
 
@@ -60,7 +60,7 @@ class OAuthTokens:
         checker: Checker,
         possession: Possession,
         *,
-        own: KnownTokens | None = None,
+        own: LocalTokens | None = None,
         contact: FirstContact | None = None,
         keep: float = 300.0,
         clock: Callable[[], float] = time.time,
@@ -82,7 +82,7 @@ class OAuthTokens:
         sent = _read(request)
         if isinstance(sent, Denial):
             return sent
-        own = None if sent is None or sent.scheme == "dpop" or self._own is None else self._own.known(sent.token)
+        own = None if sent is None or sent.scheme == "dpop" or self._own is None else self._own.owner_of(sent.token)
         if own is not None:
             return own
         if resource is None:
@@ -124,7 +124,7 @@ class OAuthTokens:
         sent = _read(request)
         if sent is None or isinstance(sent, Denial):
             return True
-        if self._own is not None and sent.scheme != "dpop" and self._own.known(sent.token) is not None:
+        if self._own is not None and sent.scheme != "dpop" and self._own.owner_of(sent.token) is not None:
             return True
         return request.resource is None or self._cached(_key(sent, request.resource)) is not None
 

@@ -19,7 +19,7 @@ _DIGEST = 12
 
 
 @dataclass(slots=True)
-class _Seen:
+class _KeyProofs:
     owner: str
     """The owner of the key."""
     proofs: dict[bytes, float] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class SeenProofs:
     def __init__(
         self, max_proofs: int = MAX_PROOFS, max_of_key: int = MAX_PROOFS_OF_KEY, max_keys: int = MAX_KEYS
     ) -> None:
-        self._keys: dict[str, _Seen] = {}
+        self._keys: dict[str, _KeyProofs] = {}
         self._owners: Counter[str] = Counter()
         self._count = 0
         self._max_proofs, self._max_of_key, self._max_keys = max_proofs, max_of_key, max_keys
@@ -57,7 +57,7 @@ class SeenProofs:
         if seen is None:
             if self._is_full(owner):
                 return False
-            seen = self._keys[proof.thumbprint] = _Seen(owner)
+            seen = self._keys[proof.thumbprint] = _KeyProofs(owner)
             self._owners[owner] += 1
         digest = sha256(proof.id.encode("utf-8", "replace")).digest()[:_DIGEST]
         # Below the floor it is unknown which proofs were sent: all of them count as sent.
@@ -74,7 +74,7 @@ class SeenProofs:
     def _is_full(self, owner: str) -> bool:
         return len(self._keys) >= self._max_keys or self._owners[owner] >= MAX_KEYS_OF_OWNER
 
-    def _forget_first(self, seen: _Seen) -> None:
+    def _forget_first(self, seen: _KeyProofs) -> None:
         first = next(iter(seen.proofs))
         seen.floor = max(seen.floor, seen.proofs.pop(first))
         self._count -= 1

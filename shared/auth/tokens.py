@@ -35,14 +35,14 @@ class StaticTokens:
     def __bool__(self) -> bool:
         return bool(self._principals) or self._file is not None
 
-    def known(self, token: str) -> Principal | None:
+    def owner_of(self, token: str) -> Principal | None:
         """Return the owner of this token; None if it is unknown."""
         digest = sha256(token.encode()).digest()
         # Every digest is compared, so that the time does not reveal which one came close.
         matching = [stored_digest for stored_digest in self._principals if hmac.compare_digest(stored_digest, digest)]
         if matching:
             return self._principals[matching[0]]
-        return None if self._file is None else self._file.known(token)
+        return None if self._file is None else self._file.owner_of(token)
 
     async def authenticate(self, request: HttpRequest) -> Principal | Denial | None:
         """Return the owner of the token of a request."""
@@ -52,7 +52,7 @@ class StaticTokens:
         sent = _sent(request.headers)
         if sent is None:
             return Denial("a bearer token is required", "Bearer")
-        return self.known(sent) or Denial("the token is not valid", 'Bearer error="invalid_token"')
+        return self.owner_of(sent) or Denial("the token is not valid", 'Bearer error="invalid_token"')
 
     def knows(self, request: HttpRequest) -> bool:
         """Return True: checking a token needs no work."""

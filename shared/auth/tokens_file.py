@@ -30,7 +30,7 @@ from .policy import read_scopes
 
 log = logging.getLogger("shared.auth")
 
-LOOK_SECONDS = 1.0
+CHECK_SECONDS = 1.0
 """Seconds for which the content of the file is used before another look at it."""
 GONE_SECONDS = 2.0
 """Seconds for which the tokens of a deleted file are valid: some editors delete it before they write it."""
@@ -39,7 +39,7 @@ WRONG_SECONDS = 60.0
 _NAME = re.compile(r"[!-~]{1,128}")
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _OTHERS = stat.S_IRGRP | stat.S_IROTH | stat.S_IWGRP | stat.S_IWOTH
-_LONGEST = 4_096
+_MAX_TOKEN_LENGTH = 4_096
 
 Stamp = tuple[int, int, int] | None
 
@@ -109,15 +109,15 @@ class TokensFile:
         # The time of a lookup reveals nothing: the compared values are not known outside.
         self._pepper = token_bytes(32)
         self._stamp = _stamp_of(path)
-        self._looked = clock()
-        self._lapse = math.inf
+        self._checked_at = clock()
+        self._invalid_at = math.inf
         """When the tokens lapse, by the clock; infinite while the file is valid."""
         self._principals: Mapping[bytes, Principal] = self._load()
 
-    def known(self, token: str) -> Principal | None:
+    def owner_of(self, token: str) -> Principal | None:
         """Return the owner of this token; None if it is unknown, or not valid any more."""
         self._refresh()
-        if len(token) > _LONGEST:
+        if len(token) > _MAX_TOKEN_LENGTH:
             return None
         principal = self._principals.get(self._peppered(digest_of(token)))
         # Here and not when the file is read: it may not change for months.
@@ -126,21 +126,21 @@ class TokensFile:
 
     def _refresh(self) -> None:
         now = self._clock()
-        if now - self._looked < LOOK_SECONDS:
+        if now - self._checked_at < CHECK_SECONDS:
             return
-        self._looked = now
+        self._checked_at = now
         stamp = _stamp_of(self.path)
         is_changed, self._stamp = stamp != self._stamp, stamp
         # One that could not be read may be readable now without a change: a process runs out of descriptors.
-        if is_changed or self._lapse < math.inf:
+        if is_changed or self._invalid_at < math.inf:
             try:
-                self._principals, self._lapse = self._load(), math.inf
+                self._principals, self._invalid_at = self._load(), math.inf
             except ValueError as error:
                 seconds = GONE_SECONDS if stamp is None else WRONG_SECONDS
-                self._lapse = min(self._lapse, now + seconds)
+                self._invalid_at = min(self._invalid_at, now + seconds)
                 if is_changed:
-                    log.error("%s; its tokens are valid for %.0f s more", error, max(self._lapse - now, 0))
-        if now >= self._lapse and self._principals:
+                    log.error("%s; its tokens are valid for %.0f s more", error, max(self._invalid_at - now, 0))
+        if now >= self._invalid_at and self._principals:
             self._principals = {}
             log.error("%s: none of its tokens is valid any more, until it can be read", self.path)
 

@@ -45,19 +45,19 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CacheEntry:
     """A cached result: as bytes, so that it can't be changed and its size is known."""
 
     data: bytes
     fresh_until: float
     etag: str | None
-    asked: int = 0
+    key_length: int = 0
     """The length of the question's cursor or URI, which the server may have chosen."""
 
     @property
     def size(self) -> int:
         """The approximate size in bytes."""
-        return ENTRY_BYTES + self.asked + len(self.data)
+        return ENTRY_BYTES + self.key_length + len(self.data)
 
     def result(self) -> dict[str, Any]:
         """Return the result, as a new object each time."""
@@ -89,19 +89,19 @@ class ResponseCache:
         self.size = 0
         """The current size in bytes."""
         self._clock = clock
-        self._kept: OrderedDict[Question, Kept] = OrderedDict()
+        self._entries: OrderedDict[Question, CacheEntry] = OrderedDict()
         self._pending: set[Pending] = set()
 
-    def find(self, question: Question) -> Kept | None:
+    def find(self, question: Question) -> CacheEntry | None:
         """Return the cached result, fresh or stale: the client's own, or otherwise the public one; None if there is
         none."""
-        present = question if question in self._kept else question.of_anyone()
-        if present not in self._kept:
+        present = question if question in self._entries else question.of_anyone()
+        if present not in self._entries:
             return None
-        self._kept.move_to_end(present)
-        return self._kept[present]
+        self._entries.move_to_end(present)
+        return self._entries[present]
 
-    def is_fresh(self, entry: Kept) -> bool:
+    def is_fresh(self, entry: CacheEntry) -> bool:
         """Return True if the result may be used without asking the server."""
         return self._clock() < entry.fresh_until
 
@@ -119,17 +119,17 @@ class ResponseCache:
         """End the freshness of the results that `concerns` selects, pending ones included."""
         for pending in self._pending:
             pending.is_stale = pending.is_stale or concerns(pending.question)
-        for question in [candidate for candidate in self._kept if concerns(candidate)]:
-            entry = self._kept[question]
+        for question in [candidate for candidate in self._entries if concerns(candidate)]:
+            entry = self._entries[question]
             if entry.etag is None:
                 self._drop(question)
             else:
-                self._kept[question] = replace(entry, fresh_until=float("-inf"))
+                self._entries[question] = replace(entry, fresh_until=float("-inf"))
 
     def forget(self, concerns: Callable[[Question], bool]) -> None:
         """Evict the results that `concerns` selects."""
         self.changed(concerns)
-        for question in [candidate for candidate in self._kept if concerns(candidate)]:
+        for question in [candidate for candidate in self._entries if concerns(candidate)]:
             self._drop(question)
 
     def _keep(self, question: Question, result: dict[str, Any]) -> None:
@@ -146,19 +146,19 @@ class ResponseCache:
         if not is_complete or (seconds <= 0 and etag is None) or _least_size(result) > self.max_bytes:
             return
         try:
-            entry = Kept(
+            entry = CacheEntry(
                 to_json(result, inf_nan_mode="constants"), self._clock() + seconds, etag, len(question.of or "")
             )
         except PydanticSerializationError:  # it contains a lone surrogate, and would be decoded as something else
             return
         if entry.size <= self.max_bytes:
-            self._kept[key] = entry
+            self._entries[key] = entry
             self.size += entry.size
         while self.size > self.max_bytes:
-            self._drop(next(iter(self._kept)))
+            self._drop(next(iter(self._entries)))
 
     def _drop(self, question: Question) -> None:
-        entry = self._kept.pop(question, None)
+        entry = self._entries.pop(question, None)
         self.size -= 0 if entry is None else entry.size
 
 

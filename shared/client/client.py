@@ -63,14 +63,14 @@ class Client(TypedCalls, Entered):
         self._own_tasks = OwnTasks(self._group, lambda: self.server.has_task_requests)
         self._tasks: TaskGroup | None = None
         self._link = Link(transport, self._options, self._connect, reopen, self._reopened)
-        self._requests = Requests(self._link, self._handlers, self._asked_back)
+        self._requests = Requests(self._link, self._handlers, self._on_input_required)
         cache = ResponseCache(self._options.cache_bytes) if self._options.cache is None else self._options.cache
         self._cached = CachedRequests(self._requests, cache, server=self._options.cache_key)
         super().__init__(
             self._request_cached,
             check_arguments=self._options.check_arguments,
             has_output_schemas=lambda: self.server.has_output_schemas,
-            distrust=self._cached.distrust,
+            on_invalid_result=self._cached.on_invalid_result,
         )
         self.plain = PlainCalls(self.request)
         """The calls whose results are dictionaries, as received."""
@@ -115,7 +115,7 @@ class Client(TypedCalls, Entered):
         if self._options.tasks and self._options.relay is None:
             # Not for a relay: its callers decide about tasks themselves.
             handlers = self._own_tasks.handlers(handlers)
-        return Connection(transport, session, handlers, self._hear, self._options.relay)
+        return Connection(transport, session, handlers, self._on_message, self._options.relay)
 
     def _group(self) -> TaskGroup:
         if self._tasks is None:
@@ -210,7 +210,7 @@ class Client(TypedCalls, Entered):
         def read(name: str, result: dict[str, Any]) -> Awaitable[CallToolResult]:
             return self._result_of(name, result, seconds)
 
-        way = self._requests.way(seconds)
+        way = self._requests.task_channel(seconds)
         tool, id_ = str(saved.get("tool", "")), saved.get("taskId")
         return StartedTool(tool, way, read, id=id_, answered=saved.get("result"))
 
@@ -288,17 +288,17 @@ class Client(TypedCalls, Entered):
             raise RuntimeError("enter the client first: async with client")
         return Changes(self._link, self._tasks, uris, lists=lists)
 
-    def _hear(self, notice: Notified | Gap, is_taken: bool) -> None:
+    def _on_message(self, notice: Notified | Gap, is_taken: bool) -> None:
         change = Change("missed") if isinstance(notice, Gap) else change_of(notice)
         if change is not None:
-            self._cached.heard(change)
+            self._cached.on_change(change)
         if self._options.relay is not None:
-            self._options.relay.heard(notice)
+            self._options.relay.on_server_message(notice)
         elif not is_taken and isinstance(notice, Notified):
             self._handlers.take(notice)
 
-    def _asked_back(self, method: str, params: Mapping[str, Any]) -> None:
-        self._cached.asked_back(method, params)
+    def _on_input_required(self, method: str, params: Mapping[str, Any]) -> None:
+        self._cached.on_input_required(method, params)
 
     def _reopened(self) -> None:
-        self._cached.heard(Change("missed"))
+        self._cached.on_change(Change("missed"))

@@ -35,7 +35,7 @@ _FRAMING = ("connection", "content-length", "transfer-encoding")
 """Headers that determine the end of a message; the writer of the message sets them."""
 _WITH_HEADERS = "000"
 """The dialect with message headers on stdio (4.1.2 of its document)."""
-_LET_IN_OR_BUSY = (401, 403, 429)
+_AUTH_OR_BUSY = (401, 403, 429)
 """Statuses that say nothing about the transport: any other status from 400 to 499 may be that of an older server."""
 
 
@@ -124,7 +124,7 @@ async def connect_http(
             # True if a server that refuses to open a session may be one of HTTP+SSE.
             shakes_hands = not options.accepted()[0].stateless
             # 2025-11-25 names 400, 404 and 405; older texts any 4xx, and older servers answer so.
-            if not (shakes_hands and 400 <= refusal.code < 500 and refusal.code not in _LET_IN_OR_BUSY):
+            if not (shakes_hands and 400 <= refusal.code < 500 and refusal.code not in _AUTH_OR_BUSY):
                 raise
             older = partial(open_sse, url, fixed, lent, auth)
             transport = await stack.enter_async_context(_older(older, refusal))
@@ -195,7 +195,7 @@ async def _older(
             transport = await stack.enter_async_context(start(seconds=FALLBACK_SECONDS))
         except PeerError as error:
             # There is a stream, and it is closed to us: the user has to learn that.
-            raise error if error.code in _LET_IN_OR_BUSY else refusal from None
+            raise error if error.code in _AUTH_OR_BUSY else refusal from None
         except (ConnectionError, TimeoutError):
             raise refusal from None
         yield transport

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..protocol.session.client import ClientIdentity
-from ..protocol.session.client_events import Asked, Notified
+from ..protocol.session.client_events import Notified, ServerRequest
 from ..protocol.wire.jsonrpc import Gap
 
 
 class Relay(Protocol):
     """Receives the requests and notifications of a server, unchanged."""
 
-    async def answer(self, question: Asked) -> dict[str, Any]:
+    async def answer(self, question: ServerRequest) -> dict[str, Any]:
         """Return the answer to a question of the server. Raises RpcError for a refusal; the server may withdraw the
         question, which cancels this."""
 
-    def heard(self, notice: Notified | Gap) -> None:
+    def on_server_message(self, notice: Notified | Gap) -> None:
         """Handle a notification, or a gap in which some may have been lost. Must neither wait nor raise."""
 
 

@@ -34,7 +34,7 @@ from ..server.dispatch.context import Context
 from ..server.dispatch.listings import FRESH_MS
 from ..server.extension import Capability, Extension
 from ..server.features import Handler
-from ..server.handlers.conditional_reads import held_etag, tagged
+from ..server.handlers.conditional_reads import cached_etag, tagged
 from ..server.run import Run
 
 UI = "io.modelcontextprotocol/ui"
@@ -162,7 +162,7 @@ class _Apps:
         return read
 
     async def _page(self, app: App, context: Context[Any], params: ReadResourceParams) -> dict[str, Any]:
-        etag = held_etag(context.peer, params.meta)
+        etag = cached_etag(context.peer, params.meta)
         cached = self._read.get(app.uri)
         if cached is None:
             text = await to_thread.run_sync(app.page)

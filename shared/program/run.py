@@ -259,7 +259,7 @@ def count(telemetry: Any, running: Run[Any], server: str) -> None:
     metrics.count(running)
 
     def figures() -> list[Figures]:
-        subscriptions = sum(part.changes.held for part in running.parts.all)
+        subscriptions = sum(part.changes.subscribed_resources for part in running.parts.all)
         return [Figures(server, metrics, running.hooks.is_there(), 1, 1, subscriptions, {})]
 
     telemetry.watch({server: metrics}, figures)

@@ -94,7 +94,7 @@ class Identity:
     log_level: LogLevel | None = "info"
     """The lowest level that peers with a handshake receive before they set one, chosen by the server; None for no
     log messages at all."""
-    standing: Mapping[str, LogMessage] = field(default_factory=dict)
+    conditions: Mapping[str, LogMessage] = field(default_factory=dict)
     """The present conditions, sent to peers that set a level; they change while the server runs."""
 
     @cached_property

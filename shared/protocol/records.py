@@ -32,9 +32,9 @@ def _hash(instance: Any) -> int:
     return hash(_values(instance))
 
 
-def _shown(instance: Any) -> str:
+def _repr(instance: Any) -> str:
     values = ", ".join(f"{name}={getattr(instance, name)!r}" for name in instance.__match_args__)
     return f"{type(instance).__qualname__}({values})"
 
 
-_SHARED = {"__eq__": _equal, "__hash__": _hash, "__repr__": _shown}
+_SHARED = {"__eq__": _equal, "__hash__": _hash, "__repr__": _repr}

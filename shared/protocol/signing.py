@@ -22,7 +22,7 @@ class Signer:
     """Signs texts with one secret key, and verifies them."""
 
     def __init__(self, key: bytes) -> None:
-        self._given = key
+        self._secret = key
 
     def sign(self, purpose: str, value: Any) -> str:
         """`value`, which must be JSON-ready, as signed text."""
@@ -42,7 +42,7 @@ class Signer:
     @cached_property
     def _key(self) -> bytes:
         # Not before it is needed: most peers are never given anything signed.
-        return hashlib.sha256(self._given).digest()
+        return hashlib.sha256(self._secret).digest()
 
     def _tag(self, purpose: str, payload: bytes) -> str:
         # Of one length whatever the purpose, so that nothing of it can be taken for the payload.

@@ -152,7 +152,7 @@ class Declaration(Features[State]):
     def translate(self, error: BaseException) -> McpError | InputRequired:
         """Return the answer to a call that raised `error`: "internal error", unless it was raised for the client, or
         the author has declared a translation. Raises exceptions that no handler may raise."""
-        answer = self.told(error)
+        answer = self.error_for_client(error)
         if answer is not None:
             return answer
         error = first_error(error)
@@ -161,7 +161,7 @@ class Declaration(Features[State]):
         log.error("a handler failed", exc_info=error)
         return InternalError("internal error")
 
-    def told(self, error: BaseException) -> McpError | InputRequired | None:
+    def error_for_client(self, error: BaseException) -> McpError | InputRequired | None:
         """Return the error for the client if `error` was raised for it, or if the author has declared a translation;
         otherwise None."""
         # The first error of a failed task group counts: authors may raise a ToolError, or ask, in a task.

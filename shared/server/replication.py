@@ -34,7 +34,7 @@ class Replication:
         """Publish changes to the other replicas, as the replica that the run was opened as."""
         self.replica = replica
         self.changes.share = partial(replica.bus.publish, "")
-        replica.bus.hear(self._heard)
+        replica.bus.hear(self._on_change)
         replica.watch(self)
 
     def narrow(self, name: str, part: "Replication") -> None:
@@ -44,15 +44,15 @@ class Replication:
             part.name, part.questions = name, self.questions
             if self.replica is not None:
                 part.changes.share = partial(self.replica.bus.publish, name)
-                self.replica.bus.hear(self._heard)  # the part has joined as well: this run receives for all
+                self.replica.bus.hear(self._on_change)  # the part has joined as well: this run receives for all
 
     def blobs(self) -> Blobs | None:
         """Return the data that the replicas store for each other; None without replicas."""
         return None if self.replica is None else _PartBlobs(self, self.replica.blobs)
 
-    def _heard(self, name: str, change: Change) -> None:
+    def _on_change(self, name: str, change: Change) -> None:
         for changes in [self._parts.get(name, self.changes)] if name else self._all():
-            changes.heard(change)
+            changes.receive(change)
 
     def _all(self) -> list[Changes]:
         return [self.changes, *(changes for changes in self._parts.values() if changes is not self.changes)]
@@ -63,7 +63,7 @@ class Replication:
     def returned(self) -> None:
         """Report all as changed: changes of the others arrive again, but some were missed."""
         for changes in self._all():
-            changes.look_again()
+            changes.notify_all()
 
     def left(self) -> None:
         """Ignore that another replica is gone."""

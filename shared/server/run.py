@@ -90,8 +90,8 @@ class Run(Generic[State]):
                     _declared(capabilities, capability.path, value),
                     capability.span,
                 )
-        server, standing = self.server, self.conditions.standing
-        return Identity(server.implementation, server.instructions, capabilities, spans, server.log_level, standing)
+        server, active = self.server, self.conditions.active
+        return Identity(server.implementation, server.instructions, capabilities, spans, server.log_level, active)
 
     def present(self, identity: Identity) -> None:
         """Present `identity` to later clients in place of the declared one. It may be called again."""
@@ -133,7 +133,7 @@ class Run(Generic[State]):
         )
         if replica is not None:
             session.share_ids(self.replication.questions)
-        session.on_settled = self.hooks.on_settled
+        session.on_unhandled = self.hooks.on_unhandled
         return Connection(self.calls, self.changes, session, due, client)
 
     def stop(self) -> None:

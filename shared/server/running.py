@@ -127,10 +127,10 @@ class Opening:
         """Present these capabilities and instructions, and `info` as the server's name and version, to later clients
         in place of the declared ones. It may be called again. `spans` is as in `Identity`; `log_level` is the lowest
         level that they receive before they set one, if it is not the server's."""
-        server, standing = self._run.server, self._run.conditions.standing
+        server, active = self._run.server, self._run.conditions.active
         implementation = server.implementation if info is None else _implementation(info)
         level = log_level or server.log_level
-        self._run.present(Identity(implementation, instructions, dict(capabilities), spans or {}, level, standing))
+        self._run.present(Identity(implementation, instructions, dict(capabilities), spans or {}, level, active))
 
     def greet(self, greeter: Callable[[Connection], None]) -> None:
         """Call `greeter`, which neither waits nor raises, with each client that has completed the handshake."""

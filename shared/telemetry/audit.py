@@ -26,7 +26,7 @@ from ..protocol.http.rules import Refusal, limit_exceeded
 from ..protocol.identity import Peer, Principal
 from ..protocol.methods import OTHERWISE, Method
 from ..protocol.records import record
-from ..protocol.session.events import Outcome, Settled
+from ..protocol.session.events import Outcome, UnhandledRequest
 from ..protocol.types.base import Params
 from ..protocol.wire.jsonrpc import Failure
 from ..server.dispatch.context import Context
@@ -136,7 +136,7 @@ class Audit:
         outcome = {"outcome": "ok"} if status < _LEAST_ERROR else {"outcome": "refused", "status": status}
         self.write({**_about(principal), "server": server, "method": method, "path": path[:500], **outcome})
 
-    def settled(self, server: str, request: Settled) -> None:
+    def settled(self, server: str, request: UnhandledRequest) -> None:
         """Log a request that ended before it reached a handler. For requests over a limit, one line a second gives
         the number."""
         outcome, principal = request.outcome, request.principal
@@ -217,7 +217,7 @@ def audited(audit: Audit, server: str) -> Extension[Any]:
 
     @asynccontextmanager
     async def listening(run: Run[Any]) -> AsyncIterator[None]:
-        run.hooks.on_settled = partial(audit.settled, server)
+        run.hooks.on_unhandled = partial(audit.settled, server)
         yield
 
     extension.outermost, extension.lifespan = 2, listening

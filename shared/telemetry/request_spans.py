@@ -59,7 +59,7 @@ def traced(server: str, *, over_http: bool) -> Extension[Any]:
 
 
 def _tell(request_span: Span, error: BaseException, running: Run[Any], call: Call) -> None:
-    answer = running.server.told(error)
+    answer = running.server.error_for_client(error)
     match answer:
         case InputRequired():
             request_span.note("mcp.result.type", "input_required")

@@ -19,7 +19,7 @@ from shared.client.auth.loopback import Loopback
 from shared.client.auth.oauth import OAuth, OAuthOptions
 from shared.client.auth.registration import ClientInformation, is_visible
 from shared.client.auth.store import OutOfReach
-from shared.client.auth.stored_login import read_kept, registration_key
+from shared.client.auth.stored_login import read_login, registration_key
 from shared.client.auth.token_endpoint import TokenEndpoint
 from shared.client.connect import connect
 from shared.errors import AuthError, McpError
@@ -197,8 +197,8 @@ async def _forget(accounts: Accounts, account: Account) -> None:
     tokens = accounts.tokens
     for url in accounts.urls(account.resource):
         try:
-            stored = await read_kept(tokens, url, None, time.time)
-            issuer = stored and TokenEndpoint(Web(), stored.login.found.issuer, stored.login.client, time.time)
+            stored = await read_login(tokens, url, None, time.time)
+            issuer = stored and TokenEndpoint(Web(), stored.login.discovery.issuer, stored.login.client, time.time)
             if stored and issuer and not await issuer.revoke(stored.token):
                 _say("the issuer did not revoke the tokens, which stay valid until they expire")
         except OutOfReach:

@@ -23,12 +23,12 @@ from shared.concurrency import Crew, Signal, first_error, first_of
 from shared.errors import McpError, MethodNotFound, PeerError, RpcError
 from shared.protocol.http.retry_after import BUSY
 from shared.protocol.session.client import ServerDescription
-from shared.protocol.session.client_events import Asked, Notified
+from shared.protocol.session.client_events import Notified, ServerRequest
 from shared.protocol.wire.jsonrpc import Gap
 
 from .upstream import Upstream
 
-Heard = Callable[[Notified | Gap], None]
+OnServerMessage = Callable[[Notified | Gap], None]
 """Receives the messages of the server that belong to no request. Never waits or raises."""
 
 T = TypeVar("T")
@@ -83,7 +83,7 @@ class Base:
         self._tried = Signal()
         """Wakes the calls that wait for the end of an attempt."""
         self._watchers: dict[object, Callable[[], None]] = {}
-        self._listeners: dict[object, Heard] = {}
+        self._listeners: dict[object, OnServerMessage] = {}
 
     @property
     def up(self) -> bool:
@@ -113,7 +113,7 @@ class Base:
         this."""
         return _joined(self._watchers, on_turn)
 
-    def listen(self, listener: Heard) -> Callable[[], None]:
+    def listen(self, listener: OnServerMessage) -> Callable[[], None]:
         """Call `listener` with each message of the server that belongs to no request. Returns a function that ends
         this."""
         return _joined(self._listeners, listener)
@@ -133,8 +133,8 @@ class Base:
                 self._wanted = anyio.Event()
                 self._tried.wake()
                 # Without the shortest pause each of many requests would start a server that can't run.
-                await anyio.sleep(pauses.shortest_left(anyio.current_time()))
-                with anyio.move_on_after(pauses.left(anyio.current_time())):
+                await anyio.sleep(pauses.min_remaining(anyio.current_time()))
+                with anyio.move_on_after(pauses.remaining(anyio.current_time())):
                     await self._wanted.wait()
         finally:
             await lives.stop()
@@ -190,18 +190,18 @@ class Base:
 
     # The relay of the connection
 
-    async def answer(self, request: Asked) -> dict[str, Any]:
+    async def answer(self, request: ServerRequest) -> dict[str, Any]:
         """Answer a request of the server that belongs to none of ours. Raises RpcError if there is no answer."""
         if self._answers is None:
             raise MethodNotFound(f"method not found: {request.method[:100]}")
         return await self._answers.answer(request)
 
-    def heard(self, notice: Notified | Gap) -> None:
+    def on_server_message(self, notice: Notified | Gap) -> None:
         """Forward a message to all listeners."""
         for listener in tuple(self._listeners.values()):
             listener(notice)
         if self._answers is not None:
-            self._answers.heard(notice)
+            self._answers.on_server_message(notice)
 
 
 def _joined(listeners: dict[object, T], listener: T) -> Callable[[], None]:

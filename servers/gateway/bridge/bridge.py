@@ -41,7 +41,7 @@ from .calls.pool import Pool
 from .calls.shared_session import SharedSession
 from .calls.stateless import StatelessPlace
 from .forwarding import as_newest, error_for, lost_error
-from .session_messages import Apart
+from .session_messages import SessionMessages
 from .tasks import UpstreamTasks, has_tasks, with_tasks
 from .upstream import Upstream
 
@@ -69,14 +69,14 @@ class Bridge:
         self._shared = SharedSession(self.tasks)
         self.base = Base(upstream, self._shared.options if upstream.shared else ClientOptions())
         self._upstream_tasks = UpstreamTasks()
-        self.apart = Apart(upstream, self.base, self.tasks, opening)
-        self.own = OwnSessions(self.base, self.tasks, self.apart, self._upstream_tasks)
+        self.session_messages = SessionMessages(upstream, self.base, self.tasks, opening)
+        self.own = OwnSessions(self.base, self.tasks, self.session_messages, self._upstream_tasks)
         """The sessions of clients that have one each."""
         self._stateless = StatelessPlace(self.base)
-        self._pool = Pool(upstream, self.tasks, self.base.heard)
+        self._pool = Pool(upstream, self.tasks, self.base.on_server_message)
         self._shared.upstream_tasks = self._pool.upstream_tasks = self._upstream_tasks
-        self.base.listen(self._upstream_tasks.heard)
-        self._shared.join(self.base, self.apart.level)
+        self.base.listen(self._upstream_tasks.on_server_message)
+        self._shared.join(self.base, self.session_messages.level)
 
     @asynccontextmanager
     async def living(self) -> AsyncIterator[None]:
@@ -85,7 +85,7 @@ class Bridge:
         try:
             with anyio.move_on_after(self.upstream.opening_seconds):
                 await self.base.settled.wait()
-            await self.apart.watching.begin()
+            await self.session_messages.watching.begin()
             yield
         finally:
             self._pool.close()
@@ -115,7 +115,7 @@ class Bridge:
     def greet(self, link: Connection) -> None:
         """Open the session of a client after its handshake, since the server may notify it before its first
         request."""
-        self.apart.greet(link)
+        self.session_messages.greet(link)
         if self._has_own():
             self.own.of(link).begin()
 
@@ -147,7 +147,7 @@ class Bridge:
         Raises McpError."""
         name = self.upstream.name
         if context.peer.lasts:
-            self.apart.greet(context.link)
+            self.session_messages.greet(context.link)
         try:
             yield
         except PeerError as error:
@@ -203,18 +203,18 @@ async def _task_support(running: Run[Any], context: Context[Any], name: str) -> 
 async def _set_level(running: Run[Any], context: Context[Any], params: SetLevelParams) -> dict[str, Any]:
     state: Bridge = context.state
     async with state.answering(context):
-        await state.apart.set_level(context, state.session(context), params.level)
+        await state.session_messages.set_level(context, state.session(context), params.level)
     return {}
 
 
 async def _subscribe(context: Context[Any], uri: str) -> str:
     state: Bridge = context.state
     async with state.answering(context):
-        return await state.apart.subscriptions.begin(context, uri, state.session(context))
+        return await state.session_messages.subscriptions.begin(context, uri, state.session(context))
 
 
 async def _unsubscribe(running: Run[Bridge], key: str) -> None:
-    await running.state.apart.subscriptions.end(key)
+    await running.state.session_messages.subscriptions.end(key)
 
 
 async def _ready(running: Run[Bridge]) -> str | None:
@@ -230,7 +230,7 @@ def _around(method: Method, handler: Handler) -> Handler:
             uris = dict.fromkeys(params.notifications.resource_subscriptions)
             if not 1 < len(uris) <= running.calls.limits.subscriptions:
                 return await handler(running, context, params)
-            async with state.apart.subscriptions.foreseen(context, uris):
+            async with state.session_messages.subscriptions.foreseen(context, uris):
                 return await handler(running, context, params)
 
         return handle

@@ -6,7 +6,7 @@ from typing import Any
 
 from shared.protocol.identity import LOG_LEVELS
 from shared.protocol.session.client_events import Notified
-from shared.protocol.session.events import Change, Told
+from shared.protocol.session.events import Change, UnknownNotification
 from shared.server.dispatch.connection import Connection
 
 from .base import Base
@@ -17,7 +17,7 @@ LISTS = tuple(Change(what) for what in ("tools", "prompts", "resources"))
 _CHANGES = {f"notifications/{change.what}/list_changed": change for change in LISTS}
 
 
-def told(link: Connection, notice: Notified) -> None:
+def forward(link: Connection, notice: Notified) -> None:
     """Forward a notification to the client of `link`: a changed list only once until it is sent, log messages only of
     the level that the client set, none about the server's tasks, and all others unchanged. While too many messages
     wait for the client, only changes of lists are kept. Never waits or raises."""
@@ -26,7 +26,7 @@ def told(link: Connection, notice: Notified) -> None:
     elif link.is_behind or notice.method.startswith(OF_TASKS):
         return
     elif notice.method != "notifications/message" or _wants(link, notice.params):
-        link.session.tell(notice.method, notice.params)
+        link.session.notify_session(notice.method, notice.params)
         link.soon()
 
 
@@ -48,9 +48,9 @@ class RootsOf:
         if self._base.up and not self._base.stateless and not self._base.client.is_behind:
             self._base.client.roots_changed()
 
-    def told(self, event: Told) -> None:
+    def on_client_notification(self, event: UnknownNotification) -> None:
         """Ignore other notifications: the server would attribute them to all clients."""
 
-    def left(self) -> None:
+    def on_close(self) -> None:
         """Forget the client, which is gone."""
         self._forget()

@@ -19,7 +19,7 @@ from .base import Base
 from .calls.own_sessions import OwnSession
 from .description import UNKNOWN, capabilities_of
 from .log_level import SharedLevel, say_level
-from .notices import LISTS, RootsOf, told
+from .notices import LISTS, RootsOf, forward
 from .upstream import Upstream
 from .watching.resources import Watching
 from .watching.subscriptions import Subscriptions
@@ -29,7 +29,7 @@ ANSWER_SECONDS = 15.0
 _CONDITION = "bridge"
 
 
-class Apart:
+class SessionMessages:
     """The work of a bridge besides forwarding calls. It receives the events of clients' sessions."""
 
     def __init__(self, upstream: Upstream, base: Base, tasks: Crew, opening: Opening) -> None:
@@ -43,7 +43,7 @@ class Apart:
         """The log level of a session that all clients share."""
         self._describe()
         base.watch(self._turned)
-        base.listen(self.watching.heard)
+        base.listen(self.watching.on_server_message)
 
     def greet(self, link: Connection) -> None:
         """Register a client after its handshake or at a call. If one session is shared, the server is notified of the
@@ -63,7 +63,7 @@ class Apart:
         link.session.set_log_level(level)
         # A client of several joined servers gets the conditions of each from the gateway.
         if link.calls is context.running.calls:
-            for condition in context.running.conditions.standing.values():
+            for condition in context.running.conditions.active.values():
                 link.session.log(context.call, condition.level, condition.data, condition.logger)
         if session is not None:
             session.level = level
@@ -73,9 +73,9 @@ class Apart:
 
     # Events of clients' sessions
 
-    def told(self, link: Connection, notice: Notified) -> None:
+    def on_session_notification(self, link: Connection, notice: Notified) -> None:
         """Forward a notification of the server to the client of `link`. Never waits or raises."""
-        told(link, notice)
+        forward(link, notice)
 
     def updated(self, session: OwnSession, notice: Notified | Gap) -> None:
         """Notify clients that a resource `session` has subscribed to has changed, or, after a gap, any of them. Never

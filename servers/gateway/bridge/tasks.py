@@ -15,12 +15,12 @@ from typing import Any, Protocol
 import anyio
 
 from shared.client.client import Client
-from shared.client.tasks.following import TaskState, Way, follow, read_state
+from shared.client.tasks.following import TaskChannel, TaskState, follow, read_state
 from shared.client.tasks.tool_task import TaskSupport
 from shared.errors import McpError, MethodNotFound
 from shared.protocol.identity import declared
 from shared.protocol.session.client import ServerDescription
-from shared.protocol.session.client_events import Asked, Notified
+from shared.protocol.session.client_events import Notified, ServerRequest
 from shared.protocol.types.tasks import RELATED_TASK, TASKS
 from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.context import Context
@@ -34,13 +34,13 @@ Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 """Returns the server's result of a request, by method and params."""
 
 
-class Told(Protocol):
+class TaskClient(Protocol):
     """Represents the client of a call."""
 
     async def became_task(self) -> None:
         """Handle that the server has turned the call into a task."""
 
-    def said(self, task: TaskState) -> None:
+    def on_status(self, task: TaskState) -> None:
         """Receive the state of the task. Never waits or raises."""
 
 
@@ -81,7 +81,7 @@ def unrelated(params: dict[str, Any]) -> dict[str, Any]:
     return {**rest, "_meta": meta_fields} if meta_fields else rest
 
 
-def without_task(request: Asked) -> Asked:
+def without_task(request: ServerRequest) -> ServerRequest:
     """Return a request of the server without a task: a bridge does not declare that its clients run any, so a
     requested one is ignored (2025-11-25, Tasks, Capability Negotiation)."""
     return replace(request, params={key: value for key, value in unrelated(request.params).items() if key != "task"})
@@ -99,7 +99,7 @@ class UpstreamTasks:
         """Store the support that a page of its tools declares."""
         self._support.learn(listed)
 
-    def heard(self, notice: Notified | Gap) -> None:
+    def on_server_message(self, notice: Notified | Gap) -> None:
         """Forget the tools when they may have changed."""
         if isinstance(notice, Gap) or notice.method == "notifications/tools/list_changed":
             self._support, self._is_listed = TaskSupport(), False
@@ -133,7 +133,7 @@ class UpstreamTasks:
 
 
 async def through_task(
-    ask: Ask, method: str, params: dict[str, Any], task_params: dict[str, Any] | None, client: Told
+    ask: Ask, method: str, params: dict[str, Any], task_params: dict[str, Any] | None, client: TaskClient
 ) -> dict[str, Any]:
     """Send a request to a server with sessions, as a task if `task_params` are not None, and return its result.
     Raises the errors of `ask` and `follow`."""
@@ -144,7 +144,9 @@ async def through_task(
         return result  # it has run as a normal call
     task = read_state(method, result["task"])
     await client.became_task()
-    return unrelated(await follow(task.id, Way(ask, nobody, is_experimental=True, on_task=client.said), task))
+    return unrelated(
+        await follow(task.id, TaskChannel(ask, nobody, is_experimental=True, on_task=client.on_status), task)
+    )
 
 
 async def nobody(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:

@@ -36,6 +36,6 @@ class Standing(MutableMapping[str, LogMessage]):
             f"{name} {key}": message
             for name, run in running
             if run is not None
-            for key, message in run.conditions.standing.items()
+            for key, message in run.conditions.active.items()
         }
         return {**theirs, **self._own}

@@ -76,7 +76,7 @@ def gateway(
     @server.lifespan
     async def open_joined(opening: Opening) -> AsyncIterator[Joined]:
         joined = Joined(opening, members, prefix, foreign)
-        opening.conditions.standing = Standing(joined.parts)
+        opening.conditions.active = Standing(joined.parts)
         async with joined.living():
             yield joined
 
@@ -188,7 +188,7 @@ async def _complete(running: Run[Any], context: Context[Joined], params: Complet
 async def _set_level(running: Run[Any], context: Context[Joined], params: SetLevelParams) -> dict[str, Any]:
     session = context.link.session
     session.set_log_level(params.level)
-    for message in running.conditions.standing.values():
+    for message in running.conditions.active.values():
         session.log(context.call, message.level, message.data, message.logger)
 
     async def set_level(part: Part) -> None:

@@ -26,7 +26,7 @@ _OFFLINE = "offline_access"
 
 
 @record
-class Found:
+class Discovery:
     """The issuer of the tokens for a server, and the metadata of the server."""
 
     issuer: IssuerMetadata
@@ -60,13 +60,13 @@ class Found:
         return chosen
 
 
-async def discover(web: Web, url: str, challenge: Challenge | None, bound_issuer: str | None) -> Found:
+async def discover(web: Web, url: str, challenge: Challenge | None, bound_issuer: str | None) -> Discovery:
     """Return the issuer of the tokens for the server at `url`, which has answered with `challenge`. If there are
     several issuers, it is `bound_issuer`, to which the client's credentials are bound, or otherwise the first. Raises
     `AuthError`."""
     metadata = await _resource(web, url, challenge)
     if metadata is None:
-        return Found(await _origin_issuer(web, url), None, None)
+        return Discovery(await _origin_issuer(web, url), None, None)
     if not metadata.authorization_servers:
         raise AuthError("the server does not say who issues tokens for it")
     # The choice is the client's (RFC 9728, section 7.6).
@@ -75,7 +75,7 @@ async def discover(web: Web, url: str, challenge: Challenge | None, bound_issuer
         raise AuthError(
             f"the credentials are for the issuer {escape(bound_issuer)}, which the server no longer names"
         )
-    return Found(await find_metadata(web, issuer, near=url), metadata.resource, metadata)
+    return Discovery(await find_metadata(web, issuer, near=url), metadata.resource, metadata)
 
 
 async def _resource(web: Web, url: str, challenge: Challenge | None) -> ResourceMetadata | None:

@@ -68,7 +68,7 @@ class KeyringTokens:
         """Store `value`. Raises AuthError if the keyring or the file does not accept it."""
         secrets = {name: value[name] for name in SECRETS if name in value}
         entry = dict(value)
-        if secrets and await self._is_taken(_name(key), json.dumps(secrets)):
+        if secrets and await self._try_store(_name(key), json.dumps(secrets)):
             entry = {name: field for name, field in value.items() if name not in secrets} | {IN_KEYRING: True}
         await self._file.put(key, entry)
 
@@ -93,7 +93,7 @@ class KeyringTokens:
         except PasswordDeleteError:  # it was removed in the meantime
             return
 
-    async def _is_taken(self, name: str, text: str) -> bool:
+    async def _try_store(self, name: str, text: str) -> bool:
         """Store `text` in the keyring. Returns False if it is too long for it; raises OutOfReach if the keyring can't
         be used."""
         try:

@@ -15,7 +15,7 @@ from .grants import AuthorizationCode, Grant, TokenRequest, binding_of
 from .proofs import Proofs
 from .registration import ClientInformation, register
 from .stored_login import Login, bound_issuer, pointer_key, registration_key
-from .token_cache import HeldTokens, OAuthOptions
+from .token_cache import CurrentToken, OAuthOptions
 from .token_endpoint import TokenEndpoint, TokenRefused
 from .tokens import MemoryTokens, TokenStore
 
@@ -62,7 +62,7 @@ class OAuth:
         self._options = options or OAuthOptions()
         self._web = web or Web()
         self._pointer = pointer_key(self._url)
-        self._held = HeldTokens(self._url, grant, self._tokens, self._options, self._web)
+        self._current = CurrentToken(self._url, grant, self._tokens, self._options, self._web)
         self._binding, self._bound = binding_of(grant)
         self._ungranted: frozenset[str] = frozenset()
         """Scopes that were requested and not granted: another request for them would open one browser after
@@ -76,7 +76,7 @@ class OAuth:
     @property
     def has_token(self) -> bool:
         """True if there is a token, obtained or loaded from the store."""
-        return self._held.token is not None
+        return self._current.token is not None
 
     @property
     def may_wait_for_person(self) -> bool:
@@ -88,7 +88,7 @@ class OAuth:
         renewed."""
         if not _same_origin(self._url, url):
             return {}
-        cache = self._held
+        cache = self._current
         if not self._is_loaded or cache.is_due:
             async with self._tokens.lock(self._pointer):
                 if not self._is_loaded or cache.is_due:  # another task may have done it while this one waited
@@ -120,7 +120,9 @@ class OAuth:
         challenge = pick_challenge(", ".join(challenges) or None)
         error = challenge.parameters.get("error") if challenge else None
         sent = _sent.get()
-        sent = sent if sent is not None and sent.by is self else _Sent(self, self._held.number, self._attempts, None)
+        sent = (
+            sent if sent is not None and sent.by is self else _Sent(self, self._current.number, self._attempts, None)
+        )
         if error == "use_dpop_nonce" and proofs is not None and proofs.nonce(url) != sent.nonce:
             return True
         if status == 403 and error != "insufficient_scope":
@@ -130,7 +132,7 @@ class OAuth:
 
     @property
     def _proofs(self) -> Proofs | None:
-        return None if self._held.login is None else self._held.login.proofs
+        return None if self._current.login is None else self._current.login.proofs
 
     async def _obtain(self, challenge: Challenge | None, sent: _Sent, *, more: bool) -> None:
         """Obtain a token for `challenge`, with `more` scopes than the token that was sent, unless another task has
@@ -138,7 +140,7 @@ class OAuth:
         async with self._tokens.lock(self._pointer):
             if self._attempts != sent.attempts and self._failure is not None:
                 raise self._failure
-            if self._held.number != sent.number:
+            if self._current.number != sent.number:
                 return
             self._failure = None
             try:
@@ -150,7 +152,7 @@ class OAuth:
                 self._attempts += 1
 
     async def _authorize(self, challenge: Challenge | None, *, more: bool) -> None:
-        requested, cache = frozenset(challenge.scopes if challenge else ()), self._held
+        requested, cache = frozenset(challenge.scopes if challenge else ()), self._current
         present = (cache.token.scopes if cache.token else frozenset()) | self._ungranted
         if self._obtained >= MAX_OBTAINED or (more and requested <= present):
             named = f" for the scope {escape(' '.join(sorted(requested)))[:200]}" if requested else ""
@@ -161,14 +163,14 @@ class OAuth:
         if not (more or self._has_refreshed) and await cache.refresh(login):
             self._has_refreshed = True  # once: if the server refuses the new token too, it requires a new login
             return
-        scopes = login.found.choose_scopes(requested, cache.asked, lasting=self._grant.needs_person)
+        scopes = login.discovery.choose_scopes(requested, cache.requested, lasting=self._grant.needs_person)
         lacks = requested if more else frozenset()
         await self._log_in(await self._registered(login, scopes, lacks), scopes)
 
     async def _log_in(self, login: Login, scopes: frozenset[str]) -> None:
-        issuer = login.found.issuer
+        issuer = login.discovery.issuer
         endpoint = TokenEndpoint(self._web, issuer, login.client, self._options.now, login.proofs)
-        request = TokenRequest(self._web, issuer, endpoint, login.client, login.found.resource, scopes)
+        request = TokenRequest(self._web, issuer, endpoint, login.client, login.discovery.resource, scopes)
         try:
             token = await self._grant.obtain(request)
         except TokenRefused as error:
@@ -177,14 +179,14 @@ class OAuth:
             raise
         self._obtained += 1
         self._ungranted = (self._ungranted | scopes) - token.scopes
-        self._held.asked = scopes
-        await self._held.keep(login, token)
+        self._current.requested = scopes
+        await self._current.store_login(login, token)
 
     async def _find(self, challenge: Challenge | None) -> Login:
         if self._binding is not None and self._bound is None:
             self._bound = await bound_issuer(self._tokens, self._url, self._binding)
         discovered = await discover(self._web, self._url, challenge, self._bound)
-        key, cache = (discovered.issuer.issuer, discovered.resource or canonical(self._url)), self._held
+        key, cache = (discovered.issuer.issuer, discovered.resource or canonical(self._url)), self._current
         if cache.login is not None and cache.login.key != key:
             cache.drop()  # no credential of one issuer is presented to another
         if self._binding is not None:
@@ -198,9 +200,9 @@ class OAuth:
     async def _registered(self, login: Login, scopes: frozenset[str], lacks: frozenset[str]) -> Login:
         """Return `login` with the client as the issuer knows it: the given one, its metadata document, or a
         registration, new or stored. `lacks` are the scopes that the present token lacks."""
-        grant, issuer = self._grant, login.found.issuer
+        grant, issuer = self._grant, login.discovery.issuer
         if not isinstance(grant, AuthorizationCode):
-            return Login(login.found, grant.client, login.key, login.proofs)
+            return Login(login.discovery, grant.client, login.key, login.proofs)
         if grant.redirect is None:
             raise grant.login_required(lacks)
         if grant.client is not None:
@@ -208,10 +210,10 @@ class OAuth:
         elif grant.metadata_url is not None and issuer.client_id_metadata_document_supported:
             client = ClientInformation(grant.metadata_url, method="none")
         else:
-            client = await self._told(issuer, list(grant.redirect.redirect_uris), grant.name, scopes)
-        return Login(login.found, client, login.key, login.proofs)
+            client = await self._register(issuer, list(grant.redirect.redirect_uris), grant.name, scopes)
+        return Login(login.discovery, client, login.key, login.proofs)
 
-    async def _told(
+    async def _register(
         self, issuer: IssuerMetadata, uris: list[str], name: str, scopes: frozenset[str]
     ) -> ClientInformation:
         key = registration_key(issuer.issuer)

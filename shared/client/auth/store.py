@@ -73,7 +73,7 @@ class FileTokens:
         """Hold the lock of `key`, one holder at a time, in any process. Raises AuthError if no lock is available."""
         # A URL is not a valid file name: it has slashes, and characters that Windows does not allow.
         digest = hashlib.sha256("\n".join(key).encode()).hexdigest()[:32]
-        with self._told():
+        with self._as_auth_errors():
             self._make_folder()
             file_lock = filelock.FileLock(self._folder / f"{digest}.lock", timeout=0, mode=0o600)
         while not self._acquired(file_lock):  # noqa: ASYNC110 - no event says that another process has released it
@@ -85,17 +85,17 @@ class FileTokens:
 
     def entries(self) -> dict[Key, dict[str, Any]]:
         """Return all stored values. Raises AuthError for a file that can't be read; a damaged file is moved aside."""
-        with self._told():
+        with self._as_auth_errors():
             contents = self._read()
         if contents is None:
             with self._locked():
-                contents = self._whole()
+                contents = self._require_entries()
         return {
             (issuer, resource): value for issuer, values in contents.items() for resource, value in values.items()
         }
 
     def _acquired(self, lock: filelock.BaseFileLock) -> bool:
-        with self._told():
+        with self._as_auth_errors():
             try:
                 lock.acquire()
             except filelock.Timeout:
@@ -105,7 +105,7 @@ class FileTokens:
     @contextmanager
     def _changing(self) -> Iterator[Entries]:
         with self._locked():
-            entries = self._whole()
+            entries = self._require_entries()
             yield entries
             remaining = {issuer: values for issuer, values in entries.items() if values}
             text = json.dumps({"format": _FORMAT, "entries": remaining}, indent=1).encode()
@@ -119,13 +119,13 @@ class FileTokens:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        with self._told():
+        with self._as_auth_errors():
             self._make_folder()
             with filelock.FileLock(self._folder / "tokens.lock", timeout=WRITE_SECONDS, mode=0o600):
                 yield
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _as_auth_errors(self) -> Iterator[None]:
         try:
             yield
         except (OSError, filelock.Timeout) as error:
@@ -143,7 +143,7 @@ class FileTokens:
         except FileNotFoundError:
             return {}
 
-    def _whole(self) -> Entries:
+    def _require_entries(self) -> Entries:
         """Return the contents of the file while the lock is held; without it, another program could replace the file
         in the meantime. Moves a damaged file aside, and raises AuthError."""
         entries = self._read()

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from ...auth.metadata import IssuerMetadata, ResourceMetadata, canonical
 from ...errors import AuthError
 from ...protocol.records import record
-from .discovery import Found
+from .discovery import Discovery
 from .grants import Grant, binding_of
 from .proofs import Proofs
 from .registration import ClientInformation
@@ -20,19 +20,19 @@ from .tokens import Key, Token, TokenStore
 class Login:
     """The issuer of the tokens for a server, and the client and keys used with it."""
 
-    found: Found
+    discovery: Discovery
     client: ClientInformation | None
     key: Key
     proofs: Proofs | None
 
 
 @record
-class Kept:
+class StoredLogin:
     """A login and its token, as a store has them."""
 
     login: Login
     token: Token
-    asked: frozenset[str]
+    requested: frozenset[str]
     """The requested scopes, whether or not they were granted."""
 
 
@@ -57,19 +57,19 @@ async def bound_issuer(tokens: TokenStore, url: str, binding: str) -> str | None
     return name if isinstance(name, str) else None
 
 
-async def keep(tokens: TokenStore, url: str, stored: Kept, grant: Grant, *, whole: bool) -> None:
+async def store_login(tokens: TokenStore, url: str, stored: StoredLogin, grant: Grant, *, whole: bool) -> None:
     """Store a login to the server at `url` by `grant`. A client that the grant provides is stored without its
     secrets, unless `whole`. Raises `AuthError` if the store fails."""
-    login, metadata = stored.login, stored.login.found.resource_metadata
-    value: dict[str, Any] = {**stored.token.to_json(), "asked": sorted(stored.asked)}
+    login, metadata = stored.login, stored.login.discovery.resource_metadata
+    value: dict[str, Any] = {**stored.token.to_json(), "asked": sorted(stored.requested)}
     if login.proofs is not None:
         value["dpop_key"] = login.proofs.to_json()
     if login.client is not None:
-        value |= _known(login.client, whole=whole or grant.client is None)
+        value |= _client_entry(login.client, whole=whole or grant.client is None)
     await tokens.put(login.key, value)
     pointer = {
-        "issuer": login.found.issuer.model_dump(exclude_none=True),
-        "resource": login.found.resource,
+        "issuer": login.discovery.issuer.model_dump(exclude_none=True),
+        "resource": login.discovery.resource,
         "resource_metadata": metadata.model_dump(exclude_none=True) if metadata else None,
         "key": list(login.key),
         "binding": binding_of(grant)[0],
@@ -77,7 +77,7 @@ async def keep(tokens: TokenStore, url: str, stored: Kept, grant: Grant, *, whol
     await tokens.put(pointer_key(url), pointer)
 
 
-def _known(client: ClientInformation, *, whole: bool) -> dict[str, Any]:
+def _client_entry(client: ClientInformation, *, whole: bool) -> dict[str, Any]:
     """Return the entry of a client. If secrets are left out, it says so."""
     if whole and client.private_key is None:
         return client.to_json()
@@ -94,9 +94,9 @@ async def forget(tokens: TokenStore, login: Login, token: Token) -> None:
         await tokens.delete(login.key)
 
 
-async def read_kept(
+async def read_login(
     tokens: TokenStore, url: str, client_information: ClientInformation | None, now: Callable[[], float]
-) -> Kept | None:
+) -> StoredLogin | None:
     """Return the stored login to the server at `url`; None without one, or if it belongs to another client than
     `client_information`. Raises `AuthError` if it can't be read."""
     pointer = await tokens.get(pointer_key(url))
@@ -123,8 +123,8 @@ async def read_kept(
         client = ClientInformation.from_json(value, issuer.issuer)
         if value.get("is_confidential"):
             token = replace(token, refresh=None)  # without the secret the issuer would refuse it for good
-    discovered = Found(issuer, resource if isinstance(resource, str) else None, metadata)
+    discovered = Discovery(issuer, resource if isinstance(resource, str) else None, metadata)
     proofs = Proofs(now, value["dpop_key"]) if value.get("dpop_key") else None
     requested = value.get("asked")
     scopes = frozenset(map(str, requested)) if isinstance(requested, list) else frozenset()
-    return Kept(Login(discovered, client, key, proofs), token, scopes)
+    return StoredLogin(Login(discovered, client, key, proofs), token, scopes)

@@ -15,7 +15,7 @@ import anyio
 from ...auth.web import Web
 from ...errors import AuthError
 from .grants import Grant
-from .stored_login import Kept, Login, forget, keep, read_kept
+from .stored_login import Login, StoredLogin, forget, read_login, store_login
 from .token_endpoint import TokenEndpoint, TokenRefused
 from .tokens import Token, TokenStore
 
@@ -47,13 +47,13 @@ class OAuthOptions:
     now: Callable[[], float] = time.time
 
 
-class HeldTokens:
+class CurrentToken:
     """The current token, with the store it is kept in."""
 
     def __init__(self, url: str, grant: Grant, tokens: TokenStore, options: OAuthOptions, web: Web) -> None:
         self.login: Login | None = None
         self.token: Token | None = None
-        self.asked: frozenset[str] = frozenset(options.scopes)
+        self.requested: frozenset[str] = frozenset(options.scopes)
         """The requested scopes, whether or not they were granted."""
         self.number = 0
         """The number of the token: it changes with each new token."""
@@ -80,18 +80,18 @@ class HeldTokens:
     def drop(self) -> None:
         """Discard the login and the token."""
         self.login = self.token = None
-        self.asked = frozenset(self._options.scopes)
+        self.requested = frozenset(self._options.scopes)
 
     async def adopt(self, required: frozenset[str] = frozenset()) -> bool:
         """Take the token from the store if it is another one. Returns True if that token may be good for `wanted`.
         Raises `AuthError` if the store can't be read."""
         if not self._reads_store:
             return False
-        stored = await read_kept(self._tokens, self._url, self._grant.client, self._options.now)
+        stored = await read_login(self._tokens, self._url, self._grant.client, self._options.now)
         if stored is None or stored.token == self.token:
             return False
         self._use(stored.login, stored.token)
-        self.asked |= stored.asked
+        self.requested |= stored.requested
         return not self.is_due and required <= stored.token.scopes
 
     async def renew(self) -> None:
@@ -125,15 +125,15 @@ class HeldTokens:
                 return await self._refresh(renewed_login, token)
         return False
 
-    async def keep(self, login: Login, token: Token) -> None:
+    async def store_login(self, login: Login, token: Token) -> None:
         """Use a token that was obtained for `login`, and store it. Raises `AuthError` if the store fails; the token
         is used all the same."""
         async with self._tokens.lock(login.key):
             await self._keep(login, token)
 
     async def _refresh(self, login: Login, token: Token) -> bool:
-        fields = {"refresh_token": token.refresh, "resource": login.found.resource}
-        endpoint = TokenEndpoint(self._web, login.found.issuer, login.client, self._options.now, login.proofs)
+        fields = {"refresh_token": token.refresh, "resource": login.discovery.resource}
+        endpoint = TokenEndpoint(self._web, login.discovery.issuer, login.client, self._options.now, login.proofs)
         try:
             new = await endpoint.ask("refresh_token", fields, token.scopes)
         except TokenRefused as error:
@@ -157,7 +157,13 @@ class HeldTokens:
         # If writing fails, the store has a spent token, which must not replace the current one.
         self._reads_store = False
         options = self._options
-        await keep(self._tokens, self._url, Kept(login, token, self.asked), self._grant, whole=options.keeps_client)
+        await store_login(
+            self._tokens,
+            self._url,
+            StoredLogin(login, token, self.requested),
+            self._grant,
+            whole=options.keeps_client,
+        )
         self._reads_store = True
 
     def _use(self, login: Login, token: Token) -> None:

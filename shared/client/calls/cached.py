@@ -20,7 +20,7 @@ from ..connection.subscription import Change, Kind
 from ..options import Progress
 from .raw_calls import Requester
 
-_ASKED_BY = {
+_KEY_PARAMS = {
     "tools/list": "cursor",
     "prompts/list": "cursor",
     "resources/list": "cursor",
@@ -70,7 +70,7 @@ class _Flight:
         return deepcopy(self._result)
 
 
-_NOBODY: tuple[Pending | None, _Flight | None] = (None, None)
+_NO_FLIGHT: tuple[Pending | None, _Flight | None] = (None, None)
 
 
 class CachedRequests:
@@ -108,7 +108,7 @@ class CachedRequests:
 
     # Notifications from the client
 
-    def heard(self, change: Change) -> None:
+    def on_change(self, change: Change) -> None:
         """Handle a change at the server."""
         uri = change.uri
         if change.kind == "missed":
@@ -118,14 +118,14 @@ class CachedRequests:
         else:
             self._changed(lambda question: question.method in _CHANGED.get(change.kind, ()))
 
-    def asked_back(self, method: str, params: Mapping[str, Any]) -> None:
+    def on_input_required(self, method: str, params: Mapping[str, Any]) -> None:
         """Handle an answer to a request that consists of questions: the next result depends on our answers, and is
         valid for them alone."""
         question = self._question(method, params)
         if question is not None:
             self._changed(lambda candidate: candidate == question)
 
-    def distrust(self, method: str) -> None:
+    def on_invalid_result(self, method: str) -> None:
         """Handle an unusable result of a method: cached results are neither used nor revalidated by their etags."""
         self._cache.forget(lambda question: question.server == self._server and question.method == method)
 
@@ -145,7 +145,7 @@ class CachedRequests:
 
     def _question(self, method: str, params: Mapping[str, Any]) -> Question | None:
         """Return the question of a request; None if its result depends on more, and can't be cached."""
-        param = _ASKED_BY.get(method)
+        param = _KEY_PARAMS.get(method)
         if param is None or not self._cache.max_bytes:
             return None
         of = params.get(param)
@@ -156,7 +156,7 @@ class CachedRequests:
     async def _share(self, question: Question, seconds: float | None) -> dict[str, Any]:
         deadline = math.inf if seconds is None else anyio.current_time() + seconds
         while True:
-            pending, flight = self._flights.get(question, _NOBODY)
+            pending, flight = self._flights.get(question, _NO_FLIGHT)
             remaining = None if seconds is None else deadline - anyio.current_time()
             # A result that was requested before a change is not for callers that ask after it.
             if pending is None or flight is None or pending.is_stale:
@@ -180,7 +180,7 @@ class CachedRequests:
 
     async def _ask(self, pending: Pending, request: Callable[..., Awaitable[dict[str, Any]]]) -> dict[str, Any]:
         question, entry = pending.question, self._cache.find(pending.question)
-        param = _ASKED_BY[question.method]
+        param = _KEY_PARAMS[question.method]
         params: dict[str, Any] = {} if question.of is None else {param: question.of}
         if entry is not None and entry.etag is not None and question.method == "resources/read":
             params["_meta"] = {ETAG: entry.etag}

@@ -19,7 +19,7 @@ from ..schemas.schema_cost import UnusableSchema
 from ..schemas.schemas import CheckedSchema
 from .url_elicitation import Visits
 
-Asked = TypeVar("Asked", bound=Params)
+ParamsT = TypeVar("ParamsT", bound=Params)
 
 _log = logging.getLogger("shared.client.handlers")
 
@@ -82,7 +82,7 @@ class Handlers:
             self._options.on_visited(id_)
 
 
-def _read(method: str, model: type[Asked], params: dict[str, Any]) -> Asked:
+def _read(method: str, model: type[ParamsT], params: dict[str, Any]) -> ParamsT:
     try:
         return model.model_validate(params)
     except ValidationError as error:

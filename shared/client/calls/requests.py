@@ -18,7 +18,7 @@ from ..connection.link import Link
 from ..connection.retry import Retries, is_unlisted
 from ..options import Progress
 from ..relay import Caller
-from ..tasks.following import OnTask, TaskState, Way, follow, read_state
+from ..tasks.following import OnTask, TaskChannel, TaskState, follow, read_state
 from ..tasks.tool_task import TaskSupport
 from .handlers import Handlers
 from .raw_calls import PlainCalls
@@ -28,13 +28,15 @@ OnNotice = Callable[[Notified], None]
 
 
 class Requests:
-    """A `Requester` over `link`, for callers that have already checked that a request is permitted. `asked_back` is
-    called for each request that the server answers with questions."""
+    """A `Requester` over `link`, for callers that have already checked that a request is permitted.
+    `on_input_required` is called for each request that the server answers with questions."""
 
-    def __init__(self, link: Link, handlers: Handlers, asked_back: Callable[[str, Mapping[str, Any]], None]) -> None:
+    def __init__(
+        self, link: Link, handlers: Handlers, on_input_required: Callable[[str, Mapping[str, Any]], None]
+    ) -> None:
         self._link = link
         self._handlers = handlers
-        self._asked_back = asked_back
+        self._on_input_required = on_input_required
         self._retries = Retries()
         self._support = TaskSupport()
 
@@ -51,7 +53,7 @@ class Requests:
         on_notice = None if on_progress is None else _reporting(on_progress)
         request: dict[str, Any] = {} if params is None else {**params}
         if method != "tools/call":
-            return await self._settled(method, request, timeout, on_notice)
+            return await self._run_rounds(method, request, timeout, on_notice)
         try:
             return await self._called(request, timeout, on_notice, on_task)
         except PeerError as error:
@@ -68,14 +70,14 @@ class Requests:
         connection = await self._link.current(seconds)
         if connection.session.stateless or not self._may_ask_for_task or self._support.of(call) != "required":
             result, state = await self.begun(call, seconds, None, on_notice)
-            return result if state is None else await follow(state.id, self.way(seconds, on_task), state)
+            return result if state is None else await follow(state.id, self.task_channel(seconds, on_task), state)
         with ExitStack() as stack:
             if on_notice is not None:
                 # The progress continues after the call is answered with its task.
                 token = stack.enter_context(connection.listening(on_notice))
                 call = {**call, "_meta": {**call.get("_meta", {}), "progressToken": token}}
             result, state = await self.begun(call, seconds, {})
-            return result if state is None else await follow(state.id, self.way(seconds, on_task), state)
+            return result if state is None else await follow(state.id, self.task_channel(seconds, on_task), state)
 
     async def begun(
         self,
@@ -87,14 +89,14 @@ class Requests:
         """Return the answer to a call of a tool, and the task that continues it, if any: the server creates one by
         itself, or at the request of `task`. Raises the errors of `Client.request`."""
         params = call if task is None else {**call, "task": task}
-        result = await self._settled("tools/call", params, seconds, on_notice)
+        result = await self._run_rounds("tools/call", params, seconds, on_notice)
         if self._link.connection.session.stateless:
             created = result if result.get("resultType") == "task" else None
         else:
             created = result.get("task") if task is not None else None
         return result, read_state("tools/call", created) if isinstance(created, dict) else None
 
-    def way(self, seconds: float | None, on_task: OnTask | None = None) -> Way:
+    def task_channel(self, seconds: float | None, on_task: OnTask | None = None) -> TaskChannel:
         """Return the way to follow the task of a call; each answer may take `seconds`."""
 
         async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -107,7 +109,7 @@ class Requests:
             result: dict[str, Any] = inputs["inputResponses"][key]
             return result
 
-        return Way(ask, answer, not self._link.connection.session.stateless, on_task, self._pause)
+        return TaskChannel(ask, answer, not self._link.connection.session.stateless, on_task, self._pause)
 
     async def _pause(self, seconds: float) -> None:
         with anyio.move_on_after(seconds):
@@ -140,7 +142,7 @@ class Requests:
 
     # Rounds
 
-    async def _settled(
+    async def _run_rounds(
         self, method: str, request: dict[str, Any], seconds: float | None, on_notice: OnNotice | None
     ) -> dict[str, Any]:
         inputs: dict[str, Any] = {}
@@ -156,7 +158,7 @@ class Requests:
             if not isinstance(result, InputWanted):
                 self._learn(method, result)
                 return result
-            self._asked_back(method, request)
+            self._on_input_required(method, request)
             inputs = await self._link.connection.inputs(result)
         raise McpError(f"{method} was not settled in {MAX_ROUNDS} rounds")
 

@@ -46,18 +46,18 @@ class TypedCalls:
         *,
         check_arguments: bool = False,
         has_output_schemas: Callable[[], bool] = lambda: True,
-        distrust: Callable[[str], None] = lambda method: None,
+        on_invalid_result: Callable[[str], None] = lambda method: None,
     ) -> None:
-        """`has_output_schemas` returns True if the protocol version in use has them. `distrust` is called with a
-        method whose result was unusable, before the next request, which must not be answered from a cache."""
+        """`has_output_schemas` returns True if the protocol version in use has them. `on_invalid_result` is called
+        with a method whose result was unusable, before the next request, which must not be answered from a cache."""
         self._requested = request
         self._has_output_schemas = has_output_schemas
-        self._distrust = distrust
+        self._on_invalid_result = on_invalid_result
         self._checks = ToolChecks(arguments=check_arguments)
 
     async def list_tools(self) -> list[Tool]:
         """Return all tools."""
-        return await _whole(self.iter_tools)
+        return await _collect_pages(self.iter_tools)
 
     async def iter_tools(self) -> AsyncIterator[Tool]:
         """Iterate over all tools; each page is requested when the previous one has been consumed."""
@@ -68,7 +68,7 @@ class TypedCalls:
 
     async def list_resources(self) -> list[Resource]:
         """Return all resources."""
-        return await _whole(self.iter_resources)
+        return await _collect_pages(self.iter_resources)
 
     async def iter_resources(self) -> AsyncIterator[Resource]:
         """Iterate over all resources; each page is requested when the previous one has been consumed."""
@@ -78,7 +78,7 @@ class TypedCalls:
 
     async def list_resource_templates(self) -> list[ResourceTemplate]:
         """Return all resource templates."""
-        return await _whole(self.iter_resource_templates)
+        return await _collect_pages(self.iter_resource_templates)
 
     async def iter_resource_templates(self) -> AsyncIterator[ResourceTemplate]:
         """Iterate over all resource templates; each page is requested when the previous one has been consumed."""
@@ -88,7 +88,7 @@ class TypedCalls:
 
     async def list_prompts(self) -> list[Prompt]:
         """Return all prompts."""
-        return await _whole(self.iter_prompts)
+        return await _collect_pages(self.iter_prompts)
 
     async def iter_prompts(self) -> AsyncIterator[Prompt]:
         """Iterate over all prompts; each page is requested when the previous one has been consumed."""
@@ -171,7 +171,7 @@ class TypedCalls:
         try:
             check(tool, value)
         except (InvalidArguments, InvalidResult):
-            self._distrust("tools/list")
+            self._on_invalid_result("tools/list")
             with suppress(McpError, ConnectionError, TimeoutError):
                 await self._list_tools_in(seconds)
             check(tool, value)
@@ -187,18 +187,18 @@ class TypedCalls:
             async for page in iter_pages(self._requested, method, model):
                 yield page
         except InvalidResult:
-            self._distrust(method)
+            self._on_invalid_result(method)
             raise
 
     def _read(self, method: str, model: type[Result], result: dict[str, Any]) -> Result:
         try:
             return read_result(method, model, result)
         except InvalidResult:
-            self._distrust(method)
+            self._on_invalid_result(method)
             raise
 
 
-async def _whole(items: Callable[[], AsyncIterator[Item]]) -> list[Item]:
+async def _collect_pages(items: Callable[[], AsyncIterator[Item]]) -> list[Item]:
     try:
         return [item async for item in items()]
     except PeerError as error:

@@ -105,9 +105,9 @@ class Changes(AsyncIterator[Change]):
         """Subscribe. Raises the errors of iterating."""
         self._start()
         try:
-            await self._keeper.stands.wait()
+            await self._keeper.established.wait()
         finally:
-            if not self._keeper.stands.is_set():
+            if not self._keeper.established.is_set():
                 self._keeper.scope.cancel()
         if self._keeper.refusal is not None:
             raise self._keeper.refusal
@@ -146,7 +146,7 @@ class _Keeper:
     def __init__(self, link: Link, uris: tuple[str, ...], lists: bool) -> None:
         self.pending = Pending()
         self.scope = anyio.CancelScope()
-        self.stands = anyio.Event()
+        self.established = anyio.Event()
         """Set when the server has been asked for the first time, or never will be."""
         self.ended = anyio.Event()
         self.refused: tuple[str, ...] = ()
@@ -168,11 +168,11 @@ class _Keeper:
 
     def end(self, error: McpError | OSError | None = None) -> None:
         """End the changes, with `error` if there is one."""
-        if not self.stands.is_set():
+        if not self.established.is_set():
             self.refusal = error
         self.pending.end(error)
         self.ended.set()
-        self.stands.set()
+        self.established.set()
 
     async def _keep(self) -> None:
         failed = 0
@@ -187,7 +187,7 @@ class _Keeper:
                 # A first subscription that fails is not repeated. A later one is, if the server is gone or says that
                 # it is busy.
                 may_pass = not isinstance(error, PeerError) or error.code in BUSY
-                if not self.stands.is_set() or not self._link.lasts or not may_pass:
+                if not self.established.is_set() or not self._link.lasts or not may_pass:
                     raise
             failed = 1 if anyio.current_time() - began >= STEADY_SECONDS else failed + 1
             await anyio.sleep(backoff(failed))
@@ -196,9 +196,9 @@ class _Keeper:
         subscription = Subscription(self._uris, self.pending.put, self._lists)
         async with subscribed(connection, subscription) as ended:
             self.refused = subscription.refused()
-            if self.stands.is_set():
+            if self.established.is_set():
                 self.pending.put(_MISSED)
-            self.stands.set()
+            self.established.set()
             await ended()
         if not self._link.lasts:
             raise ConnectionError("the server ended the connection")

@@ -20,7 +20,7 @@ from ...concurrency import Signal, background
 from ...contracts import ClosableTransport, PromptTransport
 from ...errors import McpError, MethodNotFound, PeerError, RpcError
 from ...protocol.session.client import ClientSession
-from ...protocol.session.client_events import Asked, ClientEvent, InputWanted, Notified, Unusable, Withdrawn
+from ...protocol.session.client_events import ClientEvent, InputWanted, Notified, ServerRequest, Unusable, Withdrawn
 from ...protocol.session.events import Answered, Outgoing
 from ...protocol.wire.jsonrpc import Failure, Fate, Gap, Message, Request, RequestId, Response
 from ...tracing import spans
@@ -101,22 +101,22 @@ class Offered(Protocol):
 
 
 class Connection:
-    """A session with one server while it lasts. `hear` receives the messages that belong to no request, with True if
-    a subscription has received them as well."""
+    """A session with one server while it lasts. `on_message` receives the messages that belong to no request, with
+    True if a subscription has received them as well."""
 
     def __init__(
         self,
         transport: ClosableTransport,
         session: ClientSession,
         handlers: Mapping[str, Handler],
-        hear: Callable[[Notified | Gap, bool], None],
+        on_message: Callable[[Notified | Gap, bool], None],
         relay: Relay | None = None,
     ) -> None:
         """`relay` replaces the handlers."""
         self.session = session
         self.subscriptions: list[Offered] = []
         """The open subscriptions."""
-        self.heard = 0.0
+        self.last_received = 0.0
         """The time of the last received message, by the clock of the event loop."""
         self.gone = anyio.Event()
         """Set when the connection is lost."""
@@ -127,7 +127,7 @@ class Connection:
         self._unsent: list[Outgoing] = []
         self._is_writing = False
         self._handlers = handlers
-        self._hear = hear
+        self._on_message = on_message
         self._relay = relay
         self._waiting: dict[RequestId, Waiter] = {}
         self._listening: dict[RequestId, Callable[[Notified], None]] = {}
@@ -218,7 +218,7 @@ class Connection:
         if caller is None:
             id_ = self.session.request(method, params, progress=on_notice is not None)
         else:
-            on_notice = caller.relay.heard
+            on_notice = caller.relay.on_server_message
             id_ = self.session.request(method, params, progress=caller.wants_progress, caller=caller.identity)
         with self.sent(id_, on_notice) as waiter:
             waiter.relay = None if caller is None else caller.relay
@@ -276,7 +276,7 @@ class Connection:
 
     def _expire(self, waiter: Waiter, seconds: float) -> None:
         # The server waits for us, perhaps for a person: its own answer can't come before ours.
-        if self.session.asked:
+        if self.session.open_questions:
             self._expect(waiter, seconds)
         else:
             waiter.settle(TimeoutError(f"the server gave no answer in {seconds:g} s"))
@@ -323,9 +323,9 @@ class Connection:
         try:
             while True:
                 messages = await self._transport.receive()
-                self.heard = clock()
+                self.last_received = clock()
                 self._take(messages)
-                if pause := flood.pause(messages, self.heard):
+                if pause := flood.pause(messages, self.last_received):
                     await anyio.sleep(pause)
         except (anyio.EndOfStream, anyio.BrokenResourceError):
             self.lose(_ENDED)
@@ -350,7 +350,7 @@ class Connection:
             if waiting := self._due():
                 await self._transport.send(waiting)
 
-    async def _answer_question(self, question: Asked, scope: anyio.CancelScope) -> None:
+    async def _answer_question(self, question: ServerRequest, scope: anyio.CancelScope) -> None:
         relay = self._relay_of(question)
         with scope:
             try:
@@ -390,9 +390,9 @@ class Connection:
                     self.gone.set()
             case Notified():
                 self._notified(event)
-            case Asked() if event.method not in self._handlers and self._relay_of(event) is None:
+            case ServerRequest() if event.method not in self._handlers and self._relay_of(event) is None:
                 self.session.fail(event.id, MethodNotFound(f"method not found: {event.method[:100]}"))
-            case Asked():
+            case ServerRequest():
                 scope = self._questions[event.id] = anyio.CancelScope()
                 self._tasks.start_soon(self._answer_question, event, scope)
             case Withdrawn():
@@ -401,11 +401,11 @@ class Connection:
             case Gap():
                 for subscription in tuple(self.subscriptions):
                     subscription.missed()
-                self._hear(event, bool(self.subscriptions))
+                self._on_message(event, bool(self.subscriptions))
 
     def _notified(self, event: Notified) -> None:
         if event.stream is not None and (owner := self._waiting.get(event.stream)) and owner.relay is not None:
-            owner.relay.heard(event)
+            owner.relay.on_server_message(event)
             return
         if event.about in self._listening:
             self._listening[event.about](event)
@@ -422,9 +422,9 @@ class Connection:
             is_taken = not self.session.stateless and True in [
                 subscription.offer(event) for subscription in tuple(self.subscriptions)
             ]
-        self._hear(event, is_taken)
+        self._on_message(event, is_taken)
 
-    def _relay_of(self, question: Asked) -> Relay | None:
+    def _relay_of(self, question: ServerRequest) -> Relay | None:
         waiter = None if question.stream is None else self._waiting.get(question.stream)
         return self._relay if waiter is None or waiter.relay is None else waiter.relay
 

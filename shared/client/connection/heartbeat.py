@@ -14,7 +14,7 @@ async def watch_over(connection: Connection, seconds: float | None) -> None:
     """Wait until `connection` is lost. If nothing arrives for `seconds`, and a ping is then not answered in as long,
     it is lost; with None there are no pings."""
     while not connection.gone.is_set():
-        silent = anyio.current_time() - connection.heard
+        silent = anyio.current_time() - connection.last_received
         # A pending call has its own time limit, and a server at work may be too busy for pings.
         if seconds is None or silent < seconds or connection.busy or not connection.subscriptions:
             # Until silence has lasted `seconds`; if it does not matter yet, for another `seconds`.

@@ -142,7 +142,7 @@ class Link:
             # Only after the last connection is closed: two connections to a server that accepts one, such as a
             # process, would disturb each other.
             await self.connection.closed.wait()
-            await anyio.sleep(self._pauses.left(anyio.current_time()))
+            await anyio.sleep(self._pauses.remaining(anyio.current_time()))
             self._pauses.started(anyio.current_time())
             async with start() as transport:
                 await self._live(self._connect(transport, "handshake" if stays else self.options.mode), opened)

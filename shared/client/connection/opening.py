@@ -57,7 +57,7 @@ async def _open(connection: Connection, options: ClientOptions) -> None:
         answer = await connection.answer(waiter, options.opening_seconds or OPENING_SECONDS)
     if isinstance(answer, Failure) and session.refused(answer):
         # The server was slow to start: our probe timed out, but reached it all the same.
-        if session.goes_back() and await _discover(connection, options) is Era.STATELESS:
+        if session.switch_to_stateless() and await _discover(connection, options) is Era.STATELESS:
             return
         raise _nothing_shared(session, options)
     if isinstance(answer, InputWanted) or not session.initialized(result_of(answer)):

@@ -24,11 +24,11 @@ class Pauses:
         self._last_start = float("-inf")
         self._pause = 0.0
 
-    def left(self, now: float) -> float:
+    def remaining(self, now: float) -> float:
         """Return the remaining seconds, at the time `now`, before the server may be started."""
         return max(0.0, self._last_start + self._pause - now)
 
-    def shortest_left(self, now: float) -> float:
+    def min_remaining(self, now: float) -> float:
         """Return the seconds that even a caller who needs the server has to wait."""
         return max(0.0, self._last_start + min(self._pause, FIRST_SECONDS) - now)
 

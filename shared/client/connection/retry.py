@@ -75,7 +75,7 @@ class Retries:
         # The server answers, and has merely forgotten the session: there is nothing to wait for.
         if isinstance(error, SessionLost) and failed == 1:
             return 0.0
-        seconds = max(backoff(failed, self._chance), _asked_for(error))
+        seconds = max(backoff(failed, self._chance), _retry_after(error))
         return float(seconds) if seconds < (PATIENCE_SECONDS if remaining is None else remaining) else None
 
     def _may_repeat(self, method: str, params: Mapping[str, Any], error: Exception) -> bool:
@@ -86,7 +86,7 @@ class Retries:
         return method in _SAFE or (method == "tools/call" and params.get("name") in self._tools)
 
 
-def _asked_for(error: Exception) -> float:
+def _retry_after(error: Exception) -> float:
     """Return the pause that the server asks for, in seconds; an integer may be too large for a float."""
     data = error.data if isinstance(error, PeerError) else None
     seconds = data.get("retryAfter") if isinstance(data, dict) else None

@@ -63,7 +63,7 @@ class ClientGroup(Entered):
         self._first = {check_server_name(name): server for name, server in (servers or {}).items()}
         self._permit = permit
         self._retry = retry
-        self._told = on_status or (lambda status: None)
+        self._on_status = on_status or (lambda status: None)
         self._entering_seconds = entering_seconds
         self._members: dict[str, Member] = {}
         self._tasks: TaskGroup | None = None
@@ -73,7 +73,7 @@ class ClientGroup(Entered):
         async with background() as tasks:
             self._tasks = tasks
             try:
-                await self._settled([self._join(tasks, name, server) for name, server in self._first.items()])
+                await self._wait_settled([self._join(tasks, name, server) for name, server in self._first.items()])
                 yield
             finally:
                 self._tasks = None
@@ -104,7 +104,7 @@ class ClientGroup(Entered):
         if self._tasks is None:
             raise RuntimeError("enter the group first: async with group")
         member = self._join(self._tasks, name, server)
-        await self._settled([member])
+        await self._wait_settled([member])
         return member.status
 
     async def remove(self, name: str) -> None:
@@ -116,7 +116,7 @@ class ClientGroup(Entered):
     def _join(self, tasks: TaskGroup, name: str, server: GroupServer | str | Sequence[str]) -> Member:
         server = server if isinstance(server, GroupServer) else group_server(server)
         options = replace(server.options, permit=permit_as(name, server.options.permit, self._permit))
-        member = self._members[name] = Member(name, server, options, self._told)
+        member = self._members[name] = Member(name, server, options, self._on_status)
 
         async def live() -> None:
             await member.live(retry=self._retry)
@@ -124,7 +124,7 @@ class ClientGroup(Entered):
         tasks.start_soon(live)
         return member
 
-    async def _settled(self, members: Iterable[Member]) -> None:
+    async def _wait_settled(self, members: Iterable[Member]) -> None:
         with anyio.move_on_after(self._entering_seconds):
             for member in members:
                 await member.settled.wait()
@@ -146,7 +146,7 @@ class ClientGroup(Entered):
     ) -> CallToolResult:
         """Call the tool with a name from `list_tools`, and return its result. Raises UnknownServer, ConnectionError
         if the server is not ready, and the errors of `Client.call_tool`."""
-        member, own = await self._found(name, TOOLS, timeout)
+        member, own = await self._resolve(name, TOOLS, timeout)
         return await member.client.call_tool(own, arguments, timeout=timeout, on_progress=on_progress)
 
     async def start_tool(
@@ -158,7 +158,7 @@ class ClientGroup(Entered):
     ) -> StartedTool:
         """Start the tool with a name from `list_tools`, like `Client.start_tool`. Raises the errors of
         `call_tool`."""
-        member, own = await self._found(name, TOOLS, timeout)
+        member, own = await self._resolve(name, TOOLS, timeout)
         return await member.client.start_tool(own, arguments, timeout=timeout)
 
     async def get_prompt(
@@ -169,7 +169,7 @@ class ClientGroup(Entered):
         timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - as above
     ) -> GetPromptResult:
         """Return the rendered prompt with a name from `list_prompts`. Raises the errors of `call_tool`."""
-        member, own = await self._found(name, PROMPTS, timeout)
+        member, own = await self._resolve(name, PROMPTS, timeout)
         return await member.client.get_prompt(own, arguments, timeout=timeout)
 
     async def read_resource(
@@ -183,7 +183,7 @@ class ClientGroup(Entered):
         Raises the errors of `call_tool`."""
         return await self._member(server).client.read_resource(uri, timeout=timeout)
 
-    async def _found(self, name: str, kind: Kind[Any], seconds: float | None) -> tuple[Member, str]:
+    async def _resolve(self, name: str, kind: Kind[Any], seconds: float | None) -> tuple[Member, str]:
         try:
             server, rest = split_name(name)
         except ValueError as error:
@@ -249,8 +249,8 @@ async def _close(members: Iterable[Member]) -> None:
             member.leave()
         with anyio.move_on_after(CLOSING_SECONDS):
             for member in members:
-                await member.left.wait()
+                await member.closed.wait()
         for member in members:
             member.cancel()
         for member in members:
-            await member.left.wait()
+            await member.closed.wait()

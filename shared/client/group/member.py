@@ -58,12 +58,12 @@ class Member:
         self.status = ServerStatus(name, "connecting")
         self.settled = anyio.Event()
         """Set when the server is first ready, failed or closed."""
-        self.left = anyio.Event()
+        self.closed = anyio.Event()
         """Set when nothing of it remains."""
         self.names: dict[str, tuple[str, ...]] = {}
         """The names in its last lists, by capability."""
         self._connect = partial(server.connect, options)
-        self._told = on_status
+        self._on_status = on_status
         self._client: Client | None = None
         self._leaving = anyio.Event()
         self._scope = anyio.CancelScope()
@@ -82,8 +82,8 @@ class Member:
             with self._scope:
                 await self._live_on(retry)
         finally:  # the group waits for this, even if its owner is cancelled
-            self.left.set()
-            self._tell("closed")
+            self.closed.set()
+            self._set_status("closed")
 
     def leave(self) -> None:
         """Close the client; one that is not ready is cancelled."""
@@ -100,26 +100,26 @@ class Member:
         while not self._leaving.is_set():
             pauses.started(anyio.current_time())
             await self._live_once()
-            with anyio.move_on_after(pauses.left(anyio.current_time()) if retry else None):
+            with anyio.move_on_after(pauses.remaining(anyio.current_time()) if retry else None):
                 await self._leaving.wait()
 
     async def _live_once(self) -> None:
-        self._tell("connecting", self.status.error)
+        self._set_status("connecting", self.status.error)
         try:
             async with self._connect() as self._client:
-                self._tell("ready")
+                self._set_status("ready")
                 await first_of(self._leaving.wait, self._client.ended)
             if not self._leaving.is_set():
                 raise ConnectionError("the server ended the connection")
         except Exception as error:
             if not self._leaving.is_set():
                 failure = first_error(error)
-                self._tell("failed", failure if isinstance(failure, Exception) else error)
+                self._set_status("failed", failure if isinstance(failure, Exception) else error)
         finally:
             self._client = None
 
-    def _tell(self, state: ServerState, error: Exception | None = None) -> None:
+    def _set_status(self, state: ServerState, error: Exception | None = None) -> None:
         self.status = ServerStatus(self.status.name, state, error)
         if state != "connecting":
             self.settled.set()
-        self._told(self.status)
+        self._on_status(self.status)

@@ -44,7 +44,7 @@ class TaskState:
     """The server's description of the state, for people: untrusted."""
     poll_seconds: float
     """Seconds to wait before the next request."""
-    told: Mapping[str, Any]
+    report: Mapping[str, Any]
     """The whole report, as on the wire."""
 
     @property
@@ -62,7 +62,7 @@ Questions = Mapping[str, tuple[str, dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class TaskChannel:
     """The means to follow a task: requests to its server, and answers to its questions."""
 
     ask: Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
@@ -101,9 +101,9 @@ def _poll_seconds(report: Mapping[str, Any]) -> float:
     return max(MIN_POLL_SECONDS, min(milliseconds, MAX_POLL_SECONDS * 1_000) / 1_000)
 
 
-async def look(way: Way, id: str) -> TaskState:
+async def fetch_state(way: TaskChannel, id: str) -> TaskState:
     """Return the current state of the task. Raises TaskLost if its server does not know it, and the errors of
-    `Way.ask`."""
+    `TaskChannel.ask`."""
     try:
         state = read_state("tasks/get", await way.ask("tasks/get", {"taskId": id}))
     except PeerError as error:
@@ -112,16 +112,18 @@ async def look(way: Way, id: str) -> TaskState:
             raise
         raise TaskLost(f"the server has no such task any more: {error.message}") from error
     if state.id != id:
-        raise InvalidResult("tasks/get", "taskId", "it is that of another task", dict(state.told))
+        raise InvalidResult("tasks/get", "taskId", "it is that of another task", dict(state.report))
     return state
 
 
-async def follow(id: str, way: Way, first: TaskState | None = None, *, cancels: bool = True) -> dict[str, Any]:
+async def follow(
+    id: str, way: TaskChannel, first: TaskState | None = None, *, cancels: bool = True
+) -> dict[str, Any]:
     """Wait for the task and return its result. If the wait is cancelled, so is the task, unless `cancels` is False.
     `first` is its state, if known.
 
     Raises PeerError if the task failed, TaskCancelled, TaskLost if its server no longer knows it, InvalidResult for
-    an invalid state, and the errors of `Way.ask` and `Way.answer`.
+    an invalid state, and the errors of `TaskChannel.ask` and `TaskChannel.answer`.
     """
     following = _Following(id, way)
     try:
@@ -137,9 +139,9 @@ async def follow(id: str, way: Way, first: TaskState | None = None, *, cancels: 
                 await cancel(way, id)
 
 
-async def cancel(way: Way, id: str) -> None:
-    """Ask the server to cancel the task. Raises the errors of `Way.ask`; some servers answer PeerError if it has
-    already ended."""
+async def cancel(way: TaskChannel, id: str) -> None:
+    """Ask the server to cancel the task. Raises the errors of `TaskChannel.ask`; some servers answer PeerError if it
+    has already ended."""
     await way.ask("tasks/cancel", {"taskId": id})
 
 
@@ -155,23 +157,23 @@ def _single_error() -> Iterator[None]:
 class _Following:
     """The following of one task to its end."""
 
-    def __init__(self, id: str, way: Way) -> None:
+    def __init__(self, id: str, way: TaskChannel) -> None:
         self.is_over = False
         self._id = id
-        self._way = way
-        self._seen: tuple[str, str | None] | None = None
+        self._channel = way
+        self._last_reported: tuple[str, str | None] | None = None
         self._failed = 0
         """The number of failed attempts to get the result of the finished task."""
 
     def _note(self, state: TaskState) -> None:
         self.is_over = state.is_over
         seen = (state.status, state.message)
-        if self._way.on_task is not None and seen != self._seen:
-            self._way.on_task(state)
-        self._seen = seen
+        if self._channel.on_task is not None and seen != self._last_reported:
+            self._channel.on_task(state)
+        self._last_reported = seen
 
-    async def _look(self) -> TaskState:
-        state = await look(self._way, self._id)
+    async def _fetch_state(self) -> TaskState:
+        state = await fetch_state(self._channel, self._id)
         self._note(state)
         return state
 
@@ -182,19 +184,19 @@ class _Following:
         if first is not None:
             self._note(first)
         async with background() as tasks:
-            answers = _Answers(self._id, self._way, tasks)
+            answers = _Answers(self._id, self._channel, tasks)
             # The first answer to a call may report an end, but lacks the result.
             if first is not None and not first.is_over:
-                await self._way.pause(first.poll_seconds)
-            while not (state := await self._look()).is_over:
-                answers.wanted(_questions(state))
-                await self._way.pause(state.poll_seconds)
+                await self._channel.pause(first.poll_seconds)
+            while not (state := await self._fetch_state()).is_over:
+                answers.on_questions(_questions(state))
+                await self._channel.pause(state.poll_seconds)
         if state.status == "cancelled":
             raise TaskCancelled(f"the task was cancelled{f': {state.message}' if state.message else ''}")
         name = "result" if state.status == "completed" else "error"
-        outcome = state.told.get(name)
+        outcome = state.report.get(name)
         if not isinstance(outcome, dict):
-            raise InvalidResult("tasks/get", name, f"a task that is {state.status} has one", dict(state.told))
+            raise InvalidResult("tasks/get", name, f"a task that is {state.status} has one", dict(state.report))
         if name == "result":
             return outcome
         code, message = outcome.get("code"), outcome.get("message")
@@ -212,7 +214,7 @@ class _Following:
         if first is not None:
             self._note(first)
         async with background() as tasks:
-            if self._way.on_task is not None:
+            if self._channel.on_task is not None:
                 tasks.start_soon(self._watch, 0.0 if first is None else first.poll_seconds)
             while True:
                 result = await self._attempt()
@@ -224,55 +226,55 @@ class _Following:
         """Return the result; None if there was none, perhaps because the connection was lost, and the task
         continues."""
         try:
-            result = await self._way.ask("tasks/result", {"taskId": self._id})
+            result = await self._channel.ask("tasks/result", {"taskId": self._id})
         except (ConnectionError, PeerError) as error:
-            state = await self._look()
+            state = await self._fetch_state()
             if state.status == "cancelled":  # servers word that differently
                 raise TaskCancelled("the task was cancelled") from None
             if state.is_over:
                 self._failed += 1
             if state.is_over and (isinstance(error, PeerError) or self._failed > RESULT_TRIES):
                 raise
-            await self._way.pause(state.poll_seconds)
+            await self._channel.pause(state.poll_seconds)
             return None
-        if "content" not in result and (await self._look()).status == "cancelled":
+        if "content" not in result and (await self._fetch_state()).status == "cancelled":
             raise TaskCancelled("the task was cancelled")
         return result
 
     async def _watch(self, seconds: float) -> None:
         while not self.is_over:
-            await self._way.pause(seconds)
+            await self._channel.pause(seconds)
             with suppress(McpError, OSError):  # the caller that waits for the result gets the error
-                seconds = (await self._look()).poll_seconds
+                seconds = (await self._fetch_state()).poll_seconds
 
 
 class _Answers:
     """The answers to the questions of a task, each question once: one after another, or all simultaneous ones
     together."""
 
-    def __init__(self, id: str, way: Way, tasks: TaskGroup) -> None:
+    def __init__(self, id: str, way: TaskChannel, tasks: TaskGroup) -> None:
         self._id = id
-        self._way = way
+        self._channel = way
         self._tasks = tasks
-        self._known: set[str] = set()
+        self._seen_keys: set[str] = set()
         self._due: dict[str, tuple[str, dict[str, Any]]] = {}
         self._open: dict[anyio.CancelScope, set[str]] = {}
         self._current: tuple[str, anyio.CancelScope] | None = None
 
-    def wanted(self, questions: Questions) -> None:
+    def on_questions(self, questions: Questions) -> None:
         """Handle all questions that the task asks now."""
-        if self._way.answer_all is not None:
+        if self._channel.answer_all is not None:
             for scope, keys in self._open.items():
                 if keys.isdisjoint(questions):
                     scope.cancel()
-            fresh = {key: question for key, question in questions.items() if key not in self._known}
-            self._known |= questions.keys()
+            fresh = {key: question for key, question in questions.items() if key not in self._seen_keys}
+            self._seen_keys |= questions.keys()
             if fresh:
                 self._tasks.start_soon(self._work_at_once, fresh)
             return
         self._due = {key: question for key, question in self._due.items() if key in questions}
-        self._due |= {key: question for key, question in questions.items() if key not in self._known}
-        self._known |= questions.keys()
+        self._due |= {key: question for key, question in questions.items() if key not in self._seen_keys}
+        self._seen_keys |= questions.keys()
         if self._current is None and self._due:
             key = next(iter(self._due))
             self._current = (key, anyio.CancelScope())
@@ -287,28 +289,28 @@ class _Answers:
             answer: dict[str, Any] | None = None
             with anyio.CancelScope() as scope:
                 self._current = (key, scope)
-                answer = await self._way.answer(key, method, params)
+                answer = await self._channel.answer(key, method, params)
             if answer is not None:  # and the question was not withdrawn
-                await self._way.ask("tasks/update", {"taskId": self._id, "inputResponses": {key: answer}})
+                await self._channel.ask("tasks/update", {"taskId": self._id, "inputResponses": {key: answer}})
         self._current = None
 
     async def _work_at_once(self, questions: Questions) -> None:
-        assert self._way.answer_all is not None
+        assert self._channel.answer_all is not None
         answers: dict[str, dict[str, Any]] | None = None
         with anyio.CancelScope() as scope:
             self._open[scope] = set(questions)
             try:
-                answers = await self._way.answer_all(questions)
+                answers = await self._channel.answer_all(questions)
             finally:
                 del self._open[scope]
         if answers is not None:
-            await self._way.ask("tasks/update", {"taskId": self._id, "inputResponses": answers})
+            await self._channel.ask("tasks/update", {"taskId": self._id, "inputResponses": answers})
 
 
 def _questions(state: TaskState) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return the questions of the task, by key. Raises InvalidResult if they can't be read."""
-    requests = state.told.get("inputRequests", {}) if state.status == "input_required" else {}
-    fault = partial(InvalidResult, "tasks/get", "inputRequests", result=dict(state.told))
+    requests = state.report.get("inputRequests", {}) if state.status == "input_required" else {}
+    fault = partial(InvalidResult, "tasks/get", "inputRequests", result=dict(state.report))
     if not isinstance(requests, dict) or len(requests) > MAX_QUESTIONS:
         raise fault(fault=f"it is not an object of at most {MAX_QUESTIONS} questions")
     questions = {}

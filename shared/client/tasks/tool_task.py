@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...protocol.types.tools import CallToolResult
-from .following import OnTask, TaskState, Way, cancel, follow, look
+from .following import OnTask, TaskChannel, TaskState, cancel, fetch_state, follow
 
 MAX_TOOLS = 5_000
 """Tools that are remembered; the oldest are forgotten."""
@@ -19,7 +19,7 @@ class StartedTool:
     def __init__(
         self,
         tool: str,
-        way: Way,
+        way: TaskChannel,
         read: Callable[[str, dict[str, Any]], Awaitable[CallToolResult]],
         *,
         id: str | None = None,
@@ -29,7 +29,7 @@ class StartedTool:
         self.tool = tool
         self.id = id
         """The id of the task; None if the server answered at once."""
-        self._way = way
+        self._channel = way
         self._read = read
         self._answered = answered
 
@@ -44,19 +44,19 @@ class StartedTool:
     async def plain_result(self, on_task: OnTask | None = None) -> dict[str, Any]:
         """Return the same result as received, without checks."""
         if self._answered is None and self.id is not None:
-            way = replace(self._way, on_task=on_task)
+            way = replace(self._channel, on_task=on_task)
             self._answered = await follow(self.id, way, cancels=False)
         return dict(self._answered or {})
 
     async def state(self) -> TaskState | None:
         """Return the state of the task; None without one. Raises TaskLost, and the errors of `Client.request`."""
-        return None if self.id is None else await look(self._way, self.id)
+        return None if self.id is None else await fetch_state(self._channel, self.id)
 
     async def cancel(self) -> None:
         """Ask the server to cancel the task, if there is one. Raises the errors of `Client.request`, including
         PeerError if the task has already ended."""
         if self.id is not None:
-            await cancel(self._way, self.id)
+            await cancel(self._channel, self.id)
 
     def saved(self) -> dict[str, Any]:
         """Return JSON with which `Client.take_up` resumes the tool, in another process or later. It gives access to

@@ -69,8 +69,8 @@ class _Form:
 def _tell(context: Context[Any], method: str, params: dict[str, Any]) -> None:
     """Send a notification to the client that began a task, while it is connected and reads its messages."""
     link = context.link
-    if not link.is_left and not link.is_behind:
-        link.session.tell(method, params)
+    if not link.is_gone and not link.is_behind:
+        link.session.notify_session(method, params)
         link.soon()
 
 

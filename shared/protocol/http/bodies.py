@@ -49,20 +49,20 @@ class Body:
 class GzipBody(Body):
     """A gzipped body of one member with nothing after it. `data` has the inflated bytes."""
 
-    __slots__ = ("_come", "_inflater")
+    __slots__ = ("_inflater", "_received")
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
         self._inflater = zlib.decompressobj(_WRAPPED_IN_GZIP)
-        self._come = 0
+        self._received = 0
 
     def feed(self, piece: bytes) -> Refusal | None:
         """Take the next piece; return a 413 beyond the limit, a 400 for invalid gzip."""
-        self._come += len(piece)
+        self._received += len(piece)
         try:
             while True:
                 step = self._inflater.decompress(piece, _STEP)
-                if super().feed(step) is not None or self._come > self.limit:
+                if super().feed(step) is not None or self._received > self.limit:
                     return _too_large(self.limit)
                 if len(step) < _STEP:
                     break

@@ -10,12 +10,12 @@ from typing import Any
 
 from .routing_headers import MARK, MARKED_TYPES, TOKEN
 
-_ONE = (
+_SCHEMA_KEYWORDS = (
     *("additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not"),
     *("propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"),
 )
-_MANY = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
-_NAMED = ("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties")
+_SCHEMA_LIST_KEYWORDS = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
+_SCHEMA_MAP_KEYWORDS = ("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties")
 """The keywords of JSON Schema with schemas inside: one, a list of them, or some by name."""
 
 _Place = tuple[Any, ...] | None
@@ -65,10 +65,10 @@ def _nodes(schema: Mapping[str, Any]) -> Iterator[tuple[_Place, Mapping[str, Any
             continue
         yield place, node, is_argument
         for key, value in node.items():
-            if isinstance(value, Mapping) and key in _NAMED:
+            if isinstance(value, Mapping) and key in _SCHEMA_MAP_KEYWORDS:
                 deeper = is_argument and key == "properties"
                 waiting += [((place, key, name), inner, deeper) for name, inner in value.items()]
-            elif isinstance(value, list) and key in _MANY:
+            elif isinstance(value, list) and key in _SCHEMA_LIST_KEYWORDS:
                 waiting += [((place, key, number), inner, False) for number, inner in enumerate(value)]
-            elif key in _ONE:
+            elif key in _SCHEMA_KEYWORDS:
                 waiting.append(((place, key), value, False))

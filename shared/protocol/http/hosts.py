@@ -63,8 +63,8 @@ class HostPolicy:
         # this machine only.
         self._any_host = "*" in hosts or not (self._local or hosts)
         self._any_origin = "*" in origins
-        self._hosts = {_known(_host(entry), entry) for entry in hosts if entry != "*"}
-        self._origins = {_known(_origin(entry), entry) for entry in origins if entry != "*"}
+        self._hosts = {_require_parsed(_host(entry), entry) for entry in hosts if entry != "*"}
+        self._origins = {_require_parsed(_origin(entry), entry) for entry in origins if entry != "*"}
 
     def check_host(self, headers: Headers) -> Refusal | None:
         """Return a 403 for a `Host` that is not allowed."""
@@ -93,7 +93,7 @@ class HostPolicy:
         return self._local and host in ("localhost", "127.0.0.1", "[::1]")
 
 
-def _known(parsed: Parsed | None, text: str) -> Parsed:
+def _require_parsed(parsed: Parsed | None, text: str) -> Parsed:
     if parsed is None:
         raise ValueError(f"not a host or an origin: {text!r}")
     return parsed

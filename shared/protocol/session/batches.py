@@ -63,7 +63,7 @@ class Batches:
 
     def add(self, answer: Response | Failure) -> Outgoing | None:
         """Add `answer`, and return the whole answer, if this completes it."""
-        pending = self._opening or self._taken(answer.id)
+        pending = self._opening or self._pop(answer.id)
         if pending is not None:
             pending.answers.append(answer)
         return self._complete(pending)
@@ -71,9 +71,9 @@ class Batches:
     def drop(self, id: RequestId) -> Outgoing | None:
         """Remove a cancelled request, which gets no answer, and return the whole answer, if nothing else is
         missing."""
-        return self._complete(self._taken(id))
+        return self._complete(self._pop(id))
 
-    def _taken(self, id: RequestId | None) -> _Pending | None:
+    def _pop(self, id: RequestId | None) -> _Pending | None:
         pending = self._by_id.pop(id, None) if id is not None else None
         if pending is not None and id is not None:
             pending.ids.discard(id)

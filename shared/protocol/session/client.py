@@ -47,7 +47,7 @@ from ..wire.jsonrpc import (
     Unanswered,
     failure,
 )
-from .client_events import Asked, ClientEvent, Notified, Unusable, Withdrawn, read_input_wanted
+from .client_events import ClientEvent, Notified, ServerRequest, Unusable, Withdrawn, read_input_wanted
 from .events import Answered, Outgoing
 
 _MODERN_ERRORS = (-32020, -32021)
@@ -57,9 +57,9 @@ _SAYS_NOTHING = (401, 403, 429, 502, 503, 504)
 _MULTI_ROUND = ("tools/call", "prompts/get", "resources/read")
 MAX_QUESTIONS = 100
 """The number of open questions of one server: each takes a task, and most take a person to answer."""
-MAX_OWED = 10_000
+MAX_UNSENT_REPLIES = 10_000
 """The number of answers and refusals that may wait to be sent; the others are dropped."""
-MAX_GIVEN_UP = 100
+MAX_ABANDONED = 100
 """The number of cancelled calls that may have become tasks; the oldest are forgotten, as most get no answer."""
 _TOO_MANY = -31_000
 """A code outside of the ranges that JSON-RPC and the protocol reserve."""
@@ -168,13 +168,13 @@ class ClientSession:
         self._mode = mode
         self._accepted = accepted
         self._sent: dict[RequestId, _Sent] = {}
-        self._asked: set[RequestId] = set()
+        self._questions: set[RequestId] = set()
         self._outgoing: list[Outgoing] = []
-        self._owed = 0
+        self._unsent_replies = 0
         self._last_id = 0
         self._asked_again = False
         self._tokens: set[str] = set()
-        self._given_up: dict[RequestId, ClientIdentity | None] = {}
+        self._abandoned: dict[RequestId, ClientIdentity | None] = {}
 
     @property
     def stateless(self) -> bool:
@@ -187,9 +187,9 @@ class ClientSession:
         return not self._accepted[0].stateless
 
     @property
-    def asked(self) -> int:
+    def open_questions(self) -> int:
         """The number of questions of the server that are not answered yet."""
-        return len(self._asked)
+        return len(self._questions)
 
     @property
     def outgoing_count(self) -> int:
@@ -198,7 +198,7 @@ class ClientSession:
 
     def outgoing(self) -> list[Outgoing]:
         """The messages due to the server, oldest first; each is given once."""
-        waiting, self._outgoing, self._owed = self._outgoing, [], 0
+        waiting, self._outgoing, self._unsent_replies = self._outgoing, [], 0
         return waiting
 
     # Opening
@@ -259,7 +259,7 @@ class ClientSession:
         self._note_versions(supported)
         return True
 
-    def goes_back(self) -> bool:
+    def switch_to_stateless(self) -> bool:
         """Return True if a server that has refused the handshake named a stateless version that we support, which is
         used then. A server that was slow to start has our first `discover` by now, and stays in its era."""
         named = [version for version in self._accepted if version.stateless and version.date in self.named]
@@ -342,30 +342,30 @@ class ClientSession:
         # The server may make a task of it before it receives this: its answer shows that, and the task is cancelled
         # then.
         if sent.takes_tasks:
-            self._given_up[id] = sent.caller
-            if len(self._given_up) > MAX_GIVEN_UP:
-                del self._given_up[next(iter(self._given_up))]
+            self._abandoned[id] = sent.caller
+            if len(self._abandoned) > MAX_ABANDONED:
+                del self._abandoned[next(iter(self._abandoned))]
         self._send(Notification("notifications/cancelled", {"requestId": id, "reason": reason}), id)
         return True
 
     def respond(self, id: RequestId, result: dict[str, Any]) -> None:
         """Answer the server's question `id`. Does nothing if it was cancelled."""
-        self._settle(id, Response(id, result))
+        self._answer_question(id, Response(id, result))
 
     def fail(self, id: RequestId, error: McpError) -> None:
         """Answer the server's question `id` with an error. Does nothing if it was cancelled."""
         refusal = error if isinstance(error, RpcError) else InternalError("the client could not answer")
-        self._settle(id, failure(id, refusal))
+        self._answer_question(id, failure(id, refusal))
 
-    def _settle(self, id: RequestId, answer: Response | Failure) -> None:
-        if id in self._asked:
-            self._asked.discard(id)
+    def _answer_question(self, id: RequestId, answer: Response | Failure) -> None:
+        if id in self._questions:
+            self._questions.discard(id)
             self._reply(id, answer)
 
     def _reply(self, id: RequestId, answer: Response | Failure) -> None:
         # Who asks on and on without reading what is said to it has only so much of our memory.
-        if self._owed < MAX_OWED:
-            self._owed += 1
+        if self._unsent_replies < MAX_UNSENT_REPLIES:
+            self._unsent_replies += 1
             self._send(answer, id)
 
     def _send(self, message: Request | Notification | Response | Failure, about: RequestId | None = None) -> None:
@@ -377,9 +377,9 @@ class ClientSession:
         """Take one message in; what to do about it."""
         # Also where the version has no batches: what a server sends anyway is taken for what it means.
         messages = message.messages if isinstance(message, Batch) else (message,)
-        return [event for event in map(self._one, messages) if event is not None]
+        return [event for event in map(self._event_of, messages) if event is not None]
 
-    def _one(self, message: Message) -> ClientEvent | None:
+    def _event_of(self, message: Message) -> ClientEvent | None:
         match message:
             case Response():
                 return self._answered(message)
@@ -401,8 +401,8 @@ class ClientSession:
             case Gap():
                 return message
             case OnStream(inner, about):
-                event = self._one(inner)
-                if isinstance(event, Asked) or (isinstance(event, Notified) and event.about is None):
+                event = self._event_of(inner)
+                if isinstance(event, ServerRequest) or (isinstance(event, Notified) and event.about is None):
                     return replace(event, stream=about)
                 return event
         return None
@@ -423,9 +423,9 @@ class ClientSession:
     def _cancel_task(self, late: Response) -> None:
         """Cancel the task that a call became while it was cancelled: its server received the cancellation too
         late."""
-        if late.id not in self._given_up:
+        if late.id not in self._abandoned:
             return
-        caller = self._given_up.pop(late.id)
+        caller = self._abandoned.pop(late.id)
         created = late.result if self._mode.stateless else late.result.get("task")
         id_ = created.get("taskId") if isinstance(created, dict) else None
         if isinstance(id_, str):
@@ -461,30 +461,30 @@ class ClientSession:
             sent = self._sent.get(id)
             is_listen = sent is not None and sent.method == "subscriptions/listen"
             return self._unusable(id, "the server ended the stream") if is_listen else None
-        if id not in self._asked:
+        if id not in self._questions:
             return None
-        self._asked.discard(id)
+        self._questions.discard(id)
         return Withdrawn(id, reason if isinstance(reason, str) else None)
 
-    def _question(self, request: Request) -> Asked | None:
+    def _question(self, request: Request) -> ServerRequest | None:
         if self._mode.stateless:
             # Without a session, the server may not ask, and we may not answer (2026-07-28, Transports, stdio).
             return None
-        question = Asked(request.id, standard_method(request.method), request.params)
+        question = ServerRequest(request.id, standard_method(request.method), request.params)
         refusal = self._refusal(question)
         if refusal is not None:
             self._reply(request.id, failure(request.id, refusal))
         elif request.method == "ping":
             self._reply(request.id, Response(request.id, {}))
         else:
-            self._asked.add(request.id)
+            self._questions.add(request.id)
             return question
         return None
 
-    def _refusal(self, question: Asked) -> RpcError | None:
-        if question.id in self._asked:
+    def _refusal(self, question: ServerRequest) -> RpcError | None:
+        if question.id in self._questions:
             return InvalidRequest("this id is in use by a request that has no answer yet")
-        if len(self._asked) >= MAX_QUESTIONS and question.method != "ping":
+        if len(self._questions) >= MAX_QUESTIONS and question.method != "ping":
             return RpcError("too many questions at once", code=_TOO_MANY)
         mode = question.params.get("mode", "form")
         # An empty capability means forms; without any, the missing handler is the answer. The server's mode may be of

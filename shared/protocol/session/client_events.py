@@ -8,7 +8,7 @@ from .events import Answered
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ServerRequest:
     """A request of the server: answer it with `respond` or `fail`."""
 
     id: RequestId
@@ -59,7 +59,7 @@ class Unusable:
 MAX_INPUTS = 100
 """The number of questions in one answer: each may need a person, or a model that costs money."""
 
-ClientEvent = Answered | Asked | Gap | InputWanted | Notified | Unusable | Withdrawn
+ClientEvent = Answered | ServerRequest | Gap | InputWanted | Notified | Unusable | Withdrawn
 
 
 def read_input_wanted(answer: Response) -> InputWanted | None:

@@ -47,7 +47,7 @@ class Call:
     """The receiver of its outcome."""
     scopes: frozenset[str] = frozenset()
     """The scopes that a token needs for it, if they were checked."""
-    came_in: Any = None
+    origin_context: Any = None
     """The context that it came in, while it waits for a place."""
     task: Any = None
     """The object that turns it into a task, and then takes the place of its peer; None if it can't become one."""
@@ -72,7 +72,7 @@ class Call:
         return True
 
     @contextmanager
-    def standing_for(self, method: Method, params: Params) -> Iterator[None]:
+    def acting_as(self, method: Method, params: Params) -> Iterator[None]:
         """Make this a request of `method` with `params` during the block, for a peer that has a form of its own
         without rounds. It stays the same call, with its clock, its progress, and its cancellation."""
         own = self.method, self.params, self.raw
@@ -130,7 +130,7 @@ class RootsChanged:
 
 
 @record
-class Told:
+class UnknownNotification:
     """The peer has sent a notification that is unknown to this package."""
 
     method: str
@@ -138,7 +138,7 @@ class Told:
 
 
 @record
-class Settled:
+class UnhandledRequest:
     """A request that ended before any handler had it: the session answered or refused it, or it was cancelled while
     it waited for its turn."""
 
@@ -152,7 +152,7 @@ class Settled:
     """The answer; None for a cancelled request."""
 
 
-Event = Call | Cancelled | Answered | Opened | RootsChanged | Told
+Event = Call | Cancelled | Answered | Opened | RootsChanged | UnknownNotification
 
 
 @record

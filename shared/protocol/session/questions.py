@@ -168,11 +168,11 @@ def read_answer(question: Question, answer: Any) -> Any:
         raise InvalidParams(f"the answer to {question.method} does not fit: {first_fault(error)}") from None
 
 
-class _Apart(Enum):
-    APART = "apart"
+class _Standalone(Enum):
+    STANDALONE = "apart"
 
 
-APART = _Apart.APART
+STANDALONE = _Standalone.STANDALONE
 """The subject of a question that belongs to no request of the peer."""
 
 
@@ -182,8 +182,8 @@ def asker(id: RequestId | None) -> int | None:
     return id >> 32 if type(id) is int and id > 0 else None
 
 
-class Asked:
-    """Our own requests that have no answer yet, each with the request of the peer's it is about, or APART."""
+class PendingQuestions:
+    """Our own requests that have no answer yet, each with the request of the peer's it is about, or STANDALONE."""
 
     __slots__ = ("_about", "_last_id", "numbers")
 
@@ -195,7 +195,7 @@ class Asked:
         """The source of its ids; without it they count up from 1."""
 
     def enter(self, about: RequestId | Enum) -> int:
-        """A fresh id for a request of ours, made while serving the peer's request `about`, or APART from all."""
+        """A fresh id for a request of ours, made while serving the peer's request `about`, or STANDALONE from all."""
         if self.numbers is None:
             self._last_id += 1
         else:

@@ -27,9 +27,21 @@ from ..versions import Version
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
 from .admission import Admission
 from .batches import MAX_BATCH, Batches
-from .events import Answered, Call, Cancelled, Change, Event, Opened, Outcome, Outgoing, RootsChanged, Settled, Told
+from .events import (
+    Answered,
+    Call,
+    Cancelled,
+    Change,
+    Event,
+    Opened,
+    Outcome,
+    Outgoing,
+    RootsChanged,
+    UnhandledRequest,
+    UnknownNotification,
+)
 from .handshake import Handshake, Snapshot, State
-from .questions import APART, Asked, Question, brought_answers, require_capabilities, sign_state
+from .questions import STANDALONE, PendingQuestions, Question, brought_answers, require_capabilities, sign_state
 from .subscriptions import Listen, Subscriptions
 
 _LOGGED = "notifications/message"
@@ -47,16 +59,16 @@ class ServerSession:
     __slots__ = (
         "__weakref__",
         "_admission",
-        "_asked",
         "_batches",
         "_calls",
         "_handshake",
         "_identity",
         "_now",
+        "_questions",
         "_signer",
         "_subscriptions",
         "needed_scopes",
-        "on_settled",
+        "on_unhandled",
         "principal",
         "roots_changed",
         "waiting",
@@ -78,7 +90,7 @@ class ServerSession:
         """The sender of the received messages: always the same one, with the scopes of its present token."""
         self.needed_scopes = _NO_SCOPES
         """The scopes that the calls of the peer have needed, which a later reader of their answers needs as well."""
-        self.on_settled: Callable[[Settled], None] | None = None
+        self.on_unhandled: Callable[[UnhandledRequest], None] | None = None
         """Called with requests that end before any handler has them."""
         self.roots_changed = 0
         """The number of times that the peer has reported a change of its roots."""
@@ -88,7 +100,7 @@ class ServerSession:
         self._handshake = Handshake(principal, replica)
         self._admission = Admission(methods, self._handshake, signer, now)
         self._calls: dict[RequestId, Call] = {}
-        self._asked = Asked(replica)
+        self._questions = PendingQuestions(replica)
         self._batches: Batches | None = None
         self._subscriptions: Subscriptions | None = None
         self.waiting: list[Outgoing] = []
@@ -109,7 +121,7 @@ class ServerSession:
     def share_ids(self, numbers: Iterator[int]) -> None:
         """Take the ids of its questions from `numbers`, as all sessions of this replica do: one that was given up
         here, and came back, must not use an id twice."""
-        self._asked.numbers = numbers
+        self._questions.numbers = numbers
 
     @property
     def peer(self) -> Peer | None:
@@ -151,15 +163,15 @@ class ServerSession:
     def receive(self, message: Message) -> list[Event]:
         """Handle one message; return the events for the application."""
         if not isinstance(message, Request):
-            return self._batch(message) if isinstance(message, Batch) else self._told_of(message)
+            return self._batch(message) if isinstance(message, Batch) else self._events_of(message)
         try:
             call = self._admission.admit(message, self.principal)
             # An id may be used again once it is answered; while it is not, an answer could mean either request.
             if message.id in self._calls:
                 raise InvalidRequest("this id is in use by a request that has no answer yet")
         except RpcError as error:
-            if self.on_settled is not None:
-                self.on_settled(Settled(message.method, message.params, self.principal, self.peer, error))
+            if self.on_unhandled is not None:
+                self.on_unhandled(UnhandledRequest(message.method, message.params, self.principal, self.peer, error))
             self._reply(failure(message.id, error))
             return []
         self._calls[message.id] = call
@@ -194,8 +206,8 @@ class ServerSession:
 
     def _refuse(self, refusal: Failure) -> None:
         """Answer a message that is not a request."""
-        if self.on_settled is not None:
-            self.on_settled(Settled("", {}, self.principal, self.peer, refusal))
+        if self.on_unhandled is not None:
+            self.on_unhandled(UnhandledRequest("", {}, self.principal, self.peer, refusal))
         self._reply(refusal)
 
     def _answer(self, call: Call) -> None:
@@ -208,11 +220,11 @@ class ServerSession:
         if call.method.name == "initialize" and self._handshake.peer is not None:
             call.peer = self._handshake.peer
         if call.method.name in _ASKING_A_LEVEL:
-            for message in self._identity.standing.values():
+            for message in self._identity.conditions.values():
                 self.log(call, message.level, message.data, message.logger)
         self.finish(call, result)
 
-    def _told_of(self, message: Message) -> list[Event]:
+    def _events_of(self, message: Message) -> list[Event]:
         match message:
             case Notification(method="notifications/initialized"):
                 # A second one, or one that came too early, is ignored: a notification is never answered (JSON-RPC
@@ -232,8 +244,8 @@ class ServerSession:
                 self.roots_changed += 1
                 return [RootsChanged()]
             case Notification():
-                return [Told(message.method, message.params)]
-            case Response(id=id_) | Failure(id=id_) if id_ is not None and self._asked.settle(id_) is not None:
+                return [UnknownNotification(message.method, message.params)]
+            case Response(id=id_) | Failure(id=id_) if id_ is not None and self._questions.settle(id_) is not None:
                 return [Answered(id_, message)]
             case Malformed(silent=False):
                 self._refuse(message.failure)
@@ -246,14 +258,14 @@ class ServerSession:
         the form of the peer's version; questions have a signed state, which comes back with the answers."""
         if call.is_over:
             return
-        answered = outcome if isinstance(outcome, dict) else self._told(call, outcome)
+        answered = outcome if isinstance(outcome, dict) else self._answer_without_result(call, outcome)
         answer: Response | Failure
         if isinstance(answered, dict):
             answer = Response(call.id, shape(call.method, answered, call.peer.version, self._identity.server_info))
         else:
             answer = failure(call.id, answered)
-        if self.on_settled is not None and call.began is None:
-            self._tell_settled(call, outcome)
+        if self.on_unhandled is not None and call.began is None:
+            self._report_unhandled(call, outcome)
         # `Call.end` without the call of a function, since few calls have anything to release.
         call.is_over, call.params, call.raw = True, None, None
         if call.release is not None:
@@ -269,7 +281,7 @@ class ServerSession:
         """Drop a call whose answer is not needed any longer. Does nothing if it is over."""
         if call.is_over:
             return
-        self._tell_settled(call, None)
+        self._report_unhandled(call, None)
         call.end()
         del self._calls[call.id]
         self.subscriptions.close(call.id)
@@ -281,7 +293,7 @@ class ServerSession:
         """Drop all calls of a peer that is gone, without an answer, and return them."""
         calls, self._calls = list(self._calls.values()), {}
         for call in calls:
-            self._tell_settled(call, None)
+            self._report_unhandled(call, None)
             call.end()
         return calls
 
@@ -303,12 +315,12 @@ class ServerSession:
             return brought_answers(questions, call.round.answers, call.peer.version)
         ids: dict[str, Any] = {}
         for key, question in questions.items():
-            id_ = ids[key] = self._asked.enter(call.id)
+            id_ = ids[key] = self._questions.enter(call.id)
             params = shape_question(question.method, question.params, call.peer.version)
             self._send(Request(id_, question.method, params), call.id)
         return ids
 
-    def ask_apart(self, question: Question) -> int:
+    def ask_standalone(self, question: Question) -> int:
         """Ask a client after a handshake, independently of its calls; return the id to wait for.
 
         Raises MissingCapability for an undeclared capability, InvalidRequest if there is no session.
@@ -318,13 +330,13 @@ class ServerSession:
         if peer is None or self._handshake.state is not State.OPEN:
             raise InvalidRequest("there is no session in which the client may be asked")
         require_capabilities({"": question}, peer)
-        id_ = self._asked.enter(APART)
+        id_ = self._questions.enter(STANDALONE)
         self._send(Request(id_, question.method, shape_question(question.method, question.params, peer.version)))
         return id_
 
     def withdraw(self, id: Any, reason: str) -> None:
         """Cancel a request of ours. Does nothing if it is answered, or was never sent."""
-        about = self._asked.settle(id) if isinstance(id, int) else None
+        about = self._questions.settle(id) if isinstance(id, int) else None
         if about is not None:
             params = {"requestId": id, "reason": reason}
             self._send(Notification("notifications/cancelled", params), None if isinstance(about, Enum) else about)
@@ -364,7 +376,7 @@ class ServerSession:
         peer = call.peer if call.peer.version.stateless else self._handshake.peer or call.peer
         return peer.wants_log(level)
 
-    def tell(self, method: str, params: dict[str, Any]) -> None:
+    def notify_session(self, method: str, params: dict[str, Any]) -> None:
         """Send a notification that does not belong to a call. Does nothing without a session."""
         if self._handshake.state is State.OPEN:
             self._send(Notification(method, params))
@@ -418,7 +430,7 @@ class ServerSession:
 
     # Inside
 
-    def _told(self, call: Call, outcome: McpError | InputRequired) -> dict[str, Any] | RpcError:
+    def _answer_without_result(self, call: Call, outcome: McpError | InputRequired) -> dict[str, Any] | RpcError:
         """Return the answer to a call that has no result."""
         if isinstance(outcome, InputRequired):
             name, before = call.method.name, call.round
@@ -431,9 +443,9 @@ class ServerSession:
             return {"resultType": "input_required", "inputRequests": outcome.requests, "requestState": state}
         return settle(outcome, call.method, call.peer)
 
-    def _tell_settled(self, call: Call, outcome: Outcome | None) -> None:
-        if self.on_settled is not None and call.began is None:
-            self.on_settled(Settled(call.method.name, call.raw, self.principal, call.peer, outcome))
+    def _report_unhandled(self, call: Call, outcome: Outcome | None) -> None:
+        if self.on_unhandled is not None and call.began is None:
+            self.on_unhandled(UnhandledRequest(call.method.name, call.raw, self.principal, call.peer, outcome))
 
     def _reply(self, answer: Response | Failure) -> None:
         if self._batches is not None and self._batches.takes(answer):

@@ -23,7 +23,7 @@ Items = Annotated[list[Item], Field(fail_fast=True)]
 """A list that is refused at its first fault: a message with a million faults would delay all others."""
 
 
-Integer = Annotated[int, BeforeValidator(lambda value: int(value) if _is_whole(value) else value)]
+Integer = Annotated[int, BeforeValidator(lambda value: int(value) if _is_integral(value) else value)]
 """An integer of JSON Schema: 3.0 is one, as programs write that have no other numbers."""
 
 
@@ -43,7 +43,7 @@ class Wire(BaseModel):
         return wire
 
 
-def _is_whole(value: object) -> bool:
+def _is_integral(value: object) -> bool:
     return isinstance(value, float) and value.is_integer()
 
 

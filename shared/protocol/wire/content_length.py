@@ -138,12 +138,12 @@ def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
             # From the middle: both ends may show the id.
             del buffer[EDGE : EDGE + excess]
             length, there = length - excess, there - excess
-            if not is_told and (early_answer := _told_early(buffer, limit)) is not None:
+            if not is_told and (early_answer := _early_answer(buffer, limit)) is not None:
                 yield early_answer
                 is_told = True
         searched = max(0, there - _LONGEST_LINE)
         if (yield None) and not is_told:
-            yield _told_at_end(buffer, limit if is_oversized else None)
+            yield _answer_at_end(buffer, limit if is_oversized else None)
     body = _take(buffer, there if end is None else end)
     if is_oversized:
         if not is_told:
@@ -154,7 +154,7 @@ def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
         yield body
 
 
-def _told_early(buffer: bytearray, limit: int) -> Oversized | None:
+def _early_answer(buffer: bytearray, limit: int) -> Oversized | None:
     """Return the early answer to a body that is too long; None if its end may show the id. A length may be wrong,
     and the sender of a whole message waits for the answer."""
     # While less than both ends have arrived, nothing is missing between them.
@@ -165,7 +165,7 @@ def _told_early(buffer: bytearray, limit: int) -> Oversized | None:
     return Oversized(limit, id_) if id_ is not None or head.lstrip()[:1] not in (b"", b"{") else None
 
 
-def _told_at_end(buffer: bytearray, exceeded: int | None) -> Frame:
+def _answer_at_end(buffer: bytearray, exceeded: int | None) -> Frame:
     """Return the replacement for a body that has not arrived whole. For one that would have `exceeded` the limit, if
     any of it has arrived, it is the same as before the end, which depends on how the stream was cut."""
     if exceeded is not None and buffer.strip():

@@ -57,7 +57,7 @@ class Link(Protocol):
     def is_behind(self) -> bool:
         """True if the peer is too slow to read the messages that wait for it."""
 
-    async def room(self) -> None:
+    async def wait_writable(self) -> None:
         """Wait until the peer has read enough of them."""
 
     async def move(self) -> None:
@@ -94,7 +94,7 @@ class _Pause:
 
     waiting: int = 0
     """The number of answers from the user that it waits for."""
-    left: dict[CancelScope, float] = field(default_factory=dict)
+    remaining: dict[CancelScope, float] = field(default_factory=dict)
     """The remaining seconds of each limit of the call."""
 
 
@@ -160,15 +160,15 @@ class Calls:
             return
         call.scope = CancelScope()
         # Plain tasks: one in a task group costs four times as much.
-        self._tasks[call] = self._loop.create_task(self._run(call), context=call.came_in)
-        call.came_in = None
+        self._tasks[call] = self._loop.create_task(self._run(call), context=call.origin_context)
+        call.origin_context = None
 
     def _answer_at_once(self, link: Link, call: Call) -> bool:
         """Answer the call of a tool if that needs no task, which would cost as much as a small answer does. After
         any error the task answers."""
         meta = call.raw.get("_meta") if call.raw else None
         # A call that has waited for its place is answered in its turn.
-        if call.came_in is not None or link.is_behind or (meta and TRACEPARENT in meta):
+        if call.origin_context is not None or link.is_behind or (meta and TRACEPARENT in meta):
             return False
         try:
             result = self._work.answer_at_once(link, call)
@@ -198,7 +198,7 @@ class Calls:
         for scope in (call.scope, *self._narrowed.get(call, ())):
             scope.deadline = math.inf
         if (pause := self._pauses.get(call)) is not None:
-            pause.left.clear()
+            pause.remaining.clear()
         if call.release is not None:  # the work on it has its arguments until it ends
             self._tasks[call].add_done_callback(lambda _: call.end())
         if link is not None:
@@ -215,14 +215,14 @@ class Calls:
         for scope, deadline in clocks:
             if deadline < math.inf:
                 # A person may think for an hour; the tool does no work meanwhile.
-                pause.left[scope], scope.deadline = deadline - now, math.inf
+                pause.remaining[scope], scope.deadline = deadline - now, math.inf
         try:
             yield
         finally:
             pause.waiting -= 1
             if not pause.waiting:
                 del self._pauses[call]
-                for scope, seconds in pause.left.items():
+                for scope, seconds in pause.remaining.items():
                     scope.deadline = self._loop.time() + seconds
 
     @contextmanager
@@ -290,7 +290,7 @@ class Calls:
                 if meta and TRACEPARENT in meta:
                     follow(meta)
                 if not is_stream and link.is_behind:
-                    await link.room()
+                    await link.wait_writable()
                 self._start_clock(call)
                 try:
                     outcome = await self._work.answer(link, call)
@@ -333,7 +333,7 @@ class Calls:
             return
         if link.queue is None:
             link.queue = deque()
-        call.came_in = copy_context()  # it begins in the task of another call, which has its own context
+        call.origin_context = copy_context()  # it begins in the task of another call, which has its own context
         link.queue.append(call)
 
     def _take_memory(self, link: Link, call: Call) -> bool:

@@ -23,14 +23,14 @@ from ...protocol.identity import LogMessage
 from ...protocol.session.events import Change
 from ...protocol.session.subscriptions import LISTS
 
-MAX_HELD = 10_000
+MAX_SUBSCRIPTIONS = 10_000
 """The number of subscriptions of all clients together."""
 
 Share = Callable[[Change], None]
 Subscribed = Callable[[Any, str], Awaitable[str]]
-Wanted = Callable[[], Awaitable[None]]
+OnWanted = Callable[[], Awaitable[None]]
 Unsubscribed = Callable[[str], Awaitable[None]]
-Heard = Callable[[Change], Iterable[str]]
+OnRemoteChange = Callable[[Change], Iterable[str]]
 
 log = logging.getLogger("shared.server.dispatch.changes")
 
@@ -51,10 +51,10 @@ class Changes:
     def __init__(self) -> None:
         self.on_subscribe: Subscribed | None = None
         self.on_unsubscribe: Unsubscribed | None = None
-        self.on_wanted: Wanted | None = None
+        self.on_wanted: OnWanted | None = None
         self.share: Share | None = None
         """Notifies other replicas of the server of a change; None if there are no others."""
-        self.on_heard: Heard | None = None
+        self.on_remote_change: OnRemoteChange | None = None
         """Returns the keys to notify of here, for a change of a resource in another replica, in place of the key of
         the change: for a `written` one, all keys that it concerns. A server that looks for changes itself looks then,
         and returns no keys. It neither waits nor raises."""
@@ -91,7 +91,7 @@ class Changes:
         """Notify other replicas that this server itself has written the resource of `key`: they may not see that by
         themselves if it is on a network volume. The server's own clients are notified as of any other change, by what
         watches the resource."""
-        self._tell_others(Change("written", key))
+        self._notify_replicas(Change("written", key))
 
     def announce(self, message: LogMessage) -> None:
         """Pass a message that concerns everybody on to all listeners."""
@@ -129,7 +129,7 @@ class Changes:
         await checkpoint_if_cancelled()
         # A client may have as many as remain for others: half of them if it is alone, a third each of two, and so on.
         # Without a name there is only one client, which may have all.
-        remaining = MAX_HELD - self._total
+        remaining = MAX_SUBSCRIPTIONS - self._total
         if remaining <= 0 or (client and self._shares.get(client, 0) >= remaining):
             raise InvalidParams(
                 f"the server keeps {remaining:,} more subscriptions for other clients; end some first"
@@ -168,42 +168,42 @@ class Changes:
             with CancelScope(shield=True):
                 await self.on_unsubscribe(key)
 
-    def is_held(self, key: str) -> bool:
+    def has_subscribers(self, key: str) -> bool:
         """Return True if a client subscribes to the resource of `key`."""
         return key in self._holders
 
     @property
-    def held(self) -> int:
+    def subscribed_resources(self) -> int:
         """The number of resources with subscriptions."""
         return len(self._holders)
 
-    def heard(self, change: Change) -> None:
+    def receive(self, change: Change) -> None:
         """Pass on a change that another replica has published."""
         if change.uri is None:
-            self._tell(change)
+            self._notify_listeners(change)
             return
-        keys = (change.uri,) if self.on_heard is None else self.on_heard(change)
+        keys = (change.uri,) if self.on_remote_change is None else self.on_remote_change(change)
         for key in keys:
             if key in self._holders:
-                self._tell(Change("resource", key, change.part if key == change.uri else None))
+                self._notify_listeners(Change("resource", key, change.part if key == change.uri else None))
 
-    def look_again(self) -> None:
+    def notify_all(self) -> None:
         """Notify the listeners that anything may have changed."""
         # It is unknown which changes were missed: a client that reads once too often is better than one with outdated
         # content.
         for name in LISTS:
-            self._tell(Change(name))
+            self._notify_listeners(Change(name))
         for key in tuple(self._holders):
-            self._tell(Change("resource", key))
+            self._notify_listeners(Change("resource", key))
 
     def _publish(self, change: Change) -> None:
-        self._tell_others(change)
-        self._tell(change)
+        self._notify_replicas(change)
+        self._notify_listeners(change)
 
-    def _tell_others(self, change: Change) -> None:
+    def _notify_replicas(self, change: Change) -> None:
         if self.share is not None:
             self.share(change)
 
-    def _tell(self, change: Change) -> None:
+    def _notify_listeners(self, change: Change) -> None:
         for listener in tuple(self._listeners):
             listener.changed(change)

@@ -20,7 +20,7 @@ class Conditions:
     def __init__(self, logger: str, announce: Callable[[LogMessage], None]) -> None:
         self._logger = logger
         self._announce = announce
-        self.standing: MutableMapping[str, LogMessage] = {}
+        self.active: MutableMapping[str, LogMessage] = {}
         """The present conditions, by key; replaced before the first peer by a mapping that is shared with others, if
         needed."""
 
@@ -28,8 +28,8 @@ class Conditions:
         """Begin the condition `text`, in place of the one under `key`; it is announced once. No secrets, and no
         paths that clients may not know."""
         message = LogMessage(level, text, self._logger)
-        if self.standing.get(key) != message:
-            self.standing[key] = message
+        if self.active.get(key) != message:
+            self.active[key] = message
             self._announce(message)
 
     def set_polling(self, is_polled: bool) -> None:
@@ -41,4 +41,4 @@ class Conditions:
 
     def end(self, key: str) -> None:
         """End the condition, if it lasts; this is not announced."""
-        self.standing.pop(key, None)
+        self.active.pop(key, None)

@@ -21,7 +21,7 @@ from anyio import CancelScope, create_task_group
 
 from ...concurrency import Signal
 from ...protocol.identity import LogMessage, Principal
-from ...protocol.session.events import Call, Cancelled, Change, Opened, Outgoing, RootsChanged, Told
+from ...protocol.session.events import Call, Cancelled, Change, Opened, Outgoing, RootsChanged, UnknownNotification
 from ...protocol.session.questions import Question
 from ...protocol.session.server import ServerSession
 from ...protocol.wire.jsonrpc import Failure, Message, RequestId, Response
@@ -44,10 +44,10 @@ class Watcher(Protocol):
     def roots_changed(self) -> None:
         """The peer has reported that its roots have changed."""
 
-    def told(self, event: Told) -> None:
+    def on_client_notification(self, event: UnknownNotification) -> None:
         """The peer has sent a notification that is unknown to this package."""
 
-    def left(self) -> None:
+    def on_close(self) -> None:
         """The peer is gone."""
 
 
@@ -112,22 +112,22 @@ async def _read(connection: "Connection", transport: "Transport", write_at_once:
             return
         for message in messages:
             if connection.is_behind:
-                await connection.room()
+                await connection.wait_writable()
             connection.take(message)
         # Once for all messages that arrived together: their answers leave in one write.
         write_at_once()
         if connection.is_behind:
-            await connection.room()
+            await connection.wait_writable()
 
 
 class Answers:
     """The answers of the client to the questions of one connection, stored until they are read."""
 
-    __slots__ = ("_by_id", "_come", "is_finished")
+    __slots__ = ("_arrived", "_by_id", "is_finished")
 
     def __init__(self) -> None:
         self._by_id: dict[RequestId, Response | Failure | None] | None = None  # few connections ever ask
-        self._come: Signal | None = None
+        self._arrived: Signal | None = None
         self.is_finished = False
         """True if the client will not answer any more."""
 
@@ -155,13 +155,13 @@ class Answers:
         while (answer := (self._by_id or {})[id]) is None:
             if self.is_finished:
                 return _NONE
-            self._come = self._come or Signal()
-            await self._come.wait()
+            self._arrived = self._arrived or Signal()
+            await self._arrived.wait()
         return answer
 
     def _wake(self) -> None:
-        if self._come is not None:
-            self._come.wake()
+        if self._arrived is not None:
+            self._arrived.wake()
 
 
 class Connection:
@@ -227,8 +227,8 @@ class Connection:
             elif isinstance(event, Opened):
                 for greet in self.calls.hooks.greeters:
                     greet(self)
-            elif isinstance(event, RootsChanged | Told):
-                self._tell_watchers(event)
+            elif isinstance(event, RootsChanged | UnknownNotification):
+                self._notify_watchers(event)
             else:
                 self.answers.settle(event.id, event.answer)
         if self.session.waiting:
@@ -250,10 +250,10 @@ class Connection:
             self._observer.sent(outgoing)
         return outgoing
 
-    def _tell_watchers(self, event: RootsChanged | Told) -> None:
+    def _notify_watchers(self, event: RootsChanged | UnknownNotification) -> None:
         for watcher in tuple(self.watchers):
-            if isinstance(event, Told):
-                watcher.told(event)
+            if isinstance(event, UnknownNotification):
+                watcher.on_client_notification(event)
             else:
                 watcher.roots_changed()
 
@@ -263,7 +263,7 @@ class Connection:
         return len(self.session.waiting) + self._sending > self.calls.limits.waiting_messages
 
     @property
-    def is_left(self) -> bool:
+    def is_gone(self) -> bool:
         """True if the peer is gone."""
         return self._due is _nothing
 
@@ -272,7 +272,7 @@ class Connection:
         """True if calls are in progress, or the peer has subscriptions."""
         return bool(self.running or self.streams or self.session.subscriptions.subscribed)
 
-    async def room(self) -> None:
+    async def wait_writable(self) -> None:
         """Wait until the peer has read enough of its waiting messages."""
         while self.is_behind:
             await self.move()
@@ -297,7 +297,7 @@ class Connection:
         """Cancel the calls in progress. Return True if there were none, so that `close` has nothing to wait for."""
         watchers, self.watchers = self.watchers, ()
         for watcher in watchers:
-            watcher.left()
+            watcher.on_close()
         self._bus.leave(self)
         self._due, self.queue = _nothing, None
         for call in self.session.abandon():
@@ -338,12 +338,12 @@ class Connection:
         """Send waiting messages; wait while the peer is too slow to read them."""
         self._due()
         if self.is_behind:
-            await self.room()
+            await self.wait_writable()
 
-    async def ask_apart(self, question: Question) -> Response | Failure:
+    async def ask_standalone(self, question: Question) -> Response | Failure:
         """Return the answer of the peer to a question that belongs to none of its calls. Raises like
-        `ServerSession.ask_apart`."""
-        id_ = self.session.ask_apart(question)
+        `ServerSession.ask_standalone`."""
+        id_ = self.session.ask_standalone(question)
         self.answers.expect([id_])
         try:
             await self.flush()

@@ -198,7 +198,7 @@ class Context(Generic[State]):
         if (task := self._task) is not None:
             answers = await task.ask(questions)
             return {key: read_answer(question, answers[key]) for key, question in questions.items()}
-        async with self._asked(questions) as answers_by_key:
+        async with self._ask_each(questions) as answers_by_key:
             for key, id_ in answers_by_key.items():
                 if not isinstance(id_, int):
                     continue  # the call included the answer
@@ -233,7 +233,7 @@ class Context(Generic[State]):
             return await task.ask(questions)
         if not self.peer.lasts:
             raise end_round(questions, self.peer, carried)
-        async with self._asked(questions) as ids:
+        async with self._ask_each(questions) as ids:
             answers = {key: await self._answer(id_) for key, id_ in ids.items()}
         for answer in answers.values():
             if isinstance(answer, Failure):
@@ -241,7 +241,7 @@ class Context(Generic[State]):
         return {key: answer.result for key, answer in answers.items() if isinstance(answer, Response)}
 
     @asynccontextmanager
-    async def _asked(self, questions: Mapping[str, Question]) -> AsyncIterator[dict[str, Any]]:
+    async def _ask_each(self, questions: Mapping[str, Question]) -> AsyncIterator[dict[str, Any]]:
         """Ask the client, and yield by key the id of each question, or the answer that the call included."""
         session = self.link.session
         ids_or_answers = session.ask(self.call, questions)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...contracts import Observer, Quota
 from ...errors import LimitExceeded
-from ...protocol.session.events import Outgoing, Settled
+from ...protocol.session.events import Outgoing, UnhandledRequest
 from ...protocol.wire.jsonrpc import Message
 
 
@@ -24,7 +24,7 @@ class Hooks:
         """Limits the calls that each client may have in progress, if there is a limit."""
         self.on_refused: Callable[[LimitExceeded], None] | None = None
         """Called with calls that are refused before any handler, for counting."""
-        self.on_settled: Callable[[Settled], None] | None = None
+        self.on_unhandled: Callable[[UnhandledRequest], None] | None = None
         """Called with requests that end before any handler has them."""
         self.greeters: list[Callable[[Any], None]] = []
         """Called with the `Connection` of each peer that has completed the handshake."""

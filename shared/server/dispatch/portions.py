@@ -9,21 +9,21 @@ class Portions:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._taken = 0
+        self._used = 0
         self._by_client: Counter[str] = Counter()
 
     def take(self, client: str, amount: int = 1) -> bool:
         """Take so much, if the client may have it. More than half of all is given only while nothing is taken."""
         # Half of the free part, and then half of that: early clients, however many, can't keep out others.
-        if self._taken and self._by_client.get(client, 0) + amount > self._limit - self._taken:
+        if self._used and self._by_client.get(client, 0) + amount > self._limit - self._used:
             return False
         self._by_client[client] += amount
-        self._taken += amount
+        self._used += amount
         return True
 
     def give(self, client: str, amount: int = 1) -> None:
         """Give so much back."""
-        self._taken -= amount
+        self._used -= amount
         self._by_client[client] -= amount
         if not self._by_client[client]:
             del self._by_client[client]

@@ -177,7 +177,7 @@ class Function:
         none."""
         arguments = from_json(data)
         count = error.error_count()
-        if count > MOST_ERRORS and not self._looks_coercible(arguments):
+        if count > MOST_ERRORS and not self._may_be_coercible(arguments):
             raise InvalidArguments(self._many(arguments, count))
         for _ in range(_COERCIONS):
             if not coerce(arguments, error.errors(include_url=False, include_context=False)):
@@ -188,7 +188,7 @@ class Function:
                 error = next_error
         raise InvalidArguments(describe(error, self._schema_with_definitions))
 
-    def _looks_coercible(self, arguments: Any) -> bool:
+    def _may_be_coercible(self, arguments: Any) -> bool:
         """Return True if the beginning of arguments with very many wrong values has another form that may fit."""
         beginning = shortened(arguments, self._fields)
         try:

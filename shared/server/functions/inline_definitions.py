@@ -15,7 +15,7 @@ def inline_definitions(schema: dict[str, Any]) -> dict[str, Any]:
         return schema
     inlining = _Inlining(definitions)
     result: dict[str, Any] = inlining.put({key: value for key, value in schema.items() if key != "$defs"})
-    recursive = inlining.kept_definitions()
+    recursive = inlining.recursive_definitions()
     return {"$defs": recursive, **result} if recursive else result
 
 
@@ -51,7 +51,7 @@ class _Inlining:
         beside = {key: item for key, item in reference.items() if key != "$ref"}
         return {**self.put(self._definitions[name], (*within, name), bare=bare or is_known), **beside}
 
-    def kept_definitions(self) -> dict[str, Any]:
+    def recursive_definitions(self) -> dict[str, Any]:
         """Return the definitions that refer to themselves, with the others inlined."""
         definitions: dict[str, Any] = {}
         while remaining := self._recursive - definitions.keys():

@@ -13,7 +13,7 @@ from typing import Any
 from anyio import CapacityLimiter, from_thread, to_thread
 from anyio.lowlevel import RunVar
 
-_MOST = 40
+_MAX_THREADS = 40
 """Threads of such functions at a time; further calls wait for a place."""
 _places: RunVar[CapacityLimiter] = RunVar("places for functions in threads")
 
@@ -40,7 +40,7 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
 def _get_places() -> CapacityLimiter:
     places = _places.get(None)
     if places is None:
-        places = CapacityLimiter(_MOST)
+        places = CapacityLimiter(_MAX_THREADS)
         _places.set(places)
     return places
 

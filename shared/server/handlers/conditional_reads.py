@@ -22,7 +22,7 @@ from ...protocol.wire.jsonrpc import json_of
 _ETAG_BYTES = 16
 
 
-def held_etag(peer: Peer, meta: Mapping[str, Any]) -> str | None:
+def cached_etag(peer: Peer, meta: Mapping[str, Any]) -> str | None:
     """Return the etag in the `meta` of a request, if the peer accepts "not modified" as an answer. Raises
     InvalidParams for one that is not a string."""
     if ETAG not in meta or not peer.can("extensions", CONDITIONAL_READS):

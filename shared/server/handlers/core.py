@@ -27,7 +27,7 @@ from ..dispatch.hosts import SIZE_KEY, find_host
 from ..dispatch.listings import Listings
 from ..extension import Capability, Extension, Follow
 from ..run import Run
-from .conditional_reads import held_etag, tagged
+from .conditional_reads import cached_etag, tagged
 from .dispatch import call_tool
 
 
@@ -66,7 +66,7 @@ async def list_templates(running: Run[Any], context: Context[Any], params: ListP
 
 async def read_resource(running: Run[Any], context: Context[Any], params: ReadResourceParams) -> dict[str, Any]:
     """`resources/read`. Raises ResourceNotFound, and InvalidParams for an invalid etag."""
-    etag = held_etag(context.peer, params.meta)
+    etag = cached_etag(context.peer, params.meta)
     resource, variables = running.features.resources.match(params.uri)
     return tagged(await resource.read(context, params.uri, variables), etag)
 

@@ -40,20 +40,20 @@ class Dispatch:
     def answer(self, link: Connection, call: Call) -> Awaitable[dict[str, Any]]:
         """Answer `call`, which came on `link`. Raises the exceptions of the handler."""
         run = self._run
-        context = Context(call, link, run, run.state, link.budget or self._settle_budget(link, call))
+        context = Context(call, link, run, run.state, link.budget or self._budget_of(link, call))
         return run.handlers[call.method.handler](run, context, call.params)
 
     async def with_nearest(self, link: Connection, call: Call, error: UnknownName) -> UnknownName:
         """Return the error of `call` with the nearest name that its client may see."""
         run = self._run
-        context = Context(call, link, run, run.state, link.budget or self._settle_budget(link, call))
+        context = Context(call, link, run, run.state, link.budget or self._budget_of(link, call))
         return await with_nearest(run, context, error)
 
     @cached_property
     def answer_at_once(self) -> AtOnce:
         """The function that answers calls of tools at once, before there is a task; it returns None if the call
         needs `answer`. Settled, like the handlers, when the first peer connects."""
-        run, settle_budget, passes = self._run, self._settle_budget, self._passes()
+        run, settle_budget, passes = self._run, self._budget_of, self._passes()
         if passes is None:
             return _never
 
@@ -66,7 +66,7 @@ class Dispatch:
 
         return answer
 
-    def _settle_budget(self, link: Connection, call: Call) -> CallLimits:
+    def _budget_of(self, link: Connection, call: Call) -> CallLimits:
         """Return the limits of each call on `link`, set by the first of them: a connection has one host."""
         link.budget = budget_for(call.peer.info, self._budget)
         return link.budget

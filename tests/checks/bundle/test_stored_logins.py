@@ -11,11 +11,11 @@ import pytest
 
 from servers.gateway.proxy.remote import Remote
 from shared.auth.metadata import IssuerMetadata, canonical
-from shared.client.auth.discovery import Found
+from shared.client.auth.discovery import Discovery
 from shared.client.auth.grants import AuthorizationCode
 from shared.client.auth.registration import ClientInformation
 from shared.client.auth.store import FileTokens
-from shared.client.auth.stored_login import Kept, Login, keep
+from shared.client.auth.stored_login import Login, StoredLogin, store_login
 from shared.client.auth.tokens import Token
 from shared.client.connect import connect, connect_stdio
 from shared.errors import PeerError
@@ -37,9 +37,11 @@ def url() -> Iterator[str]:
 async def environment(url: str, tmp_path: Path) -> dict[str, str]:
     """That of somebody who has logged in to that server."""
     issuer = IssuerMetadata(issuer="https://as.example")
-    login = Login(Found(issuer, None, None), ClientInformation("us"), (issuer.issuer, canonical(url)), None)
+    login = Login(Discovery(issuer, None, None), ClientInformation("us"), (issuer.issuer, canonical(url)), None)
     tokens = FileTokens(tmp_path / "mcp-server-bundle" / "accounts")
-    await keep(tokens, url, Kept(login, Token(TOKEN), frozenset()), AuthorizationCode(None), whole=False)
+    await store_login(
+        tokens, url, StoredLogin(login, Token(TOKEN), frozenset()), AuthorizationCode(None), whole=False
+    )
     keyring = "keyring.backends.null.Keyring"
     return {**os.environ, "XDG_STATE_HOME": str(tmp_path), "PYTHON_KEYRING_BACKEND": keyring}
 

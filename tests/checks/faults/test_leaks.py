@@ -66,7 +66,7 @@ class Census:
                 await anyio.sleep(0.01)
         assert settled_descriptors() == self._descriptors
         assert len(asyncio.all_tasks()) == self._tasks
-        assert self._running.changes.held == 0
+        assert self._running.changes.subscribed_resources == 0
         assert not self._running.changes._listeners
 
 
@@ -81,7 +81,7 @@ async def _connect_and_leave(running: Run[Any], kind: int) -> None:
                 running, INITIALIZE, INITIALIZED, request(1, "resources/subscribe", {"uri": URI})
             ) as end:
                 assert "result" in await answer(end, 1)
-                assert running.changes.held == 1
+                assert running.changes.subscribed_resources == 1
         case 2:
             async with connected(running, stateless(request("a", "subscriptions/listen", LISTEN))) as end:
                 assert b"acknowledged" in await end.receive_bytes()

@@ -101,4 +101,4 @@ async def test_a_client_with_roots_hears_of_nothing_outside_them(tmp_path: Path)
         await peer.reply(asked["id"], {"roots": [{"uri": inside.as_uri()}]})
         assert "error" in await peer.answer(id_)
         assert door.running is not None
-        assert door.running.changes.held == 0
+        assert door.running.changes.subscribed_resources == 0

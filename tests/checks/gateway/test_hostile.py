@@ -43,8 +43,8 @@ class Restless(Small):
     async def flood(self, ctx: Context[None]) -> str:
         """Tell what belongs to no call, and more of it than anybody takes."""
         for _ in range(3_000):
-            ctx.link.session.tell("notifications/message", {"level": "warning", "data": "x" * 100})
-            ctx.link.session.tell("notifications/tools/list_changed", {})
+            ctx.link.session.notify_session("notifications/message", {"level": "warning", "data": "x" * 100})
+            ctx.link.session.notify_session("notifications/tools/list_changed", {})
             await ctx.link.flush()
         self.released.set()
         return "told"
@@ -112,7 +112,7 @@ async def held(behind: Behind, running: Run[Bridge]) -> Json:
         "tasks": len(asyncio.all_tasks()),
         "calls": (len(running.calls), len(behind.running.calls)),
         "waiters": len(client._link.connection._waiting),
-        "asked": client._link.connection.session.asked,
+        "asked": client._link.connection.session.open_questions,
         "tasks of the bridge": len(bridge_.tasks),
         "sessions": len(bridge_.own._by_link),
         "connections": len(behind.running.changes._listeners),

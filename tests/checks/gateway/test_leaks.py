@@ -72,9 +72,9 @@ async def test_nothing_is_left_of_many_clients_and_lives(version: str) -> None:
             await bench.door.close()
             await bench.door.open()
         assert len(running.calls) == 0
-        assert running.changes.held == 0
+        assert running.changes.subscribed_resources == 0
         assert bench.door.running is not None
-        assert bench.door.running.changes.held == 0
+        assert bench.door.running.changes.subscribed_resources == 0
         assert counted() <= before
 
 

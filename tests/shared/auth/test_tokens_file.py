@@ -42,62 +42,62 @@ def place(tmp_path: Path) -> Place:
 
 def test_a_token_is_its_owners(place: Place) -> None:
     tokens = place.open(ADA + BOB)
-    ada, bob = tokens.known("hers"), tokens.known("his")
+    ada, bob = tokens.owner_of("hers"), tokens.owner_of("his")
     assert ada is not None
     assert (ada.name, ada.scopes, ada.expires) == ("ada@example.org", frozenset({"a:read", "b:*"}), None)
     assert bob is not None
     assert bob.scopes is None
     assert ada != bob
     assert not tokens.exposed
-    assert tokens.known("hers") is ada
+    assert tokens.owner_of("hers") is ada
     others = ("", "nobody's", digest_of("hers"), "hers ", "x" * 100_000)
-    assert [tokens.known(token) for token in others] == [None] * len(others)
+    assert [tokens.owner_of(token) for token in others] == [None] * len(others)
 
 
 def test_a_token_is_good_until_it_expires(place: Place) -> None:
     tokens = place.open(EVE)
-    eve = tokens.known("old")
+    eve = tokens.owner_of("old")
     assert eve is not None
     assert eve.expires == EXPIRES.timestamp()
     place.now += 1
-    assert tokens.known("old") is None
+    assert tokens.owner_of("old") is None
 
 
 def test_a_change_is_seen_within_a_second(place: Place) -> None:
     tokens = place.open(ADA)
     place.write(BOB)
-    assert tokens.known("hers")
+    assert tokens.owner_of("hers")
     place.clock = 1.0
-    assert tokens.known("hers") is None
-    assert tokens.known("his")
+    assert tokens.owner_of("hers") is None
+    assert tokens.owner_of("his")
 
 
 @pytest.mark.parametrize("broken", ["[ada", "[ada]\ndigest = 1\n"])
 def test_a_broken_file_is_good_for_a_minute(place: Place, caplog: pytest.LogCaptureFixture, broken: str) -> None:
     tokens = place.open(ADA)
-    ada = tokens.known("hers")
+    ada = tokens.owner_of("hers")
     place.write(broken)
     for second in (1.0, 2.0, 60.5):
         place.clock = second
-        assert tokens.known("hers") is ada
+        assert tokens.owner_of("hers") is ada
     assert "its tokens are valid for 60 s more" in caplog.text
     place.clock = 62.0
-    assert tokens.known("hers") is None
+    assert tokens.owner_of("hers") is None
     assert ada is not None
     assert ada.is_revoked()
     assert len(caplog.records) == 2
     place.write(ADA)
     place.clock = 63.0
-    assert tokens.known("hers")
+    assert tokens.owner_of("hers")
 
 
 def test_tokens_of_a_file_that_is_gone_lapse(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     tokens = place.open(ADA)
     place.path.unlink()
     place.clock = 1.0
-    assert tokens.known("hers")
+    assert tokens.owner_of("hers")
     place.clock = 3.0
-    assert tokens.known("hers") is None
+    assert tokens.owner_of("hers") is None
     assert "none of its tokens is valid any more" in caplog.text
 
 
@@ -105,10 +105,10 @@ def test_a_file_that_was_written_anew_keeps_its_tokens(place: Place) -> None:
     tokens = place.open(ADA)
     place.path.unlink()
     place.clock = 1.0
-    assert tokens.known("hers")
+    assert tokens.owner_of("hers")
     place.write(ADA)
     for place.clock in (2.0, 4.0, 100.0):
-        assert tokens.known("hers")
+        assert tokens.owner_of("hers")
 
 
 def test_a_file_that_could_not_be_read_for_a_while_is_read_again(
@@ -122,10 +122,10 @@ def test_a_file_that_could_not_be_read_for_a_while_is_read_again(
     place.clock = 1.0
     with monkeypatch.context() as patching:
         patching.setattr(Path, "open", fail)
-        assert tokens.known("hers")
+        assert tokens.owner_of("hers")
     place.clock = 2.0
-    assert tokens.known("hers") is None
-    assert tokens.known("his")
+    assert tokens.owner_of("hers") is None
+    assert tokens.owner_of("his")
 
 
 def test_to_break_a_file_again_and_again_keeps_no_token(place: Place) -> None:
@@ -133,12 +133,12 @@ def test_to_break_a_file_again_and_again_keeps_no_token(place: Place) -> None:
     for second in range(1, 70):
         place.write("[ada" + "a" * second)
         place.clock = float(second)
-        assert (tokens.known("hers") is not None) == (second < 61)
+        assert (tokens.owner_of("hers") is not None) == (second < 61)
 
 
 def test_whoever_replaces_a_token_keeps_what_is_the_owners(place: Place) -> None:
-    before = place.open(BOB).known("his")
-    after = place.open(BOB.replace(digest_of("his"), digest_of("new"))).known("new")
+    before = place.open(BOB).owner_of("his")
+    after = place.open(BOB.replace(digest_of("his"), digest_of("new"))).owner_of("new")
     assert before is not None
     assert before == after
 

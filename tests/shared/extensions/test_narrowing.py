@@ -98,7 +98,7 @@ async def test_what_changes_for_one_is_told_to_no_other() -> None:
         assert (await ada.other("notifications/resources/updated"))["params"] == {"uri": "note://one"}
         await bob.text("whose")
         assert bob.others == []
-        assert sum(one.changes.held for one in running.parts.all) == 2
+        assert sum(one.changes.subscribed_resources for one in running.parts.all) == 2
 
 
 async def test_what_one_run_has_signed_is_nothing_to_another() -> None:

@@ -137,7 +137,7 @@ async def test_a_call_that_is_cancelled_ends_at_once_and_its_thread_with_its_nex
 
 
 async def test_threads_have_places_until_they_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.server.functions.threads._MOST", 1)
+    monkeypatch.setattr("shared.server.functions.threads._MAX_THREADS", 1)
     app = made()
     go_on = threading.Event()
     counted: list[int] = []
@@ -167,7 +167,7 @@ async def test_threads_have_places_until_they_end(monkeypatch: pytest.MonkeyPatc
 async def test_a_call_that_is_cancelled_as_it_begins_leaves_its_place(
     turns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shared.server.functions.threads._MOST", 1)
+    monkeypatch.setattr("shared.server.functions.threads._MAX_THREADS", 1)
     app = made()
 
     @app.tool

@@ -37,7 +37,7 @@ async def test_what_is_asked_apart_is_taken_back_where_nobody_waits_for_the_answ
         running.hooks.greeters.append(links.append)
         async with talking(running, capabilities={"roots": {}}) as peer, anyio.create_task_group() as tasks:
             await peer.request("ping")
-            tasks.start_soon(links[0].ask_apart, list_roots())
+            tasks.start_soon(links[0].ask_standalone, list_roots())
             question = await peer.other("roots/list")
             tasks.cancel_scope.cancel()
             with anyio.CancelScope(shield=True):

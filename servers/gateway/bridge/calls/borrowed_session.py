@@ -13,11 +13,11 @@ from shared.concurrency import Signal
 from shared.errors import MethodNotFound, PeerError
 from shared.protocol.identity import LOG_LEVELS
 from shared.protocol.session.client import ClientIdentity
-from shared.protocol.session.client_events import Asked, Notified
+from shared.protocol.session.client_events import Notified, ServerRequest
 from shared.protocol.types.client import LogLevel
 from shared.protocol.wire.jsonrpc import Gap
 
-from ..base import Heard
+from ..base import OnServerMessage
 from ..forwarding import settled
 from ..tasks import seconds_for, through_task
 from .upstream_call import OF_CALLS, CallOver, UpstreamCall
@@ -29,8 +29,8 @@ ROOTS_SECONDS = 5.0
 class LeasedSession:
     """A session with the server, leased to one call or to none; the relay of the server's messages in it."""
 
-    def __init__(self, owner: str, key: str, identity: ClientIdentity, apart: Heard) -> None:
-        """`apart` is called with messages of the server that belong to no call."""
+    def __init__(self, owner: str, key: str, identity: ClientIdentity, session_messages: OnServerMessage) -> None:
+        """`session_messages` is called with messages of the server that belong to no call."""
         self.owner = owner
         self.key = key
         """The key of the clients that may use it: the owner, with the same name and capabilities."""
@@ -53,7 +53,7 @@ class LeasedSession:
             relay=self,
             restart=True,
         )
-        self._apart = apart
+        self._session_messages = session_messages
         self._level = identity.log_level
         self._call: UpstreamCall | None = None
         self._moved = Signal()
@@ -100,7 +100,7 @@ class LeasedSession:
 
     # Messages of the server
 
-    async def answer(self, request: Asked) -> dict[str, Any]:
+    async def answer(self, request: ServerRequest) -> dict[str, Any]:
         """Return the answer of the client of its call. If there is none, or none that can be asked, a request for
         roots waits for the next call: servers send it when a session begins. Raises RpcError for a request that can't
         be answered."""
@@ -120,11 +120,11 @@ class LeasedSession:
             if patience.cancelled_caught:
                 raise MethodNotFound("the client that called can't be asked for its roots now")
 
-    def heard(self, notice: Notified | Gap) -> None:
-        """Forward a message to its call; those that belong to no call go to `apart`."""
+    def on_server_message(self, notice: Notified | Gap) -> None:
+        """Forward a message to its call; those that belong to no call go to `session_messages`."""
         if isinstance(notice, Gap):
             return
         if self._call is not None:
-            self._call.heard(notice)
+            self._call.on_server_message(notice)
         elif notice.method not in OF_CALLS:
-            self._apart(notice)
+            self._session_messages(notice)

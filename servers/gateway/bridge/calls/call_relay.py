@@ -16,7 +16,7 @@ from shared.errors import (
     RpcError,
 )
 from shared.protocol.identity import LOG_LEVELS
-from shared.protocol.session.client_events import Asked, Notified
+from shared.protocol.session.client_events import Notified, ServerRequest
 from shared.protocol.session.questions import question_of
 from shared.protocol.wire.jsonrpc import Failure, Gap
 from shared.server.dispatch.connection import Connection
@@ -24,7 +24,7 @@ from shared.server.dispatch.context import Context
 
 from ..tasks import OF_TASKS, unrelated, without_task
 
-_APART = frozenset(
+_SESSION_NOTIFICATIONS = frozenset(
     {
         *(f"notifications/{what}/list_changed" for what in ("tools", "prompts", "resources")),
         *("notifications/resources/updated", "notifications/elicitation/complete"),
@@ -36,13 +36,13 @@ _APART = frozenset(
 class CallRelay:
     """Forwards the server's notifications about one call to its client, and the server's requests too."""
 
-    def __init__(self, context: Context[Any], apart: Callable[[Notified | Gap], None]) -> None:
-        """`apart` is called with messages on the stream of the call that belong to no call."""
+    def __init__(self, context: Context[Any], session_messages: Callable[[Notified | Gap], None]) -> None:
+        """`session_messages` is called with messages on the stream of the call that belong to no call."""
         self.context = context
-        self._apart = apart
+        self._session_messages = session_messages
         self._scopes: set[anyio.CancelScope] = set()
 
-    async def answer(self, request: Asked) -> dict[str, Any]:
+    async def answer(self, request: ServerRequest) -> dict[str, Any]:
         """Return the client's answer. A request on the stream of the call is cancelled when the call is over. Raises
         RpcError if the client refuses or can't be asked, or its call is over."""
         with anyio.CancelScope() as scope:
@@ -59,7 +59,7 @@ class CallRelay:
         if self.context.call.task is not None:
             await self.context.call.task.detach()
 
-    def said(self, task: TaskState) -> None:
+    def on_status(self, task: TaskState) -> None:
         """Copy the status message of the server's task to ours."""
         if task.message is not None and self.context.call.task is not None:
             self.context.call.task.say(task.message)
@@ -70,11 +70,11 @@ class CallRelay:
         task = self.context.call.task
         return task is not None and task.is_detached
 
-    def heard(self, notice: Notified | Gap) -> None:
+    def on_server_message(self, notice: Notified | Gap) -> None:
         """Forward a notification about the call to the client: progress, and log messages of its level. A client that
         is too slow misses them."""
-        if isinstance(notice, Gap) or notice.method in _APART:
-            self._apart(notice)
+        if isinstance(notice, Gap) or notice.method in _SESSION_NOTIFICATIONS:
+            self._session_messages(notice)
             return
         params = unrelated(notice.params)
         if self.is_detached:
@@ -108,14 +108,14 @@ def newest_of_one(calls: Sequence[CallRelay]) -> CallRelay | None:
     return calls[-1] if len({relay.context.link for relay in calls}) == 1 else None
 
 
-async def ask_apart(link: Connection, question: Asked) -> dict[str, Any]:
+async def ask_standalone(link: Connection, question: ServerRequest) -> dict[str, Any]:
     """Return the answer of the client of `link` to a request that belongs to none of its calls. Raises RpcError like
     `CallRelay.answer`."""
 
     async def ask(requests: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, Any]:
         answers: dict[str, Any] = {}
         for key, request in requests.items():
-            answer = await link.ask_apart(question_of(*request))
+            answer = await link.ask_standalone(question_of(*request))
             if isinstance(answer, Failure):
                 raise PeerError(answer.message, code=answer.code, data=answer.data)
             answers[key] = answer.result
@@ -125,7 +125,7 @@ async def ask_apart(link: Connection, question: Asked) -> dict[str, Any]:
 
 
 async def _asked(
-    request: Asked, ask: Callable[[dict[str, tuple[str, dict[str, Any]]]], Awaitable[dict[str, Any]]]
+    request: ServerRequest, ask: Callable[[dict[str, tuple[str, dict[str, Any]]]], Awaitable[dict[str, Any]]]
 ) -> dict[str, Any]:
     try:
         answer: dict[str, Any] = (await ask({"question": (request.method, request.params)}))["question"]

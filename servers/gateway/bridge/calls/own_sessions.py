@@ -17,8 +17,8 @@ from shared.client.errors import Unreached
 from shared.client.options import ClientOptions
 from shared.concurrency import Crew, Signal, first_of
 from shared.errors import McpError
-from shared.protocol.session.client_events import Asked, Notified
-from shared.protocol.session.events import Told
+from shared.protocol.session.client_events import Notified, ServerRequest
+from shared.protocol.session.events import UnknownNotification
 from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.connection import Connection
 from shared.server.dispatch.context import Context
@@ -27,13 +27,13 @@ from shared.server.dispatch.portions import Portions
 from ..base import Base
 from ..forwarding import caller_of, identity_of, params_of, settled, unopened_error
 from ..tasks import OF_TASKS, UpstreamTasks, seconds_for, through_task
-from .call_relay import CallRelay, ask_apart
+from .call_relay import CallRelay, ask_standalone
 
 
-class Ears(Protocol):
+class SessionListener(Protocol):
     """Receives the events of a session that belong to none of its calls. None of its methods raises."""
 
-    def told(self, link: Connection, notice: Notified) -> None:
+    def on_session_notification(self, link: Connection, notice: Notified) -> None:
         """Handle a notification of the server to the client of `link`. Never waits."""
 
     def updated(self, session: "OwnSession", notice: Notified | Gap) -> None:
@@ -64,7 +64,13 @@ class OwnSession:
     client's connection, and is the relay of its own."""
 
     def __init__(
-        self, base: Base, link: Connection, options: ClientOptions, tasks: Crew, ears: Ears, room: "_Room | None"
+        self,
+        base: Base,
+        link: Connection,
+        options: ClientOptions,
+        tasks: Crew,
+        listener: SessionListener,
+        room: "_Room | None",
     ) -> None:
         """`room` limits the processes, if its session at the server is one."""
         self.link = link
@@ -74,7 +80,7 @@ class OwnSession:
         self._upstream = base.upstream
         self._options = replace(options, relay=self, mode="handshake", reconnect=False, restart=False)
         self._tasks = tasks
-        self._ears = ears
+        self._listener = listener
         self._room = room
         self._calls: list[CallRelay] = []
         self._pauses = Pauses()
@@ -112,7 +118,7 @@ class OwnSession:
     @contextmanager
     def calling(self, context: Context[Any]) -> Iterator[CallRelay]:
         """Yield a relay for one call, which is under way during the block."""
-        relay = CallRelay(context, self.heard)
+        relay = CallRelay(context, self.on_server_message)
         self._calls.append(relay)
         try:
             yield relay
@@ -123,7 +129,7 @@ class OwnSession:
 
     async def _live(self, life: _Life) -> None:
         try:
-            with anyio.move_on_after(self._pauses.left(anyio.current_time())):
+            with anyio.move_on_after(self._pauses.remaining(anyio.current_time())):
                 await life.closing.wait()
             if self.has_left:
                 return
@@ -149,7 +155,7 @@ class OwnSession:
     async def _live_connected(self, life: _Life) -> None:
         async with self._upstream.connect(self._options) as life.client:
             if self._was_open:
-                await self._ears.reopened(self)
+                await self._listener.reopened(self)
             self._was_open = True
             life.settled.set()
             await first_of(life.client.ended, life.closing.wait)
@@ -161,13 +167,13 @@ class OwnSession:
         if (client := self.client) is not None and not client.is_behind:
             client.roots_changed()
 
-    def told(self, event: Told) -> None:
+    def on_client_notification(self, event: UnknownNotification) -> None:
         """Forward a notification of the client to the server, such as the progress of its answer."""
         client = self.client
         if client is not None and not client.is_behind and not event.method.startswith(OF_TASKS):
             client.notify(event.method, event.params)
 
-    def left(self) -> None:
+    def on_close(self) -> None:
         """End the session."""
         self.has_left = True
         self._close_if_unused()
@@ -180,23 +186,23 @@ class OwnSession:
 
     # The relay of the session
 
-    async def answer(self, request: Asked) -> dict[str, Any]:
+    async def answer(self, request: ServerRequest) -> dict[str, Any]:
         """Return the client's answer to a request that can't be attributed to a call: it is sent during the call that
         began last, or outside of calls if there are none. Raises RpcError."""
         if not self._calls:
-            return await ask_apart(self.link, request)
+            return await ask_standalone(self.link, request)
         *others, newest = self._calls
         with ExitStack() as paused:
             for other in others:
                 paused.enter_context(self.link.calls.paused(other.context.call))
             return await newest.answer(request)
 
-    def heard(self, notice: Notified | Gap) -> None:
+    def on_server_message(self, notice: Notified | Gap) -> None:
         """Forward a message that belongs to no call."""
         if isinstance(notice, Gap) or notice.method == "notifications/resources/updated":
-            self._ears.updated(self, notice)
+            self._listener.updated(self, notice)
         else:
-            self._ears.told(self.link, notice)
+            self._listener.on_session_notification(self.link, notice)
 
 
 class _Room:
@@ -242,10 +248,10 @@ class _Room:
 class OwnSessions:
     """The sessions of all clients that have one."""
 
-    def __init__(self, base: Base, tasks: Crew, ears: Ears, upstream_tasks: UpstreamTasks) -> None:
+    def __init__(self, base: Base, tasks: Crew, listener: SessionListener, upstream_tasks: UpstreamTasks) -> None:
         self._base = base
         self._tasks = tasks
-        self._ears = ears
+        self._listener = listener
         self._upstream_tasks = upstream_tasks
         max_processes = base.upstream.processes
         self._room = None if max_processes is None else _Room(max_processes)
@@ -257,7 +263,7 @@ class OwnSessions:
         if session is None:
             identity = identity_of(link.session.peer)
             options = ClientOptions(info=identity.info, capabilities=identity.capabilities)
-            session = OwnSession(self._base, link, options, self._tasks, self._ears, self._room)
+            session = OwnSession(self._base, link, options, self._tasks, self._listener, self._room)
             self._by_link[link] = session
             link.watchers = (*link.watchers, session, _Leaving(lambda: self._by_link.pop(link, None)))
         return session
@@ -303,8 +309,8 @@ class _Leaving:
     def roots_changed(self) -> None:
         pass
 
-    def told(self, event: Told) -> None:
+    def on_client_notification(self, event: UnknownNotification) -> None:
         pass
 
-    def left(self) -> None:
+    def on_close(self) -> None:
         self._forget()

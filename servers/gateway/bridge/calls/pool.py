@@ -20,7 +20,7 @@ from shared.protocol.signing import digest
 from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.context import Context
 
-from ..base import Heard
+from ..base import OnServerMessage
 from ..forwarding import identity_of, params_of, unopened_error
 from ..tasks import UpstreamTasks
 from ..upstream import Upstream
@@ -41,22 +41,22 @@ class Pool:
         self,
         upstream: Upstream,
         tasks: Crew,
-        apart: Heard,
+        session_messages: OnServerMessage,
         *,
         parking: Parking | None = None,
         most: int = SESSIONS_MOST,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
-        """The tasks of sessions run in `tasks`; `apart` is called with messages of a server that belong to no call.
-        `most` is the limit of sessions, three quarters of them for one client, and an unused one is closed after
-        `idle_seconds`."""
+        """The tasks of sessions run in `tasks`; `session_messages` is called with messages of a server that belong to
+        no call. `most` is the limit of sessions, three quarters of them for one client, and an unused one is closed
+        after `idle_seconds`."""
         self.parking = Parking() if parking is None else parking
         """The calls whose clients are away."""
         self.upstream_tasks = UpstreamTasks()
         """The support for tasks of the tools."""
         self._upstream = upstream
         self._tasks = tasks
-        self._apart = apart
+        self._session_messages = session_messages
         self._most = most
         self._most_of_one = max(1, most * 3 // 4)
         self._sessions: set[LeasedSession] = set()
@@ -118,8 +118,8 @@ class Pool:
 
     def _heard(self, notice: Notified | Gap) -> None:
         if isinstance(notice, Notified):
-            self.parking.visiting.heard(notice)
-        self._apart(notice)
+            self.parking.visiting.on_server_message(notice)
+        self._session_messages(notice)
 
     # Sessions
 

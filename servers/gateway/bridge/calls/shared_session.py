@@ -15,7 +15,7 @@ from shared.client.tasks.following import TaskState
 from shared.concurrency import Crew
 from shared.errors import InternalError, PeerError
 from shared.protocol.identity import LOG_LEVELS
-from shared.protocol.session.client_events import Asked, Notified
+from shared.protocol.session.client_events import Notified, ServerRequest
 from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.connection import Connection
 from shared.server.dispatch.context import Context
@@ -53,17 +53,17 @@ class _Shared:
         """Handle that the server has turned the call into a task."""
         await self.inner.became_task()
 
-    def said(self, task: TaskState) -> None:
+    def on_status(self, task: TaskState) -> None:
         """Receive the state of the task."""
         self.task = task.id
-        self.inner.said(task)
+        self.inner.on_status(task)
 
     @property
     def asks(self) -> bool:
         """True if its client can be asked."""
         return isinstance(self.inner, CallRelay) or self.inner.asks
 
-    async def answer(self, request: Asked) -> dict[str, Any]:
+    async def answer(self, request: ServerRequest) -> dict[str, Any]:
         """Return the client's answer. Raises RpcError like `inner`."""
         id_ = request.params.get("elicitationId")
         if isinstance(id_, str):
@@ -72,9 +72,9 @@ class _Shared:
                 del self._visits[next(iter(self._visits))]
         return await self.inner.answer(request)
 
-    def heard(self, notice: Notified | Gap) -> None:
+    def on_server_message(self, notice: Notified | Gap) -> None:
         """Forward a message to the client."""
-        self.inner.heard(notice)
+        self.inner.on_server_message(notice)
 
 
 class SharedSession:
@@ -103,14 +103,14 @@ class SharedSession:
         """Return the server's result. Raises the errors of `Client.exchange`, RpcError while there is no session, and
         the errors of `Parking` and `Context.pass_on`."""
         if context.peer.lasts:
-            relay = CallRelay(context, self._base.heard)
+            relay = CallRelay(context, self._base.on_server_message)
             try:
                 return await self._exchange(context, params_of(context, params), relay)
             finally:
                 relay.close()
         call = await self.parking.take_up(context)
         if call is None:
-            call = UpstreamCall(context, self._base.heard)
+            call = UpstreamCall(context, self._base.on_server_message)
             self._tasks.start(self._make(call, context, params_of(context, params)))
         return await self.parking.round(context, call)
 
@@ -145,7 +145,7 @@ class SharedSession:
 
     # Messages of the server that belong to no call, attributed as far as possible
 
-    async def answer(self, request: Asked) -> dict[str, Any]:
+    async def answer(self, request: ServerRequest) -> dict[str, Any]:
         """Return the answer of the client that the request belongs to, by its task or by the calls under way. Raises
         RpcError if it belongs to no client or may belong to several, and if the client refuses."""
         if (task := related_task(request.params)) is not None:
@@ -164,18 +164,18 @@ class SharedSession:
                     paused.enter_context(other.link.calls.paused(other.inner.context.call))
             return await newest.answer(request)
 
-    def heard(self, notice: Notified | Gap) -> None:
+    def on_server_message(self, notice: Notified | Gap) -> None:
         """Forward a log message to the client whose calls are under way, and the end of a visit to the client that
         was asked to visit the page. Other messages are not handled here."""
         if isinstance(notice, Gap):
             return
         if notice.method == _LOGGED and self._is_of_one:
-            self._under_way[-1].heard(notice)
+            self._under_way[-1].on_server_message(notice)
         elif notice.method == _VISITED:
-            self.parking.visiting.heard(notice)
+            self.parking.visiting.on_server_message(notice)
             link = self._visits.pop(str(notice.params.get("elicitationId")), None)
             if link is not None:
-                link.session.tell(notice.method, notice.params)
+                link.session.notify_session(notice.method, notice.params)
                 link.soon()
 
     @property

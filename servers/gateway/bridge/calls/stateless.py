@@ -4,7 +4,7 @@ import secrets
 from dataclasses import replace
 from typing import Any
 
-from shared.client.tasks.following import Questions, TaskState, Way, follow, read_state
+from shared.client.tasks.following import Questions, TaskChannel, TaskState, follow, read_state
 from shared.errors import InvalidParams
 from shared.protocol.session.client_events import InputWanted, Notified
 from shared.protocol.session.questions import MAX_ROUNDS
@@ -49,7 +49,7 @@ class StatelessPlace:
         raise InvalidParams(f"this request was not settled in {MAX_ROUNDS} rounds")
 
     async def _round(self, context: Context[Any], params: dict[str, Any]) -> dict[str, Any] | InputWanted:
-        relay = CallRelay(context, self._base.heard)
+        relay = CallRelay(context, self._base.on_server_message)
         self._calls.append(relay)
         try:
             tasks = has_tasks(self._base.description, stateless=True)
@@ -61,7 +61,7 @@ class StatelessPlace:
     async def _followed(self, context: Context[Any], id: str, first: TaskState | None) -> dict[str, Any]:
         """Return the result of a task of the server's, known from an earlier round or from `first`. If the client has
         neither tasks nor sessions, each question ends a round, and the task continues."""
-        relay, answers = CallRelay(context, self._base.heard), context.call.round.answers
+        relay, answers = CallRelay(context, self._base.on_server_message), context.call.round.answers
 
         async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
             caller = replace(caller_of(context, relay, tasks=True), wants_progress=False)
@@ -76,7 +76,7 @@ class StatelessPlace:
             await relay.became_task()
             if first is None and answers:
                 await ask("tasks/update", {"taskId": id, "inputResponses": answers})
-            return await follow(id, Way(ask, nobody, on_task=relay.said, answer_all=answer), first)
+            return await follow(id, TaskChannel(ask, nobody, on_task=relay.on_status, answer_all=answer), first)
         finally:
             self._calls.remove(relay)
 
@@ -85,7 +85,7 @@ class StatelessPlace:
         if isinstance(notice, Notified) and notice.method == "notifications/message":
             relay = newest_of_one(self._calls)
             if relay is not None:
-                relay.heard(notice)
+                relay.on_server_message(notice)
 
 
 def _state_in(carried: Any) -> str | None:

@@ -9,12 +9,12 @@ from anyio import CancelScope
 from shared.client.tasks.following import TaskState
 from shared.concurrency import Signal
 from shared.errors import InternalError, McpError, MethodNotFound, RpcError
-from shared.protocol.session.client_events import Asked, Notified
+from shared.protocol.session.client_events import Notified, ServerRequest
 from shared.protocol.session.questions import Question, missing_capability, question_of, read_answer
 from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.context import Context
 
-from ..base import Heard
+from ..base import OnServerMessage
 from ..tasks import without_task
 from .call_relay import CallRelay
 
@@ -31,7 +31,7 @@ class _Pending:
 
     __slots__ = ("answer", "asked", "question")
 
-    def __init__(self, asked: Asked, question: Question) -> None:
+    def __init__(self, asked: ServerRequest, question: Question) -> None:
         self.asked = asked
         self.question = question
         self.answer: dict[str, Any] | None = None
@@ -41,14 +41,14 @@ class UpstreamCall:
     """One call at the server, over all rounds of its client; the relay of its messages. It begins with `run`, in its
     own task."""
 
-    def __init__(self, context: Context[Any], apart: Heard) -> None:
-        """`apart` is called with messages of the call that belong to no call."""
+    def __init__(self, context: Context[Any], session_messages: OnServerMessage) -> None:
+        """`session_messages` is called with messages of the call that belong to no call."""
         self.owner = context.owner
         self.asks = context.call.method.multi_round
         """True if its client can be asked: only some requests have rounds."""
         self.is_over = False
         self._peer = context.peer
-        self._apart = apart
+        self._session_messages = session_messages
         self._relay: CallRelay | None = None
         self._pending: dict[str, _Pending] = {}
         self._asked = 0
@@ -83,12 +83,12 @@ class UpstreamCall:
         while not self._is_settled and self._relay is not None:
             await self._moved.wait()
 
-    def said(self, task: TaskState) -> None:
+    def on_status(self, task: TaskState) -> None:
         """Copy the status message of the server's task to ours."""
         if self._relay is not None:
-            self._relay.said(task)
+            self._relay.on_status(task)
 
-    async def answer(self, request: Asked) -> dict[str, Any]:
+    async def answer(self, request: ServerRequest) -> dict[str, Any]:
         """Return the client's answer, from this round or the next. Raises CallOver if the call ends before that, and
         RpcError for a request that this client can't answer."""
         request = without_task(request)
@@ -110,14 +110,14 @@ class UpstreamCall:
             raise CallOver("the call that this was asked in is over", code=InternalError.code)
         return pending.answer
 
-    def heard(self, notice: Notified | Gap) -> None:
+    def on_server_message(self, notice: Notified | Gap) -> None:
         """Forward a message to the client, if there is a current round."""
         if isinstance(notice, Gap):
             return
         if self._relay is not None:
-            self._relay.heard(notice)
+            self._relay.on_server_message(notice)
         elif notice.method not in OF_CALLS:
-            self._apart(notice)
+            self._session_messages(notice)
 
     # Rounds of its client
 
@@ -134,7 +134,7 @@ class UpstreamCall:
     async def attend(self, context: Context[Any], gather_seconds: float) -> dict[str, tuple[str, dict[str, Any]]]:
         """Wait for questions to the client, which gets the server's notifications meanwhile; return none if the call
         is over. After the first question it waits `gather_seconds` for others."""
-        self._relay = CallRelay(context, self._apart)
+        self._relay = CallRelay(context, self._session_messages)
         try:
             while not self.is_over:
                 if self._is_task and not self._is_settled:

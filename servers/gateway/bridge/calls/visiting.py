@@ -43,7 +43,7 @@ class Visiting:
         await self._visits.wait(ids, self._seconds)
         return True
 
-    def heard(self, notice: Notified) -> None:
+    def on_server_message(self, notice: Notified) -> None:
         """Handle a notification of the server: a visit may be over."""
         if notice.method == "notifications/elicitation/complete":
             self._visits.end(str(notice.params.get("elicitationId")))

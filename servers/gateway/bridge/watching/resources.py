@@ -105,7 +105,7 @@ class Watching:
     async def release(self, uri: str) -> None:
         """Stop watching `uri` if `changes` shows that no client needs it any more."""
         async with self._turn(uri):
-            if uri in self._held and not self._changes.is_held(key_of(uri)):
+            if uri in self._held and not self._changes.has_subscribers(key_of(uri)):
                 self._held.discard(uri)
                 if self.asking is not None and self._base.up:
                     await self.asking.remove(uri)
@@ -119,7 +119,7 @@ class Watching:
         else:
             self._hear_now()
 
-    def heard(self, notice: Notified | Gap) -> None:
+    def on_server_message(self, notice: Notified | Gap) -> None:
         """Handle a message of the server that belongs to no request. The streams of a stateless server handle their
         own."""
         if self._base.stateless:

@@ -18,12 +18,12 @@ from ...records import record
 from ..jsonrpc import Failure, Malformed, Message, Notification, Response
 from .forms_002 import (
     chosen_version,
+    converted_error,
     initialize_result,
     prompt_params,
     prompt_result,
     read_params,
     read_result,
-    told_error,
     tool_params,
     tool_result,
 )
@@ -75,7 +75,7 @@ class Document002:
         if request is None:
             return None
         if isinstance(message, Failure):
-            answer = _answer(request, error=told_error(request.method, message))
+            answer = _answer(request, error=converted_error(request.method, message))
         else:
             answer = _answer(request, result=_METHODS[request.method].result(message.result))
         self._requests.close(message.id)

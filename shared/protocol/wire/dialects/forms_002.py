@@ -161,7 +161,7 @@ def prompt_result(result: _Object) -> _Object:
 # Errors
 
 
-def told_error(method: str, answer: Failure) -> _Object:
+def converted_error(method: str, answer: Failure) -> _Object:
     """The error object for an answer to `method`, "" where that is not known."""
     data = answer.data
     if method == "read_resource" and answer.code == -32602 and isinstance(data, dict) and "uri" in data:

@@ -132,7 +132,9 @@ class Mount:
             up=self.readiness.phase is Phase.READY and running is not None and running.hooks.is_there(),
             sessions=endpoint.sessions,
             streams=endpoint.streams,
-            subscriptions=0 if running is None else sum(part.changes.held for part in running.parts.all),
+            subscriptions=0
+            if running is None
+            else sum(part.changes.subscribed_resources for part in running.parts.all),
             refused=endpoint.refused,
             unwritten=None if self.audit is None else self.audit.lost,
             limited={} if endpoint.allowances is None else endpoint.allowances.refused,

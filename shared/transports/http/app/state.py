@@ -15,7 +15,7 @@ from ....extensions.tasks.runner import Tasks
 from ....protocol.identity import Peer, Principal
 from ....protocol.session.events import Call
 from ....protocol.types.tasks import TASKS
-from ....server.dispatch.changes import MAX_HELD
+from ....server.dispatch.changes import MAX_SUBSCRIPTIONS
 from ....server.dispatch.connection import Connection
 from ..streamable.session import HttpSession
 from .access_log import session_digest
@@ -49,7 +49,7 @@ def _server(mount: Mount, principal: Principal | None) -> dict[str, Any]:
         accounts = {name: count for name, count in accounts.items() if name == principal.key}
     # The usage of each limit.
     tasks = [part.opened[TASKS] for part in running.parts.all if isinstance(part.opened.get(TASKS), Tasks)]
-    subscriptions = sum(part.changes.held for part in running.parts.all)
+    subscriptions = sum(part.changes.subscribed_resources for part in running.parts.all)
     replica = running.replication.replica
     return {
         **status,
@@ -67,7 +67,7 @@ def _server(mount: Mount, principal: Principal | None) -> dict[str, Any]:
         "limits": {
             "sessions": {"used": mount.endpoint.sessions, "of": mount.endpoint.most_sessions},
             "tasks": {"used": sum(len(part.at_work) for part in tasks), "of": running.server.task_limits.total},
-            "subscriptions": {"used": subscriptions, "of": MAX_HELD},
+            "subscriptions": {"used": subscriptions, "of": MAX_SUBSCRIPTIONS},
         },
     }
 

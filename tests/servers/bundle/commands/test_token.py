@@ -32,7 +32,7 @@ def test_a_token_is_printed_once_and_written_nowhere(path: Path, capsys: pytest.
     made, told = capsys.readouterr()
     assert made.strip() not in path.read_text()
     assert str(path) in told
-    ada = TokensFile(path).known(made.strip())
+    ada = TokensFile(path).owner_of(made.strip())
     assert ada is not None
     assert (ada.name, ada.scopes) == ("ada@example.org", frozenset({"sqlite:read", "fetch:*", "filesystem:write"}))
     end = (datetime.now(UTC) + timedelta(days=30)).timestamp()
@@ -41,7 +41,7 @@ def test_a_token_is_printed_once_and_written_nowhere(path: Path, capsys: pytest.
 
 def test_without_scopes_it_allows_everything_for_ever(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     token("new", "bob")
-    bob = TokensFile(path).known(capsys.readouterr().out.strip())
+    bob = TokensFile(path).owner_of(capsys.readouterr().out.strip())
     assert bob is not None
     assert (bob.scopes, bob.expires) == (None, None)
     # The file is for its owner alone.
@@ -68,8 +68,8 @@ def test_a_token_that_is_revoked_is_no_token(path: Path, capsys: pytest.CaptureF
     bob = capsys.readouterr().out.strip()
     assert token("revoke", "ada") == 0
     tokens = TokensFile(path)
-    assert tokens.known(ada) is None
-    assert tokens.known(bob)
+    assert tokens.owner_of(ada) is None
+    assert tokens.owner_of(bob)
 
 
 def test_the_list_says_everything_but_the_tokens(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,4 +120,4 @@ def test_none_of_those_made_at_once_is_lost(path: Path) -> None:
     with ThreadPoolExecutor(4) as threads:
         made = list(threads.map(lambda name: TokensToChange(path).make(name, None, None), "abcdefgh"))
     tokens = TokensFile(path)
-    assert [one.name for one in map(tokens.known, made) if one is not None] == list("abcdefgh")
+    assert [one.name for one in map(tokens.owner_of, made) if one is not None] == list("abcdefgh")

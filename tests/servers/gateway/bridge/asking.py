@@ -69,7 +69,7 @@ class Asking(Small):
         if not self.asks_for_roots:
             return
         with suppress(MissingCapability):  # the bridge's own connection declares nothing
-            answer = await link.ask_apart(list_roots())
+            answer = await link.ask_standalone(list_roots())
             self.roots_are = answer.result if isinstance(answer, Response) else {"error": answer.message}
             self.roots_told.set()
 
@@ -154,7 +154,7 @@ class Asking(Small):
         """The page was visited, which is told in all sessions."""
         self.was_visited = True
         for link in self.links:
-            link.session.tell("notifications/elicitation/complete", {"elicitationId": "v1"})
+            link.session.notify_session("notifications/elicitation/complete", {"elicitationId": "v1"})
             link.soon()
 
     async def tell_refusal(self, ctx: Context[None]) -> str:

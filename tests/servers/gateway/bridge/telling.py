@@ -9,7 +9,7 @@ import anyio
 from servers.gateway.bridge import bridge
 from shared.errors import InvalidParams
 from shared.protocol.identity import LogMessage
-from shared.protocol.session.events import Change, Told
+from shared.protocol.session.events import Change, UnknownNotification
 from shared.protocol.session.handshake import State
 from shared.server.dispatch.connection import Connection
 from shared.server.dispatch.context import Context
@@ -26,13 +26,13 @@ MODES = ("handshake", "stateless")
 class Ears:
     """A `Watcher` that keeps what is told."""
 
-    def __init__(self, told: Callable[[Told], None]) -> None:
-        self.told = told
+    def __init__(self, on_client_notification: Callable[[UnknownNotification], None]) -> None:
+        self.on_client_notification = on_client_notification
 
     def roots_changed(self) -> None:
         pass
 
-    def left(self) -> None:
+    def on_close(self) -> None:
         pass
 
 
@@ -45,7 +45,7 @@ class Telling(Small, Behind):
         for function in (self.touch, self.say, self.shift, self.whisper, self.ears):
             self.app.tool()(function)
         self.shared = shared
-        self.told: list[Told] = []
+        self.told: list[UnknownNotification] = []
         """What the clients have said of their own accord that called `ears`."""
         self.gate = anyio.Event()
         """Until it is set, nothing is told of `memo://slow`."""
@@ -105,7 +105,7 @@ class Telling(Small, Behind):
 
     async def whisper(self, ctx: Context[None], method: str, params: dict[str, Any]) -> str:
         """Send a notification that belongs to no call."""
-        ctx.link.session.tell(method, params)
+        ctx.link.session.notify_session(method, params)
         ctx.link.soon()
         return "whispered"
 

@@ -18,7 +18,7 @@ from shared.client.options import ClientOptions
 from shared.concurrency import background
 from shared.errors import MethodNotFound, RpcError
 from shared.protocol.methods import Method
-from shared.protocol.session.client_events import Asked
+from shared.protocol.session.client_events import ServerRequest
 from shared.protocol.types.base import Params
 from shared.protocol.versions import NEWEST_HANDSHAKE
 from shared.server.extension import Extension
@@ -72,7 +72,7 @@ async def test_nothing_is_declared_and_nobody_answers() -> None:
         await base.settled.wait()
         assert behind.options[0].identity().capabilities == {}
         with pytest.raises(RpcError, match="method not found"):
-            await base.answer(Asked(1, "roots/list", {}))
+            await base.answer(ServerRequest(1, "roots/list", {}))
 
 
 async def test_a_connection_that_is_lost_is_opened_again() -> None:
@@ -106,7 +106,7 @@ async def test_while_it_is_down_it_says_why_and_no_secrets() -> None:
 
 
 async def test_a_request_has_it_tried_at_once_whatever_the_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Pauses, "left", lambda _pauses, _now: 10 * PATIENCE)
+    monkeypatch.setattr(Pauses, "remaining", lambda _pauses, _now: 10 * PATIENCE)
     behind = Behind(Small().app)
     behind.is_away = True
     async with behind.serving() as upstream, living(upstream) as base:
@@ -118,7 +118,7 @@ async def test_a_request_has_it_tried_at_once_whatever_the_pause(monkeypatch: py
 
 
 async def test_requests_that_come_together_are_refused_by_one_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Pauses, "left", lambda _pauses, _now: 10 * PATIENCE)
+    monkeypatch.setattr(Pauses, "remaining", lambda _pauses, _now: 10 * PATIENCE)
     attempts = 0
 
     @asynccontextmanager

@@ -4,9 +4,9 @@ import anyio
 import pytest
 
 from servers.gateway.bridge import Upstream, bridge
-from servers.gateway.bridge.notices import told
+from servers.gateway.bridge.notices import forward
 from shared.protocol.session.client_events import Notified
-from shared.protocol.session.events import Told
+from shared.protocol.session.events import UnknownNotification
 from shared.server.dispatch.limits import Limits
 from tests.servers.gateway.bridge.telling import MODES, Telling, until
 from tests.servers.gateway.changes import LISTS, hear_lists, listening
@@ -65,9 +65,9 @@ async def test_a_server_that_is_away_is_a_condition() -> None:
             "logger": "small",
             "data": "the server small is not available: it ended the connection",
         }
-        assert len(running.conditions.standing) == 1
+        assert len(running.conditions.active) == 1
         telling.is_away = False
-        await until(lambda: not running.conditions.standing)
+        await until(lambda: not running.conditions.active)
 
 
 async def test_what_has_no_other_place_passes_as_it_came() -> None:
@@ -84,8 +84,8 @@ async def test_a_log_message_without_a_level_is_none() -> None:
         await peer.request("ping")
         (link,) = running.changes._listeners  # the client's
         for params in ({}, {"level": "loud", "data": 1}, {"level": 7, "data": 1}):
-            told(link, Notified("notifications/message", params))
-        told(link, Notified("notifications/message", {"level": "error", "data": "one"}))
+            forward(link, Notified("notifications/message", params))
+        forward(link, Notified("notifications/message", {"level": "error", "data": "one"}))
         assert (await peer.other("notifications/message"))["params"]["data"] == "one"
 
 
@@ -95,9 +95,9 @@ async def test_a_client_that_is_behind_is_told_of_lists_only() -> None:
         (link,) = running.changes._listeners  # the client's
         running.calls.limits = Limits(waiting_messages=10)
         for number in range(100):
-            told(link, Notified("notifications/message", {"level": "error", "data": number}))
+            forward(link, Notified("notifications/message", {"level": "error", "data": number}))
         assert len(link.session.waiting) <= 11
-        told(link, Notified("notifications/tools/list_changed", {}))
+        forward(link, Notified("notifications/tools/list_changed", {}))
         await peer.other("notifications/tools/list_changed")
 
 
@@ -112,8 +112,8 @@ async def test_what_a_client_says_of_its_own_accord_reaches_its_session() -> Non
         await one.notify("notifications/org.example/own", a=1)
         await until(lambda: len(telling.told) == 2)
         assert telling.told == [
-            Told("notifications/progress", {"progressToken": "t", "progress": 1}),
-            Told("notifications/org.example/own", {"a": 1}),
+            UnknownNotification("notifications/progress", {"progressToken": "t", "progress": 1}),
+            UnknownNotification("notifications/org.example/own", {"a": 1}),
         ]
 
 
@@ -131,7 +131,7 @@ async def test_a_log_message_of_no_call_has_no_word_without_sessions() -> None:
     async with telling.bridged() as running, talking(running, STATELESS) as peer:
         await telling.heard_by_all()
         for link in telling.links():
-            link.session.tell("notifications/message", {"level": "error", "data": "of no call"})
+            link.session.notify_session("notifications/message", {"level": "error", "data": "of no call"})
             link.soon()
         await peer.call("add", a=1, b=2)
         assert peer.others == []

@@ -58,10 +58,10 @@ async def test_many_clients_have_one_subscription_at_the_owner() -> None:
             for _ in range(5):
                 async with talking(running) as peer:
                     await subscribed(peer, "a://1")
-                    assert opened(door).changes.held == 1
+                    assert opened(door).changes.subscribed_resources == 1
             assert watching.ended == []
         assert watching.ended == ["a://1"]
-        assert opened(door).changes.held == 0
+        assert opened(door).changes.subscribed_resources == 0
 
 
 @both_eras
@@ -102,7 +102,7 @@ async def test_subscriptions_of_clients_that_leave_at_once_are_released() -> Non
         async with anyio.create_task_group() as tasks:
             for _ in range(8):
                 tasks.start_soon(come_and_go)
-        assert opened(door).changes.held == 0
+        assert opened(door).changes.subscribed_resources == 0
         assert watching.ended.count("a://1") == len(watching.ended)
 
 
@@ -115,14 +115,14 @@ async def test_who_subscribes_anew_brings_the_others_their_subscription_back() -
         watching.refuses = True
         opened = await door.open()
         await first.other("notifications/resources/updated")
-        assert opened.changes.held == 0
+        assert opened.changes.subscribed_resources == 0
         watching.refuses = False
         async with talking(running) as second:
             await subscribed(second, "a://1")
             opened.changes.resource("a://1")
             for peer in (first, second):
                 assert await updated(peer) == "a://1"
-        assert opened.changes.held == 1
+        assert opened.changes.subscribed_resources == 1
 
 
 async def test_a_member_that_announces_without_end_is_heard_once_at_a_time() -> None:

@@ -203,7 +203,7 @@ async def test_what_is_accepted_meanwhile_is_shown_and_told_of(path):
         Pins(path).record(other.running.features.tools.listed(None), shows_pages=True)
         assert await other.text("a") == "a"
         await other.peer.other("notifications/tools/list_changed")
-        assert not other.running.conditions.standing
+        assert not other.running.conditions.active
 
 
 async def test_that_something_is_withheld_is_told_once(path, caplog):

@@ -192,7 +192,7 @@ async def test_a_list_that_changed_is_asked_for_again(kind: Kind, methods: list[
     for method, params in CACHEABLE:
         await peer.ask(method, params)
     del peer.asked[:]
-    peer.ask.heard(Change(kind))
+    peer.ask.on_change(Change(kind))
     for method, params in CACHEABLE:
         await peer.ask(method, params)
     assert peer.methods == methods
@@ -203,7 +203,7 @@ async def test_a_resource_that_changed_is_read_again_and_what_lies_below_and_abo
     for uri in uris:
         await peer.read(uri)
     del peer.asked[:]
-    peer.ask.heard(Change("resource", "file:///d/a"))
+    peer.ask.on_change(Change("resource", "file:///d/a"))
     for uri in uris:
         await peer.read(uri)
     assert [one.params["uri"] for one in peer.asked] == ["file:///", "file:///d", "file:///d/a", "file:///d/a/x"]
@@ -212,7 +212,7 @@ async def test_a_resource_that_changed_is_read_again_and_what_lies_below_and_abo
 async def test_who_asks_after_a_change_hears_no_answer_from_before() -> None:
     peer = Peer()
     async with _callers(peer.collect) as tasks:
-        peer.ask.heard(TOOLS)
+        peer.ask.on_change(TOOLS)
         tasks.start_soon(peer.collect)
         await anyio.wait_all_tasks_blocked()
         peer.asked[0].say({**HOUR, "tools": ["old"]})
@@ -225,7 +225,7 @@ async def test_who_asks_after_a_change_hears_no_answer_from_before() -> None:
 async def test_what_was_answered_after_questions_is_not_kept() -> None:
     peer = Peer()
     async with _callers(peer.read):
-        peer.ask.asked_back(READ, {"uri": "a"})
+        peer.ask.on_input_required(READ, {"uri": "a"})
         peer.asked[0].say(HOUR)
     peer.answer = HOUR
     await peer.read()
@@ -236,7 +236,7 @@ async def test_what_was_no_use_is_not_used_again() -> None:
     peer = Peer({"contents": "none", "_meta": {ETAG: "1"}, **HOUR})
     await peer.read()
     await peer.ask("tools/list")
-    peer.ask.distrust(READ)
+    peer.ask.on_invalid_result(READ)
     await peer.read()
     await peer.ask("tools/list")
     assert [(one.method, one.params) for one in peer.asked[2:]] == [(READ, {"uri": "a"})]
@@ -333,7 +333,7 @@ async def test_a_change_that_one_client_hears_of_ends_what_it_is_about_for_all(
     cache = ResponseCache()
     one, two = Peer(answer, cache=cache, server="https://a"), Peer(answer, cache=cache, server=server)
     await one.ask("tools/list")
-    two.ask.heard(change)
+    two.ask.on_change(change)
     await one.ask("tools/list")
     assert len(one.asked) == asked
 
@@ -360,7 +360,7 @@ async def test_only_reads_say_an_etag() -> None:
 async def test_what_was_modified_takes_the_place() -> None:
     peer = Peer({"contents": ["old"], "_meta": {ETAG: "1"}, **HOUR})
     await peer.read()
-    peer.ask.heard(Change("resource", "a"))
+    peer.ask.on_change(Change("resource", "a"))
     peer.answer = {"contents": ["new"], "_meta": {ETAG: "2"}}
     assert (await peer.read())["contents"] == ["new"]
     await peer.read()

@@ -285,7 +285,7 @@ async def test_what_found_a_connection_that_had_just_ended_is_made_on_the_next_o
                 opened[1].end()
 
         # It ends between that it is opened and that it is used, where nothing of ours is told but the cache.
-        monkeypatch.setattr(client._cached, "heard", end)
+        monkeypatch.setattr(client._cached, "on_change", end)
         assert text_of(await client.plain.call_tool("add")) == "good"
         assert [one.asked for one in opened[1:]] == [["initialize"], ["initialize", "tools/call"]]
 

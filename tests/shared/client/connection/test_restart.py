@@ -203,7 +203,7 @@ def starts_at(pauses: Pauses, *lives: float) -> list[float]:
     """How long each start waits that follows a server which lived so long."""
     now, waits = 1_000.0, list[float]()
     for life in lives:
-        waits.append(pauses.left(now + life))
+        waits.append(pauses.remaining(now + life))
         now += life + waits[-1]
         pauses.started(now)
     return waits
@@ -225,4 +225,4 @@ def test_who_gives_up_waiting_makes_no_pause_longer() -> None:
     pauses = Pauses()
     starts_at(pauses, *[0.0] * 9)
     last = 1_000.0 + 0.5 + 1 + 2 + 4 + 8 + 16 + 30 + 30
-    assert [pauses.left(last + after) for after in (0, 10, 20, 30)] == [30, 20, 10, 0]
+    assert [pauses.remaining(last + after) for after in (0, 10, 20, 30)] == [30, 20, 10, 0]

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from shared.client.tasks import following
-from shared.client.tasks.following import TaskState, Way, follow, read_state
+from shared.client.tasks.following import TaskChannel, TaskState, follow, read_state
 from shared.errors import InputRequired, InvalidParams, InvalidResult, PeerError, TaskCancelled, TaskLost
 
 ASKING = {"status": "input_required", "inputRequests": {"name": {"method": "elicitation/create", "params": {}}}}
@@ -42,7 +42,7 @@ class Told:
     async def followed(self, **how: Any) -> dict[str, Any]:
         """What comes of the task."""
         with anyio.fail_after(30):
-            return await follow("t", Way(**{"ask": self.ask, "answer": self.answer, "pause": _turn, **how}))
+            return await follow("t", TaskChannel(**{"ask": self.ask, "answer": self.answer, "pause": _turn, **how}))
 
     @property
     def methods(self) -> Iterable[str]:

@@ -6,8 +6,22 @@ from typing import Any
 import pytest
 
 from shared.errors import RpcError
-from shared.protocol.session.client import MAX_OWED, MAX_QUESTIONS, ClientIdentity, ClientSession, Era, first_version
-from shared.protocol.session.client_events import MAX_INPUTS, Asked, InputWanted, Notified, Unusable, Withdrawn
+from shared.protocol.session.client import (
+    MAX_QUESTIONS,
+    MAX_UNSENT_REPLIES,
+    ClientIdentity,
+    ClientSession,
+    Era,
+    first_version,
+)
+from shared.protocol.session.client_events import (
+    MAX_INPUTS,
+    InputWanted,
+    Notified,
+    ServerRequest,
+    Unusable,
+    Withdrawn,
+)
 from shared.protocol.session.events import Answered
 from shared.protocol.types.tasks import TASKS
 from shared.protocol.versions import NEWEST, NEWEST_HANDSHAKE, V2025_06_18, Version
@@ -58,7 +72,7 @@ def _called(
 def _questioned(id_: Any = 1) -> ClientSession:
     """A session that was asked something under that id."""
     session = _open(NEWEST_HANDSHAKE)
-    assert session.receive(Request(id_, "roots/list")) == [Asked(id_, "roots/list", {})]
+    assert session.receive(Request(id_, "roots/list")) == [ServerRequest(id_, "roots/list", {})]
     return session
 
 
@@ -247,9 +261,9 @@ def _asks_what_nobody_answers(session: ClientSession, number: int) -> None:
 @pytest.mark.parametrize("ask", [_pings, _asks_what_is_none, _asks_what_nobody_answers])
 def test_who_reads_no_answers_is_owed_only_so_many(ask: Callable[[ClientSession, int], None]) -> None:
     session = _open(NEWEST_HANDSHAKE)
-    for number in range(MAX_OWED + 5):
+    for number in range(MAX_UNSENT_REPLIES + 5):
         ask(session, number)
-    assert len(_sent(session)) == MAX_OWED
+    assert len(_sent(session)) == MAX_UNSENT_REPLIES
     session.receive(Request("p", "ping"))
     assert _sent(session) == [Response("p", {})]
 
@@ -363,11 +377,11 @@ def test_the_server_may_end_a_stream_by_cancelling() -> None:
 
 def test_a_question_is_answered_once() -> None:
     session = _questioned("q")
-    assert session.asked == 1
+    assert session.open_questions == 1
     session.respond("q", {"roots": []})
     session.fail("q", RpcError("late"))
     assert _sent(session) == [Response("q", {"roots": []})]
-    assert session.asked == 0
+    assert session.open_questions == 0
 
 
 def test_a_question_in_use_is_refused() -> None:
@@ -423,7 +437,7 @@ def test_the_modes_that_were_declared_are_asked() -> None:
 
 def test_a_mode_is_of_elicitation_alone() -> None:
     asked = Request(5, "roots/list", {"mode": "url"})
-    assert _open(NEWEST_HANDSHAKE).receive(asked) == [Asked(5, "roots/list", {"mode": "url"})]
+    assert _open(NEWEST_HANDSHAKE).receive(asked) == [ServerRequest(5, "roots/list", {"mode": "url"})]
 
 
 def test_what_is_said_about_a_message_of_the_server_names_it() -> None:

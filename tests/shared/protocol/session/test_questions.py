@@ -7,7 +7,7 @@ from shared.protocol.identity import Peer, Principal
 from shared.protocol.session.questions import (
     LIFETIME,
     MAX_ROUNDS,
-    Asked,
+    PendingQuestions,
     Round,
     brought_answers,
     elicit_form,
@@ -132,12 +132,12 @@ def test_the_versions_of_forms():
 
 
 def test_our_ids_are_integers_that_never_come_twice():
-    asked = Asked()
+    asked = PendingQuestions()
     assert [asked.enter("a"), asked.enter("a"), asked.enter("b")] == [1, 2, 3]
 
 
 def test_an_answer_finds_the_call_it_is_about_once():
-    asked = Asked()
+    asked = PendingQuestions()
     id_ = asked.enter("a")
     assert [asked.settle(other) for other in (2, "1", None, "")] == [None] * 4
     assert (asked.settle(id_), asked.settle(id_)) == ("a", None)

@@ -18,7 +18,15 @@ from shared.errors import (
 )
 from shared.protocol.identity import Identity, Principal
 from shared.protocol.methods import method_table
-from shared.protocol.session.events import Answered, Call, Cancelled, Change, Outgoing, RootsChanged, Told
+from shared.protocol.session.events import (
+    Answered,
+    Call,
+    Cancelled,
+    Change,
+    Outgoing,
+    RootsChanged,
+    UnknownNotification,
+)
 from shared.protocol.session.handshake import NEW
 from shared.protocol.session.questions import asker, elicit_form, list_roots
 from shared.protocol.session.server import ServerSession
@@ -91,7 +99,10 @@ def test_ping_is_answered_once_without_an_event():
 def test_an_unknown_notification_is_told_and_not_answered():
     made = session()
     for method in ("no/such/notification", "tools/list", "notifications/progress"):
-        assert (made.receive(Notification(method, {"a": 1})), sent(made)) == ([Told(method, {"a": 1})], [])
+        assert (made.receive(Notification(method, {"a": 1})), sent(made)) == (
+            [UnknownNotification(method, {"a": 1})],
+            [],
+        )
 
 
 def test_the_roots_of_the_peer_change_when_it_says_so():

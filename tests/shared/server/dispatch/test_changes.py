@@ -7,7 +7,7 @@ import pytest
 
 from shared import Context, InvalidParams, ResourceNotFound
 from shared.protocol.session.events import Change
-from shared.server.dispatch.changes import MAX_HELD, Changes
+from shared.server.dispatch.changes import MAX_SUBSCRIPTIONS, Changes
 from tests.quiet import quiet
 from tests.shared.server.peer import STATELESS, server, talking
 
@@ -68,9 +68,9 @@ async def test_a_resource_that_is_held_is_told_by_its_key(changes, watch):
     ear = Ear()
     changes.join(ear)
     changes.resource("a")
-    assert (ear.heard, changes.is_held("a")) == ([], False)
+    assert (ear.heard, changes.has_subscribers("a")) == ([], False)
     assert await changes.hold(None, "A") == "a"
-    assert (changes.is_held("a"), changes.is_held("A")) == (True, False)
+    assert (changes.has_subscribers("a"), changes.has_subscribers("A")) == (True, False)
     changes.resource("a")
     changes.resource("A")
     assert ear.heard == [Change("resource", "a")]
@@ -80,9 +80,9 @@ async def test_the_last_release_of_a_key_ends_the_watching(changes, watch):
     await changes.hold(None, "A")
     await changes.hold(None, "a")
     await changes.release(["a"])
-    assert (watch.log, changes.held) == (["+A", "+a"], 1)
+    assert (watch.log, changes.subscribed_resources) == (["+A", "+a"], 1)
     await changes.release(["a"])
-    assert (watch.log, changes.held, changes.is_held("a")) == (["+A", "+a", "-a"], 0, False)
+    assert (watch.log, changes.subscribed_resources, changes.has_subscribers("a")) == (["+A", "+a", "-a"], 0, False)
 
 
 async def test_all_are_released_though_one_fails(changes, watch):
@@ -95,7 +95,7 @@ async def test_all_are_released_though_one_fails(changes, watch):
         await changes.hold(None, uri)
     with pytest.raises(OSError, match=r"a|b"):
         await changes.release(["a", "b"])
-    assert (sorted(watch.log), changes.held) == (["+A", "+B", "-a", "-b"], 0)
+    assert (sorted(watch.log), changes.subscribed_resources) == (["+A", "+B", "-a", "-b"], 0)
 
 
 async def test_of_a_client_that_is_gone_no_more_is_begun(changes, watch):
@@ -113,7 +113,7 @@ async def test_what_is_not_served_is_not_held(changes):
     watch = Watch(changes)
     with pytest.raises(ResourceNotFound):
         await changes.hold(None, "missing")
-    assert (watch.log, changes.held) == ([], 0)
+    assert (watch.log, changes.subscribed_resources) == ([], 0)
 
 
 async def test_the_first_interest_in_the_list_is_told_once(changes):
@@ -183,7 +183,7 @@ async def test_a_client_that_leaves_holds_nothing():
                 await peer.request("resources/subscribe", {"uri": uri})
         assert sorted(watch.log) == ["+A", "+a", "+b", "-a", "-b"]
         # Nobody but the bus itself knows whom it still tells.
-        assert (running.changes.held, running.changes._listeners) == (0, {})
+        assert (running.changes.subscribed_resources, running.changes._listeners) == (0, {})
 
 
 async def test_two_clients_hold_one_key():
@@ -207,10 +207,10 @@ async def test_a_stream_holds_what_it_names_until_it_is_cancelled():
     app, watch = watched()
     async with app.open() as running, talking(running, STATELESS) as peer:
         id_ = await listen(peer, "A", "missing", "b")
-        assert running.changes.held == 2
+        assert running.changes.subscribed_resources == 2
         await peer.cancel(id_)
         await quiet()
-        assert running.changes.held == 0
+        assert running.changes.subscribed_resources == 0
         assert watch.log == ["+A", "+b", "-a", "-b"]
 
 
@@ -220,8 +220,8 @@ async def test_a_client_that_leaves_its_streams_holds_nothing():
         async with talking(running, STATELESS) as peer:
             await listen(peer, "A")
             await listen(peer, "A", "b")
-        assert running.changes.held == 0
-    assert (running.changes.held, watch.log[-2:]) == (0, ["-a", "-b"])
+        assert running.changes.subscribed_resources == 0
+    assert (running.changes.subscribed_resources, watch.log[-2:]) == (0, ["-a", "-b"])
 
 
 async def test_the_hook_knows_who_subscribes():
@@ -248,7 +248,7 @@ async def test_a_hook_that_fails_leaves_nothing_held():
     async with app.open() as running, talking(running) as peer:
         answer = await peer.request("resources/subscribe", {"uri": "a"})
         assert answer["error"]["code"] == -32603
-        assert running.changes.held == 0
+        assert running.changes.subscribed_resources == 0
 
 
 async def held(changes, name, client=""):
@@ -263,7 +263,7 @@ async def held(changes, name, client=""):
 
 async def test_nobody_takes_the_subscriptions_of_all(changes, watch):
     """One client may have half of them, two a third each."""
-    half = MAX_HELD // 2
+    half = MAX_SUBSCRIPTIONS // 2
     for number in range(half - 1):
         await changes.hold(None, f"a{number}", "one")
     for _ in range(3):  # what is not served takes no share
@@ -276,7 +276,7 @@ async def test_nobody_takes_the_subscriptions_of_all(changes, watch):
 
 
 async def test_who_is_alone_may_have_all_subscriptions(changes, watch):
-    assert await held(changes, "a") == MAX_HELD
+    assert await held(changes, "a") == MAX_SUBSCRIPTIONS
 
 
 async def test_what_was_written_here_only_others_hear_of(changes):
@@ -296,12 +296,12 @@ async def test_what_another_replica_tells_of_concerns_what_is_held_here(changes)
     changes.on_subscribe = Watch().begin
     for key in ("a", "b"):
         await changes.hold(None, key)
-    changes.heard(Change("written", "a"))
-    changes.heard(Change("resource", "b", "b#part"))
-    changes.heard(Change("resource", "c"))
-    changes.on_heard = lambda change: ("b", "c") if change.uri == "a" else ()
-    changes.heard(Change("written", "a"))
-    changes.heard(Change("resource", "b"))
+    changes.receive(Change("written", "a"))
+    changes.receive(Change("resource", "b", "b#part"))
+    changes.receive(Change("resource", "c"))
+    changes.on_remote_change = lambda change: ("b", "c") if change.uri == "a" else ()
+    changes.receive(Change("written", "a"))
+    changes.receive(Change("resource", "b"))
     assert ear.heard == [Change("resource", "a"), Change("resource", "b", "b#part"), Change("resource", "b")]
 
 
@@ -310,6 +310,6 @@ async def test_anything_may_have_changed(changes):
     changes.join(ear)
     changes.on_subscribe = Watch().begin
     await changes.hold(None, "a")
-    changes.look_again()
+    changes.notify_all()
     lists = [Change(name) for name in ("tools", "prompts", "resources")]
     assert sorted(ear.heard, key=str) == sorted([*lists, Change("resource", "a")], key=str)

@@ -223,7 +223,7 @@ async def test_a_thousand_connections_leave_nothing():
                 assert isinstance(decode(await end.receive_bytes()), Response)
         assert len(asyncio.all_tasks()) == before
         assert not running.changes._listeners
-        assert running.changes.held == 0
+        assert running.changes.subscribed_resources == 0
 
 
 # Slow peers

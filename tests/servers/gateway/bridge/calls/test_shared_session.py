@@ -153,7 +153,7 @@ async def test_the_end_of_a_visit_is_told_to_whom_it_was_asked_of() -> None:
         visit = {"elicitationId": question["params"]["elicitationId"]}
         await ada.reply(question["id"], {"action": "accept"})
         assert text(await ada.answer(id_)) == "accept"
-        asking.links[0].session.tell("notifications/elicitation/complete", visit)
+        asking.links[0].session.notify_session("notifications/elicitation/complete", visit)
         asking.links[0].soon()
         assert (await ada.other("notifications/elicitation/complete"))["params"] == visit
         assert await _has_heard(eve) == []

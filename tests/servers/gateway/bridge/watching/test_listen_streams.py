@@ -46,7 +46,11 @@ class Heard(Small):
     def serves(self, *wanted: str) -> bool:
         """Whether these are held, and no others, in one stream."""
         held = self.running.changes
-        return held.held == len(wanted) and all(map(held.is_held, wanted)) and len(self.running.calls) == 1
+        return (
+            held.subscribed_resources == len(wanted)
+            and all(map(held.has_subscribers, wanted))
+            and len(self.running.calls) == 1
+        )
 
 
 def uris(first: int, last: int) -> list[str]:

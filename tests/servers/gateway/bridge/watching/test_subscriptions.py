@@ -109,8 +109,8 @@ async def test_what_was_lost_is_asked_for_again_and_told(mode: str, version: str
         await subscribed(peer, ONE, "memo://two")
         await telling.cut()
         assert {await updated(peer), await updated(peer)} == {ONE, "memo://two"}
-        assert telling.running.changes.is_held(ONE)
-        assert telling.running.changes.held == 2
+        assert telling.running.changes.has_subscribers(ONE)
+        assert telling.running.changes.subscribed_resources == 2
         telling.running.changes.resource(ONE)
         assert await updated(peer) == ONE
 
@@ -142,9 +142,9 @@ async def test_a_client_that_leaves_has_its_session_closed_and_not_opened_again(
     async with telling.bridged() as running:
         async with talking(running) as peer:
             await subscribed(peer, ONE)
-        await until(lambda: not telling.running.changes.held)
+        await until(lambda: not telling.running.changes.subscribed_resources)
         assert len(telling.lines) == 2
-        assert running.changes.held == 0
+        assert running.changes.subscribed_resources == 0
 
 
 async def test_who_comes_while_it_is_asked_for_waits_for_that() -> None:
@@ -166,7 +166,7 @@ async def test_a_stream_that_ends_takes_nothing_from_another(mode: str) -> None:
         id_ = await subscribed(one, ONE, "memo://two")
         await subscribed(other, ONE, "memo://three")
         await unsubscribed(one, id_)
-        await until(lambda: running.changes.held == 2)
+        await until(lambda: running.changes.subscribed_resources == 2)
         telling.running.changes.resource(ONE)
         assert await updated(other) == ONE
 
@@ -183,7 +183,7 @@ async def test_who_comes_while_it_is_taken_back_is_subscribed(mode: str, version
             telling.running.changes.resource(ONE)
             assert await updated(other) == ONE
             await unsubscribed(other, other_id, ONE)
-        await until(lambda: not telling.running.changes.held)
+        await until(lambda: not telling.running.changes.subscribed_resources)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -192,10 +192,10 @@ async def test_a_stream_of_many_is_asked_for_at_once(mode: str) -> None:
     telling = Telling(mode)
     async with telling.bridged() as running, talking(running, STATELESS) as peer:
         id_ = await subscribed(peer, *uris)
-        assert telling.running.changes.held == 40
+        assert telling.running.changes.subscribed_resources == 40
         assert streams_of(running) == (1 if mode == "stateless" else 0)
         await unsubscribed(peer, id_, *uris)
-        await until(lambda: not telling.running.changes.held)
+        await until(lambda: not telling.running.changes.subscribed_resources)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -205,12 +205,12 @@ async def test_nothing_is_subscribed_to_while_the_server_is_away(mode: str) -> N
     async with telling.bridged() as running, talking(running) as peer:
         error = (await peer.request("resources/subscribe", {"uri": ONE}))["error"]
         assert error == {"code": -32603, "message": "the server small is not available: nobody answers at http://…"}
-        assert running.changes.held == 0
+        assert running.changes.subscribed_resources == 0
 
 
 def streams_of(running: Run[Bridge]) -> int:
     """How many listen streams for resources there are at the server."""
-    asking = running.state.apart.watching.asking
+    asking = running.state.session_messages.watching.asking
     return asking.streams if isinstance(asking, Listening) else 0
 
 

@@ -10,11 +10,11 @@ from shared.protocol.wire.dialects.forms_002 import (
     MAX_TEMPLATE,
     VERSIONS,
     chosen_version,
+    converted_error,
     prompt_params,
     prompt_result,
     read_params,
     read_result,
-    told_error,
     tool_params,
     tool_result,
 )
@@ -174,15 +174,15 @@ def test_errors_are_in_the_ranges_of_the_document():
         ("initialize", -32603): -32603,
         ("", -32700): -32700,
     }
-    told = {(method, code): told_error(method, Failure(1, code, "why", {"a": 1})) for method, code in codes}
+    told = {(method, code): converted_error(method, Failure(1, code, "why", {"a": 1})) for method, code in codes}
     assert told == {row: {"code": code, "message": "why", "data": {"a": 1}} for row, code in codes.items()}
 
 
 def test_a_tool_that_is_not_there_is_4001_and_a_resource_3001():
     failed = failure(1, UnknownTool("unknown tool: a"))
-    assert told_error("call_tool", failed) == {"code": 4001, "message": "unknown tool: a"}
+    assert converted_error("call_tool", failed) == {"code": 4001, "message": "unknown tool: a"}
     failed = Failure(1, -32602, "nobody has that number", {"uri": "data://users/999"})
-    assert told_error("read_resource", failed) == {
+    assert converted_error("read_resource", failed) == {
         "code": 3001,
         "message": "Resource not found",
         "data": {"uri": "data://users/999", "detail": "nobody has that number"},

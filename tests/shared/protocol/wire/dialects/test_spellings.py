@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shared.protocol.session.client import ClientIdentity, ClientSession
-from shared.protocol.session.client_events import Asked, Notified
+from shared.protocol.session.client_events import Notified, ServerRequest
 from shared.protocol.session.events import Answered
 from shared.protocol.versions import NEWEST_HANDSHAKE
 from shared.protocol.wire.dialects.spellings import server_info, standard_method
@@ -25,7 +25,7 @@ def test_questions_of_003_are_those_of_the_specification() -> None:
     standards = {"sampling/complete": "sampling/createMessage", "elicitation/request": "elicitation/create"}
     for spelling, standard in {**standards, "roots/list": "roots/list"}.items():
         assert standard_method(spelling) == standard
-        assert session().receive(Request("q", spelling)) == [Asked("q", standard, {})]
+        assert session().receive(Request("q", spelling)) == [ServerRequest("q", standard, {})]
 
 
 def test_a_form_in_the_words_of_003_keeps_to_the_modes_that_were_declared() -> None:

@@ -239,7 +239,7 @@ async def test_with_the_stream_everything_ends() -> None:
         await site.probe.cancelled.wait()
         await closed(site)
         assert (await client.post(site.message("ping"))).status_code == 404
-        assert site.running.changes.held == 0
+        assert site.running.changes.subscribed_resources == 0
 
 
 async def test_a_message_that_comes_whole_after_the_stream_has_ended_is_refused() -> None:

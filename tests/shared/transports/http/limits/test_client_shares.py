@@ -141,7 +141,7 @@ async def test_one_client_leaves_listen_streams_to_another() -> None:
 
 
 async def test_one_client_leaves_subscriptions_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.server.dispatch.changes.MAX_HELD", 4)
+    monkeypatch.setattr("shared.server.dispatch.changes.MAX_SUBSCRIPTIONS", 4)
 
     async def subscribe(site: Site, session: Json, number: int) -> bool:
         message = site.message("resources/subscribe", {"uri": f"memo://{number}"})

@@ -301,14 +301,14 @@ async def test_a_subscription_is_where_the_client_asked_last(two: Two) -> None:
         uri = {"uri": "memo://one"}
         for site in (here, there):
             assert "result" in (await site.post(site.message("resources/subscribe", uri), session)).json()
-        await until(lambda: not here.running.changes.held)
+        await until(lambda: not here.running.changes.subscribed_resources)
         async with here.client.stream("GET", "/mcp", headers=merged(session)) as stream:
             messages = events(stream)
             there.running.changes.resource("memo://one")
             updated = await anext(messages)
             assert (updated["method"], updated["params"]["uri"]) == ("notifications/resources/updated", "memo://one")
         assert "result" in (await here.post(here.message("resources/unsubscribe", uri), session)).json()
-        await until(lambda: not there.running.changes.held)
+        await until(lambda: not there.running.changes.subscribed_resources)
 
 
 async def test_a_subscription_that_fails_leaves_the_one_elsewhere_and_its_id_is_free() -> None:
@@ -327,7 +327,7 @@ async def test_a_subscription_that_fails_leaves_the_one_elsewhere_and_its_id_is_
         assert "error" in (await there.post(there.message("resources/subscribe", uri, "s"), session)).json()
         assert "result" in (await here.post(here.message("ping", id="s"), session)).json()
         await quiet()
-        assert (here.running.changes.held, there.running.changes.held) == (1, 0)
+        assert (here.running.changes.subscribed_resources, there.running.changes.subscribed_resources) == (1, 0)
 
 
 async def until(is_so: Callable[[], bool]) -> None:

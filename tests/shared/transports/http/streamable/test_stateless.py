@@ -212,9 +212,9 @@ async def test_a_listen_stream() -> None:
             assert (await anext(stream))["params"]["uri"] == "memo://one"
             site.running.changes.tools()
             assert (await anext(stream))["method"] == "notifications/tools/list_changed"
-            assert site.running.changes.held == 1
+            assert site.running.changes.subscribed_resources == 1
         await site.idle()
-        assert site.running.changes.held == 0
+        assert site.running.changes.subscribed_resources == 0
 
 
 async def test_stopping_ends_a_listen_stream_in_order() -> None:

@@ -66,7 +66,7 @@ async def test_a_listen_stream_ends_in_order(clock: Clock) -> None:
             await anext(stream)
             clock.now = 1_000.0
             assert any("result" in one for one in [one async for one in stream])
-        assert site.running.changes.held == 0
+        assert site.running.changes.subscribed_resources == 0
 
 
 async def test_a_call_is_finished(clock: Clock) -> None:
@@ -142,7 +142,7 @@ async def test_a_stream_ends_with_a_token_that_was_taken_back(
     change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(token_expiry, "REVOKED_SECONDS", 0.01)
-    monkeypatch.setattr(tokens_file, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(tokens_file, "CHECK_SECONDS", 0.0)
     path = tmp_path / "tokens.toml"
     path.write_text(REVOKED.format(digest_of("ada")))
     headers = bearer("ada")
