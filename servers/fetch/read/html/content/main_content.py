@@ -47,6 +47,9 @@ _SHORT = 200
 """Characters of a page that is too short to be judged: all of it is content that is in no landmark around it."""
 _FURNITURE = ("nav", "footer", "toolbar", "dialog")
 _FURNITURE_KINDS = tuple(map(KINDS.index, _FURNITURE))
+_BUTTON = KINDS.index("button")
+_LONGEST_LABEL = 40
+"""Characters of a line that begins with a button and is no sentence."""
 _NAMED = ("nav", "header", "footer", "aside", "form", "dialog", "toolbar", "button")
 """The landmarks by which omitted text is counted."""
 
@@ -136,6 +139,7 @@ def _complete(page: Lines, judged: list[float], keep: list[bool]) -> None:
     _complete_tables(page, keep)
     _complete_manual(page, keep)
     _head(lines, keep)
+    _keep_headline(lines, keep)
 
 
 def _complete_paragraphs(page: Lines, keep: list[bool]) -> None:
@@ -210,8 +214,9 @@ def _stands_around(line: Line, block: Block) -> bool:
 
 
 def _leads_away(line: Line, block: Block) -> bool:
-    """Return True if a line in a block is about something else: a link, or in a landmark that is around content."""
-    return line.linked >= _LINKED * len(line.text) or _stands_around(line, block)
+    """Return True if a line in a block is about something else: a link, a button, or in a landmark around content."""
+    is_button = line.within[_BUTTON] > 0 and len(line.text) <= _LONGEST_LABEL
+    return is_button or line.linked >= _LINKED * len(line.text) or _stands_around(line, block)
 
 
 def _is_innermost(block: Block) -> bool:
@@ -224,6 +229,15 @@ def _head(lines: list[Line], keep: list[bool]) -> None:
     for number in reversed(range(len(lines) - 1)):
         if keep[number + 1] and is_heading(lines[number]):
             keep[number] = True
+
+
+def _keep_headline(lines: list[Line], keep: list[bool]) -> None:
+    """Keep the only `h1` of a page if content follows it, since it names that: a class or a function, for example."""
+    headlines = [number for number, line in enumerate(lines) if line.block.element.tag == "h1"]
+    if len(headlines) == 1 and any(keep[headlines[0] :]):
+        line = lines[headlines[0]]
+        in_furniture = any(map(line.within.__getitem__, _FURNITURE_KINDS))
+        keep[headlines[0]] |= not in_furniture and line.linked < _LINKED * len(line.text)
 
 
 def _counted(body: HtmlElement, page: Lines, keep: list[bool]) -> Content:

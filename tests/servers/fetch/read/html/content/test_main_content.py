@@ -56,6 +56,23 @@ def test_a_short_example_between_paragraphs_stays() -> None:
         assert "Chapter" not in written
 
 
+def test_the_label_of_a_button_between_paragraphs_is_left_out() -> None:
+    assert "Copy" not in text_of("<div><pre>pip install foxes</pre><button>Copy</button></div>")
+    assert "Save it before you leave, or it is lost." in text_of(
+        "<p><button>Save</button> it before you leave, or it is lost.</p>"
+    )
+
+
+def test_the_only_headline_stays() -> None:
+    links = "<ul><li><a href=/x>java.lang.Object</a></li><li><a href=/y>ProjectComponent</a></li></ul>"
+    page = (
+        f"<title>Manual</title><body><div><a href=/p>Package foxes</a></div><h1>Class Fox</h1>{links}<p>{WORDS * 4}"
+    )
+    assert read_html(page, URL, "text", None).text.startswith("Class Fox\n")
+    page = f"<title>Manual</title><body><nav><h1>All foxes</h1></nav>{links}<p>{WORDS * 4}"
+    assert "All foxes" not in read_html(page, URL, "text", None).text
+
+
 def test_a_block_between_paragraphs_stays() -> None:
     for inside, said in [
         (
