@@ -10,7 +10,7 @@ QUICK := $(if $(AREA),tests/$(AREA),--ignore=tests/checks -m "not slow")
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check all-tests conformance compare bench mutants screenshots docs lint types format serve clean
+.PHONY: help setup demo test check all-tests conformance compare bench mutants screenshots docs release lint types format serve clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -66,6 +66,9 @@ types: .venv/.stamp ## Check types, as each system has them
 format: .venv/.stamp ## Format, and repair what can be repaired safely
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
+
+release: .venv/.stamp ## Build and check what is published, in build/release; REPOSITORY=https://github.com/USER/NAME
+	@REPOSITORY="$(REPOSITORY)" $(BIN)/python -m tests.checks.release
 
 serve: .venv/.stamp ## Serve all servers over HTTP, this folder among what they serve
 	$(BIN)/python -m servers serve

@@ -8,9 +8,14 @@ be installed would overwrite the other. So `shared` becomes the package itself, 
 
 Only import lines change, in place, so the line numbers of a traceback are those of the checkout. An editable
 installation is the checkout, with its names.
+
+The page of a release on a package index needs the address of the repository. `make release` has it in the variable
+REPOSITORY, such as https://github.com/USER/mcp-server-bundle; other builds know none.
 """
 
 import ast
+import os
+import re
 import shutil
 from pathlib import Path
 from tempfile import mkdtemp
@@ -18,6 +23,7 @@ from typing import Any
 
 from hatchling.builders.config import BuilderConfig
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 NAME = "mcp_server_bundle"
 MOVED = {"shared": NAME, "servers": f"{NAME}.servers"}
@@ -41,6 +47,40 @@ class WheelHook(BuildHookInterface[BuilderConfig]):
         """Remove the moved files."""
         if version != "editable":
             shutil.rmtree(self._moved)
+
+
+class IndexHook(MetadataHookInterface):
+    """The custom metadata hook that pyproject.toml names: README.md and the links of the page on a package index."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Set `readme`, and `urls` if the repository is known."""
+        text = Path(self.root, "README.md").read_text(encoding="utf-8")
+        if repository := os.environ.get("REPOSITORY"):
+            text = link(text, repository, list(metadata["scripts"]))
+            metadata["urls"] = {
+                "Repository": repository,
+                "Documentation": f"{repository}/tree/HEAD/docs",
+                "Changelog": f"{repository}/blob/HEAD/CHANGELOG.md",
+                "Issues": f"{repository}/issues",
+            }
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
+
+
+def link(text: str, repository: str, scripts: list[str]) -> str:
+    """Return the Markdown with absolute links, and with a line for each script by which the MCP registry knows that
+    the package belongs to the owner of the repository."""
+    text = re.sub(r"(!\[[^]]*\]\()(?!\w+:|#)", rf"\g<1>{repository}/raw/HEAD/", text)
+    text = re.sub(r"((?<!!)\[[^]]*\]\()(?!\w+:|#)", rf"\g<1>{repository}/blob/HEAD/", text)
+    return text + "".join(f"\n<!-- mcp-name: {namespace(repository)}/{script} -->" for script in scripts) + "\n"
+
+
+def namespace(repository: str) -> str:
+    """Return the name that the MCP registry gives to the owner of a repository: `io.github.USER`. Raises ValueError
+    for an address of another form."""
+    owner = re.fullmatch(r"https://github\.com/([A-Za-z0-9-]+)/[\w.-]+", repository)
+    if owner is None:
+        raise ValueError(f"{repository!r} is not of the form https://github.com/USER/NAME")
+    return f"io.github.{owner[1]}"
 
 
 def move(root: Path, target: Path) -> None:
