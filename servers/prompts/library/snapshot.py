@@ -157,10 +157,11 @@ class _Look:
         """Return the new state of the library."""
         names: dict[str, File] = {}
         without: list[File] = []
-        for path, previous in sorted(self._files.items()):
-            self._files[path] = file = previous._replace(name=previous.declared)
-            if NAME.fullmatch(file.name) is None or names.setdefault(file.name, file) is not file:
+        for path, file in sorted(self._files.items()):
+            if NAME.fullmatch(file.declared) is None or path != names.setdefault(file.declared, file).path:
                 without.append(file)
+            elif file.name != file.declared:
+                names[file.declared] = self._files[path] = file._replace(name=file.declared)
         renamed = [problem for file in without if (problem := self._rename(file, names)) is not None]
         for path in _find_unfitting(self._seen):
             self._problem(path, f"the skill goes without it: {LIMIT}")

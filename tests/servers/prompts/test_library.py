@@ -150,8 +150,9 @@ TOLERATED = (
     "a key twice",
     "deep",
     "a second document",
+    "a list",
 )
-"""Those whose front matter is read line by line, as hosts do."""
+"""Those whose front matter is read line by line or left out, as hosts do."""
 
 
 def test_p2_a_broken_file_is_reported_with_its_line_and_keeps_no_other_from_loading(tmp_path: Path) -> None:
