@@ -70,7 +70,7 @@ def reached(client: Client, name: str, there: Elsewhere, environment: Mapping[st
     if client.http is not None and is_http and not (there.through or there.token_file or environment):
         return Configured(name, url=there.url, token_variable=there.token_variable)
     if there.token_variable is not None:
-        raise ValueError(f"{client.title} starts what reaches this server: give its token by --token-file")
+        raise ValueError(f"{client.title} needs --token-file here: it starts a program that connects to this server")
     words = ["connect", there.url]
     if there.token_file is not None:
         read_token(there.token_file)

@@ -12,7 +12,7 @@ def place_within(path: Path, directories: Iterable[Path]) -> Path:
     if not resolved.is_dir():
         raise ValueError(f"{path} is not a directory")
     if not any(resolved.is_relative_to(_resolved(directory)) for directory in directories):
-        raise ValueError(f"{path} is in none of the directories of the server")
+        raise ValueError(f"{path} is not in any directory of the server")
     return resolved
 
 

@@ -33,10 +33,12 @@ class Settings(BaseModel):
     allow_private: list[str] = option(
         [], "private host or network that may be reached: HOST[:PORT] or NET[:PORT]; * is any port", "HOST"
     )
-    allow_host: list[str] = option([], "host that may be reached, and its subdomains: no other may", "HOST")
-    deny_host: list[str] = option([], "host that may not be reached, nor its subdomains", "HOST")
+    allow_host: list[str] = option(
+        [], "host that may be reached, with its subdomains; all others are refused", "HOST"
+    )
+    deny_host: list[str] = option([], "host that is refused, with its subdomains", "HOST")
     allow_port: list[int] = option([80, 443], "port that may be reached", "PORT")
-    user_agent: str | None = Field(None, description="User-Agent to send, in place of the one that names this server")
+    user_agent: str | None = Field(None, description="User-Agent to send, instead of the one that names this server")
     ignore_robots: bool = Field(False, description="fetch what robots.txt asks programs not to fetch")
     header: list[str] = Field(
         [],
@@ -51,15 +53,17 @@ class Settings(BaseModel):
         json_schema_extra={"metavar": "URL"},
     )
     ca_file: Path | None = option(None, "PEM file of certificate authorities, besides the system's", "FILE")
-    timeout: float = Field(20, gt=0, le=600, description="seconds until a page is given up")
+    timeout: float = Field(20, gt=0, le=600, description="seconds until loading a page is given up")
     max_bytes: int = Field(
-        20_000_000, ge=1_000, le=100_000_000, description="bytes that a page may have, as sent and unpacked"
+        20_000_000, ge=1_000, le=100_000_000, description="bytes of a page, as sent and as unpacked"
     )
     max_redirects: int = Field(10, ge=0, le=50, description="redirects that are followed")
-    max_concurrent: int = Field(50, ge=1, le=1_000, description="pages that are fetched at once")
-    max_per_host: int = Field(10, ge=1, le=100, description="pages of one host that are fetched at once")
-    poll: float = Field(60, ge=1, description="seconds between two looks at a page that is subscribed to, at least")
-    cache: int = Field(16, ge=0, description="mebibytes of pages that are kept; 0 keeps none")
+    max_concurrent: int = Field(50, ge=1, le=1_000, description="pages fetched at once")
+    max_per_host: int = Field(10, ge=1, le=100, description="pages of one host fetched at once")
+    poll: float = Field(
+        60, ge=1, description="least number of seconds between two requests for a page with subscribers"
+    )
+    cache: int = Field(16, ge=0, description="mebibytes of cached pages; 0 caches none")
     readers: int = Field(2, ge=1, le=32, description="processes that read pages")
     reading_time: float = Field(10, gt=0, le=600, description="seconds until reading a page is given up")
     reading_memory: int = Field(512, ge=128, description="mebibytes that reading a page may take")

@@ -30,7 +30,7 @@ MOST_ROOTS = 100
 class Narrowing(BaseModel):
     """What a principal can be given of the allowed directories."""
 
-    roots: list[Path] = Field([], max_length=MOST_ROOTS, description="directories in those that the server has")
+    roots: list[Path] = Field([], max_length=MOST_ROOTS, description="directories within those of the server")
 
 
 class Settings(BaseModel):

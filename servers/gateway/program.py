@@ -30,7 +30,7 @@ class _Own(BaseModel):
     config: Path | None = option(None, "YAML file of servers and their settings, as serve takes it", "FILE")
     catalog: Path | None = option(None, "catalog of other servers to use instead", "FILE")
     prefix: Literal["auto", "always"] = Field(
-        "auto", description="when names begin with that of their server: always, or only where two are the same"
+        "auto", description="when names begin with the name of their server: always, or only if two are the same"
     )
 
 

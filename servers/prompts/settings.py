@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Narrowing(BaseModel):
     """What a principal can be given of the libraries."""
 
-    libraries: list[Path] = Field([], description="directories of prompts, in those that the server has")
+    libraries: list[Path] = Field([], description="directories of prompts, within those of the server")
     files: list[Path] = Field([], description="directories in those whose files the server suggests")
 
 

@@ -72,7 +72,7 @@ class _Memory(BaseModel):
 class Narrowing(settings.Narrowing):
     """What a principal can be given of the databases, and may not see of them."""
 
-    hide: list[str] = Field([], description="what it may not see, besides what nobody may")
+    hide: list[str] = Field([], description="what is hidden from it, besides what is hidden from everybody")
 
     @field_validator("hide")
     @classmethod

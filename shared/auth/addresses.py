@@ -98,7 +98,9 @@ class Addresses:
         # names: an attacker may choose either.
         origin_exposure = _PUBLIC if _is_proxied(origin) else min(map(_exposure, await self._of(origin)))
         if exposed > origin_exposure or exposed == _FORBIDDEN:
-            raise ForbiddenAddress(f"{parts.hostname} is not as public as {origin.hostname}, which names it")
+            raise ForbiddenAddress(
+                f"{parts.hostname} is on a less public network than {origin.hostname}, which refers to it"
+            )
 
     async def _of(self, parts: SplitResult) -> Sequence[str]:
         host = parts.hostname or ""

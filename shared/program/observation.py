@@ -26,7 +26,9 @@ class ObservationOptions(BaseModel):
     """What every server is given to be seen."""
 
     otlp: Annotated[str, AfterValidator(_receiver)] | None = option(
-        None, "OpenTelemetry receiver of traces and metrics, by OTLP over HTTP, such as http://localhost:4318", "URL"
+        None,
+        "OTLP/HTTP collector of traces and metrics, such as http://localhost:4318",
+        "URL",
     )
     access_log: bool = Field(False, description="log a line for each HTTP request, whatever the log level")
 

@@ -62,33 +62,35 @@ class GeneralOptions(BaseModel):
     port: int = Field(8000, ge=0, le=65535, description="port to bind, for HTTP; 0 takes a free one")
     path: str = Field("/mcp", pattern="^/", description="path of the endpoint, for HTTP")
     allowed_host: list[str] = Field(
-        [], description="host name that clients may use; beyond loopback any, until one is given"
+        [], description="host name that clients may use; on loopback its own names, elsewhere any unless one is given"
     )
     allowed_origin: list[str] = Field([], description="origin of web pages that may connect")
-    cards: bool = Field(False, description="publish server cards and a catalog of them, for HTTP, to anybody")
+    cards: bool = Field(False, description="publish server cards and a catalog of them to everybody, for HTTP")
     token_file: Path | None = option(None, "file with the token that every HTTP request must carry", "FILE")
     token: Annotated[str, AfterValidator(_one_word)] | None = secret(None, "the token itself")
     no_auth: bool = Field(False, description="serve beyond loopback without a token")
     dialects: Literal["on", "off"] = Field(
         "on",
-        description="whether clients may speak dialects, older descriptions of the protocol; on stdio with headers",
+        description="whether clients may speak dialects of the protocol, or send headers on stdio",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("warning", description="what is logged to stderr")
-    log_format: Literal["text", "json"] = Field("text", description="how log lines look")
-    trace: Path | None = option(None, "file to write every message to, as JSON lines without secrets", "FILE")
+    log_format: Literal["text", "json"] = Field("text", description="format of log lines")
+    trace: Path | None = option(None, "file for every message, as lines of JSON without secrets", "FILE")
     max_message: int | None = Field(None, ge=1024, description="bytes of one message (default: 64 MiB, HTTP 4 MiB)")
-    max_result: int = Field(900_000, ge=1024, description="bytes of one tool result; hosts drop what exceeds 1 MB")
+    max_result: int = Field(900_000, ge=1024, description="bytes of one tool result; hosts drop results over 1 MB")
     max_text: int | None = Field(
-        None, ge=1024, description="bytes of text in one tool result (default: what a known host shows its model)"
+        None,
+        ge=1024,
+        description="bytes of text in one tool result (default: the limit of the host, if known)",
     )
     max_seconds: float = Field(45.0, gt=0, description="seconds that one call may take")
     max_entries: int = Field(10_000, ge=1, description="entries that one call may list")
-    max_calls: int = Field(64, ge=1, description="calls of one client that run at the same time")
+    max_calls: int = Field(64, ge=1, description="calls of one client running at the same time")
     question_seconds: float = Field(600.0, gt=0, description="seconds until a question to a user is withdrawn")
-    max_tasks: int = Field(10_000, ge=1, description="tasks that are kept, of all clients, at work or ended")
-    max_client_tasks: int = Field(1_000, ge=1, description="those that one client has")
-    max_task_results: int = Field(64 * 1024 * 1024, ge=1024, description="bytes that the results of all tasks take")
-    task_seconds: float = Field(3_600.0, gt=0, description="seconds that a task is kept, in which it has to end")
+    max_tasks: int = Field(10_000, ge=1, description="tasks of all clients, running or ended")
+    max_client_tasks: int = Field(1_000, ge=1, description="tasks of one client")
+    max_task_results: int = Field(64 * 1024 * 1024, ge=1024, description="bytes of the results of all tasks")
+    task_seconds: float = Field(3_600.0, gt=0, description="seconds until a task expires, running or ended")
     max_sessions: int = Field(10_000, ge=1, description="sessions open at the same time, for HTTP")
     idle_seconds: float = Field(1_800.0, gt=0, description="seconds until an unused session ends, for HTTP")
 

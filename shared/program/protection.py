@@ -32,30 +32,31 @@ class RuledOptions(BaseModel):
 class ProtectionOptions(RuledOptions):
     """What every server is given to protect it."""
 
-    tokens_file: Path | None = option(None, "TOML file of named tokens, by their digests", "FILE")
+    tokens_file: Path | None = option(None, "TOML file of named tokens, stored as digests", "FILE")
     auth_issuer: list[str] = option([], "authorization server whose tokens are accepted, for HTTP", "URL")
     public_url: str | None = option(None, "URL at which clients reach this server, behind a proxy", "URL")
     trusted_proxy: list[str] = option(
         [], "address or network of a proxy whose X-Forwarded-For header names the client", "NETWORK"
     )
     auth_algorithm: list[str] = Field(
-        [], description="signature algorithm to accept for tokens, in place of the defaults"
+        [], description="signature algorithm to accept for tokens, instead of the defaults"
     )
-    auth_skew: float = Field(60.0, ge=0, le=600, description="seconds by which the clock of an issuer may differ")
+    auth_skew: float = Field(60.0, ge=0, le=600, description="seconds by which the clock of an issuer may be off")
     auth_principal_claim: str = Field("sub", description="claim of a token that is the NAME in [principal.NAME]")
     auth_dpop: Literal["bound", "required", "nonce"] = Field(
-        "bound", description="DPoP: bound tokens need a proof; required: all do; nonce: with a nonce of ours"
+        "bound",
+        description="tokens that need a DPoP proof: bound ones, all, or all with a nonce of this server",
     )
     auth_client_id: str | None = option(None, "client id for introspection, for tokens that are not JWTs", "ID")
     auth_client_secret: str | None = secret(None, "client secret for introspection")
     auth_client_secret_file: Path | None = option(None, "file with the client secret for introspection", "FILE")
-    max_rate: float = Field(1_000.0, gt=0, description="requests a second of one principal, or of one address")
-    max_burst: float = Field(10_000.0, ge=1, description="requests at once, before --max-rate applies")
+    max_rate: float = Field(1_000.0, gt=0, description="requests per second of one principal, or of one address")
+    max_burst: float = Field(10_000.0, ge=1, description="requests in a burst, before --max-rate applies")
     max_client_calls: int = Field(512, ge=1, description="requests of one principal in progress at the same time")
     max_client_sessions: int = Field(10_000, ge=1, description="sessions of one principal open at the same time")
-    max_client_bytes: int = Field(100 * 1024**3, ge=1024, description="bytes a day to and from one principal")
+    max_client_bytes: int = Field(100 * 1024**3, ge=1024, description="bytes per day to and from one principal")
     audit: Path | None = option(None, "file that gets a line of JSON for each request", "FILE")
-    audit_arguments: bool = Field(False, description="write the arguments without their secrets, not their digest")
+    audit_arguments: bool = Field(False, description="log arguments without their secrets, instead of their digest")
     audit_required: bool = Field(False, description="refuse work while the audit log can't be written")
     audit_bytes: int = Field(100 * 1024**2, ge=65_536, description="size at which the audit log is rotated")
     audit_files: int = Field(10, ge=1, description="files of the audit log that are kept")

@@ -23,10 +23,8 @@ class ReplicaOptions(BaseModel):
 
     store: str | None = option(None, "Redis that replicas share: redis:, rediss:, unix: or redis+sentinel:", "URL")
     store_password_file: Path | None = option(None, "file with the password of the store", "FILE")
-    store_prefix: str = option("mcp:", "what the names of all keys in the store begin with", "TEXT")
-    store_lease: float = Field(
-        6.0, ge=1, le=300, description="seconds until others take over from a replica that is gone"
-    )
+    store_prefix: str = option("mcp:", "prefix of all keys in the store", "TEXT")
+    store_lease: float = Field(6.0, ge=1, le=300, description="seconds until others take over from a lost replica")
     workers: int = Field(1, ge=1, le=256, description="processes that serve the port; more than one needs --store")
 
 

@@ -97,7 +97,7 @@ class UriTemplate:
         if self._whole and (kind != "?" or len(names) > 1):
             raise DeclarationError(f"{template}: only {{?all*}} takes whatever the query has")
         if set(names) & set(self.names):
-            raise DeclarationError(f"{template}: a variable stands twice")
+            raise DeclarationError(f"{template}: a variable occurs twice")
         self.names += names
         if kind == "?":
             self._query = tuple(names)
@@ -115,5 +115,5 @@ def with_query(uri: str, values: Mapping[str, str]) -> str:
 
 def _literal(text: str, template: str) -> str:
     if "{" in text or "}" in text:
-        raise DeclarationError(f"{template}: served are {{name}}, {{+name}}, {{?a,b}} and {{?all*}}")
+        raise DeclarationError(f"{template}: a served template may have {{name}}, {{+name}}, {{?a,b}} and {{?all*}}")
     return re.escape(text)

@@ -186,7 +186,7 @@ def _of_file(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
     if not file.is_file():
         raise ValueError(f"there is no file {file}")
     if options.url is not None or options.config is not None or options.connect or options.token_variable is not None:
-        raise ValueError("a file is started: give it without --url, --config, --connect and --token-variable")
+        raise ValueError("--url, --config, --connect and --token-variable can't be used with FILE.py")
     server = Configured(name, sys.executable, (str(file), *arguments), environment)
     return Wanted(client_named(options.client), BUNDLE, server, (), frozenset(environment.values()))
 

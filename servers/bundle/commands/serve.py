@@ -40,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
         foreign = sorted(configuration.foreign().keys() & {server.name for server in choice.servers})
         if options.workers > 1 and foreign:
             reason = "is reached by sessions that one process holds, so no other could go on with them"
-            raise ValueError(f"--workers: {foreign[0]} {reason}; serve it by a program of its own")
+            raise ValueError(f"--workers: {foreign[0]} {reason}; serve it with a program of its own")
         if missing_extra():
             raise ValueError(needs_extra("http"))
     except ValueError as error:

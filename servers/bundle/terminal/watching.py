@@ -27,12 +27,12 @@ async def watch(client: Client, options: Namespace, talk: Talk) -> int:
     capabilities = client.server.capabilities
     supported = {name: value for name, value in capabilities.items() if isinstance(value, dict)}
     if uris and supported.get("resources", {}).get("subscribe") is not True:
-        raise Misuse("the server tells no changes of resources")
+        raise Misuse("the server does not report changes of resources")
     if not uris and not any(supported.get(name, {}).get("listChanged") is True for name in _LISTS):
-        raise Misuse("the server tells no changes of its lists: give a URI")
+        raise Misuse("the server does not report changes of its lists: give a URI")
     async with client.changes(uris, lists=not uris) as changes:
         for uri in changes.refused:
-            talk.say(f"the server tells no changes of {uri}")
+            talk.say(f"the server does not report changes of {uri}")
         if uris and set(changes.refused) >= set(uris):
             return REFUSED
         what = f"{len(uris)} {'resource' if len(uris) == 1 else 'resources'}" if uris else "the lists"

@@ -19,7 +19,7 @@ class Narrowing(BaseModel):
     """What a principal can be given of the databases."""
 
     databases: list[str] = Field([], description="names of databases that the server has")
-    files: Path | None = Field(None, description="directory in that of the server, to import from")
+    files: Path | None = Field(None, description="directory to import from, within the directory of the server")
 
     def place_files(self, known_names: Collection[str], files: Path | None) -> Path | None:
         """Return the directory for a principal within `files`, and check the databases against the `known_names`.

@@ -187,5 +187,5 @@ def make_unpacker(content_encoding: str) -> Unpacker:
     if len(names) > LAYERS:
         raise FetchError("bad_response", f"the body is packed more than {LAYERS} times over")
     if not all(name in DECODERS for name in names):
-        raise FetchError("bad_response", "the body is packed in a way that was not asked for")
+        raise FetchError("bad_response", "the body has an encoding that was not requested")
     return Unpacker([DECODERS[name]() for name in reversed(names)])

@@ -58,7 +58,7 @@ def parse_host_header(text: str) -> HostHeader:
     host = normalize_host(match["host"])
     name, value = name.strip(), value.strip()
     if not NAME.fullmatch(name):
-        raise ValueError(f"what is set for {host} has no name that a header may have")
+        raise ValueError(f"the header for {host} has no valid name")
     if name.lower() in REFUSED:
         raise ValueError(f"the header {name} belongs to the protocol and can't be set")
     if not VALUE.fullmatch(value):

@@ -11,7 +11,7 @@ from servers.fetch.network.urls import host_of, parse_url
 def follow(url: URL, location: str | None) -> URL:
     """Return the target of a redirect from `url` to `location`. Raises FetchError, which repeats nothing of it."""
     if location is None:
-        raise FetchError("bad_response", f"{host_of(url)} redirects without saying where to")
+        raise FetchError("bad_response", f"{host_of(url)} redirects without a location")
     try:
         return parse_url(urljoin(str(url), location.strip()))
     except ValueError:

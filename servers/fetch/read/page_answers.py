@@ -28,4 +28,4 @@ def page_of(head: Head, body: bytes) -> Page:
         fields["notes"] = tuple(join_lines(str(note)) for note in fields["notes"])
         return Page(**fields)
     except (LookupError, TypeError, ValueError):
-        raise FetchError("unreadable", "the page broke the process that was to read it") from None
+        raise FetchError("unreadable", "the process that read the page crashed") from None

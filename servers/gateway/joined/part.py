@@ -167,7 +167,7 @@ class Part:
         with running.calls.guest() as scope, _Explained(running, self.name, call):
             result = await handler(running, _handed(running, context), params)
             if result is None:
-                raise TypeError(f"what handles {row.name} returned None")
+                raise TypeError(f"the handler of {row.name} returned None")
         if scope.cancelled_caught or result is None:
             raise self.refusal(row.name)
         return result

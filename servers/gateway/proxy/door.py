@@ -16,7 +16,9 @@ from .options import Options
 class Limits(BaseModel):
     """What clients are shown of the server behind it, and how long it may take to be there."""
 
-    allow: list[str] = option([], "tool that clients are shown, and no others; a* is all that begin with a", "NAME")
+    allow: list[str] = option(
+        [], "tool that clients see, instead of all; a* is every tool that begins with a", "NAME"
+    )
     deny: list[str] = option([], "tool that clients are not shown", "NAME")
     timeout: float = Field(
         60.0,

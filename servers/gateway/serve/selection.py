@@ -26,7 +26,8 @@ class Selection(BaseModel):
     catalog: Path | None = option(None, "catalog of other servers to use instead", "FILE")
     join: bool = Field(False, description="offer all of them as one server as well, at /mcp")
     prefix: Literal["auto", "always"] = Field(
-        "auto", description="when names there begin with that of their server: always, or only where two are the same"
+        "auto",
+        description="when names there begin with the name of their server: always, or only if two are the same",
     )
 
 
@@ -46,7 +47,7 @@ class Joining(BaseModel):
     )
     prefix: Literal["auto", "always"] = Field(
         "auto",
-        description="whether names there always begin with that of their server, or only where two are the same",
+        description="whether names there always begin with the name of their server, or only if two are the same",
     )
 
     def members(self, served: Sequence[str], existing: Sequence[str]) -> list[str]:

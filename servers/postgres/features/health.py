@@ -29,7 +29,7 @@ async def explain_query(
     ctx: Ctx,
     query: str,
     parameters: Annotated[list[Any] | dict[str, Any], PARAMETERS, SAME_PARAMETERS] = NO_PARAMETERS,
-    analyze: Annotated[bool, Field(description="run it, too, and measure; only what reads")] = False,
+    analyze: Annotated[bool, Field(description="also run and measure it, if it only reads")] = False,
     database: DatabaseArgument = None,
 ) -> str:
     """Tell how PostgreSQL would run a statement: the plan as a tree, which tables are read whole, and what an index

@@ -233,7 +233,7 @@ def _check_grant(words: Words, allowed: AllowedDdl) -> None:
         raise _refuse("who is a member of which role is the operator's to say", _PSQL)
     kind = words[words.index("ON") + 1 :][:1]
     if _GRANTED_ELSEWHERE.intersection(kind):
-        raise _refuse(f"rights on {kind[0]} are the operator's, for they concern more than one database", _PSQL)
+        raise _refuse(f"rights on {kind[0]} are the operator's, because they affect more than one database", _PSQL)
     _require(allowed.grants, _RIGHTS, "grants")
 
 

@@ -110,9 +110,9 @@ def _find_own(libraries: Libraries, name: str, draft: bool) -> tuple[Folder, str
     if draft:
         return Folder(library.root), f"{_DRAFTS}/{name}.md"
     if libraries.library(name) is not library:
-        raise PromptError("read_only", f"{name!r} is not of the first library, the only one that is written to")
+        raise PromptError("read_only", f"{name!r} is not in the first library, the only one that can be changed")
     if library.kind(name).form == "skill":
-        raise PromptError("not_written", f"{name!r} is a skill, a directory that may have more than its {SKILL}")
+        raise PromptError("not_written", f"{name!r} is a skill, whose directory may have other files besides {SKILL}")
     return Folder(library.root), library.path(name)
 
 

@@ -72,7 +72,7 @@ class TokenEndpoint:
             raise AuthError("the issuer has answered without a usable token")
         kind = kind.lower()
         if kind not in ("bearer", "dpop") or (kind == "dpop" and self._proofs is None):
-            raise AuthError("the issuer has issued a token of another type than was asked for")
+            raise AuthError("the issuer issued a token of another type than requested")
         # Accepting silently less than was requested would let a thief use the token.
         if self._proofs is not None and kind != "dpop":
             raise AuthError("the issuer has issued a token that is not bound to the key of the client")

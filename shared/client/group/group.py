@@ -100,7 +100,7 @@ class ClientGroup(Entered):
         Raises ValueError for a name that is taken or invalid, and RuntimeError if the group is not entered.
         """
         if check_server_name(name) in self._members:
-            raise ValueError(f"there is a server of that name: {name}")
+            raise ValueError(f"there is already a server of that name: {name}")
         if self._tasks is None:
             raise RuntimeError("enter the group first: async with group")
         member = self._join(self._tasks, name, server)

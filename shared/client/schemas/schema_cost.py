@@ -138,5 +138,5 @@ def _referred(reference: object, root: Schema) -> Schema:
         except (KeyError, IndexError, TypeError, ValueError):
             place = None
     if not isinstance(place, dict | bool):
-        raise UnusableSchema("it refers to what is not there")
+        raise UnusableSchema("it refers to a schema that does not exist")
     return place if isinstance(place, dict) else {}

@@ -107,7 +107,7 @@ def request_of(context: Context[Any], name: str, support: str | None) -> TaskReq
     """
     if not _is_asked_for(context):
         if support == "required" and context.peer.may_request_tasks:
-            raise MethodNotFound(f"the tool {name} runs as a task only: ask for one by params.task")
+            raise MethodNotFound(f"the tool {name} runs only as a task: request one with params.task")
         return None
     if support in (None, "forbidden"):
         raise MethodNotFound(f"the tool {name[:100]} does not run as a task: leave params.task out")

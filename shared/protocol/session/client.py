@@ -150,7 +150,7 @@ def first_version(mode: str, accepted: Sequence[Version] = VERSIONS) -> Version:
         version for version in accepted if (version.date == mode if eras is None else version.stateless in eras)
     ]
     if not fitting:
-        raise ValueError(f"of the versions from {accepted[0]} to {accepted[-1]} the mode {mode!r} leaves none")
+        raise ValueError(f"the mode {mode!r} has none of the versions from {accepted[0]} to {accepted[-1]}")
     return fitting[-1]
 
 

@@ -97,7 +97,7 @@ _KINDS = ("text", "image", "audio", "resource", "resource_link")
 
 def _is_other(kind: str) -> str:
     if kind in _KINDS:
-        raise ValueError("a block of this type lacks what it must have")
+        raise ValueError("a block of this type lacks a required field")
     return kind
 
 

@@ -298,7 +298,7 @@ class Calls:
                     raise await self._work.with_nearest(link, call, error) from None
                 if outcome is None:
                     # None would be taken for a call whose time was up.
-                    raise TypeError(f"what handles {call.method.name} returned None")
+                    raise TypeError(f"the handler of {call.method.name} returned None")
             if call.outlet is not None:
                 # A call without an outcome that was not cancelled has used up its time.
                 call.outlet.finish(call, CallTimeout(deadlines.seconds) if outcome is None else outcome)

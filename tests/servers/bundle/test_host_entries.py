@@ -87,7 +87,7 @@ REFUSED = [
         "everyone who sees the URL sees its user name and password",
     ),
     (["--url", URL, "--token-file", "nowhere"], "--token-file: nowhere: No such file or directory"),
-    (["--url", URL, "--token-variable", "TOKEN"], "Claude Desktop starts what reaches this server: give its token"),
+    (["--url", URL, "--token-variable", "TOKEN"], "Claude Desktop needs --token-file here"),
     (["--url", URL, "--allow-write"], "it takes no '--allow-write': arguments need a server that is named"),
     ([], "the following arguments are required: NAME"),
     (["--join"], "--join takes the names of servers, or --config FILE with their settings"),

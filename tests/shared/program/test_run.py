@@ -100,7 +100,7 @@ BAD_FILES = [
     ("port", "f.toml: is not valid TOML: Expected '='"),
     ("port = 1 # \udcff", "f.toml: is not UTF-8"),
     (None, "f.toml: No such file or directory"),
-    ('roots = ["."]\n[principal."*"]\nroots = [".."]', "is in none of the directories of the server"),
+    ('roots = ["."]\n[principal."*"]\nroots = [".."]', "is not in any directory of the server"),
     ('roots = ["."]\n[principal."*"]\nroots = 5', 'principal."*".roots: '),
     ('roots = ["."]\n[principal."*"]\nroot = 5', "did you mean 'roots'?"),
 ]

@@ -79,7 +79,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
     async def explore_database(
         ctx: Ctx,
         topic: Annotated[str, Field(description="what to find out")] = "",
-        database: Annotated[str, Field(description="its name; all where none is given")] = "",
+        database: Annotated[str, Field(description="its name; without one, all")] = "",
     ) -> str:
         """Explore a database step by step and note what is found."""
         return _guide_exploration(ctx, topic, database)

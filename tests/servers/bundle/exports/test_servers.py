@@ -110,7 +110,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"icon": "icon.png"}, "icon.png: No such file or directory"),
     ({"module": "cards"}, "there is no Python module 'cards'"),
     ({"arguments": [{**ENTRY["arguments"][1], "default": "${HOME}"}]}, "a host would put something else"),
-    ({"arguments": [{**ENTRY["arguments"][1], "name": "a}b"}]}, "arguments.0.name"),
+    ({"arguments": [{**ENTRY["arguments"][1], "name": "a}b"}]}, "arguments.1.name"),
 ]
 
 

@@ -124,4 +124,4 @@ def test_watch_says_that_something_may_have_been_missed(tmp_path: Path) -> None:
 def test_watch_says_that_a_server_tells_nothing(tmp_path: Path) -> None:
     with terminal(["watch", "-", "tiny://text", "--", *TINY], tmp_path) as shell:
         assert shell.end() == 2
-        assert shell.shown == "python -m servers watch: the server tells no changes of resources\n"
+        assert shell.shown == "python -m servers watch: the server does not report changes of resources\n"

@@ -88,7 +88,7 @@ async def test_a_process_that_dies_costs_its_page_only():
         async with anyio.create_task_group() as group:
 
             async def read() -> None:
-                with pytest.raises(FetchError, match="the page broke the process that was to read it") as caught:
+                with pytest.raises(FetchError, match="the process that read the page crashed") as caught:
                     await reader.read(SLOW, "markdown")
                 assert caught.value.code == "unreadable"
 

@@ -103,7 +103,7 @@ async def test_an_answer_of_a_process_that_was_taken_over_is_refused():
         {"error": 5},
     ]
     while answers:
-        with pytest.raises(FetchError, match="the page broke the process") as caught:
+        with pytest.raises(FetchError, match="the process that read the page crashed") as caught:
             await Reader(Taken(PAGES, 1, Limits(1, 64))).read(loaded("one", "text/plain"), "markdown")
         assert caught.value.code == "unreadable"
 

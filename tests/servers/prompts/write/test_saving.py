@@ -110,7 +110,7 @@ def test_what_is_refused_says_why_and_what_to_do(tmp_path: Path, libraries: Libr
     assert unknown in save("new", front(OURS, body="{{ x }}"))
     named = "the front matter has the name 'other', and it is saved as 'new'"
     assert save("new", front("name: other")) == f"bad_prompt: {named}"
-    skill = "is a skill, a directory that may have more than its SKILL.md"
+    skill = "is a skill, whose directory may have other files besides SKILL.md"
     assert remove("pdf") == f"not_written: 'pdf' {skill}"
     (tmp_path / "_drafts").mkdir()
     assert remove("a", draft=True) == "not_found: there is no '_drafts/a.md'"
@@ -247,7 +247,7 @@ def test_a_command_is_saved_as_one_and_has_no_drafts_which_would_be_on_offer(tmp
 def test_a_prompt_of_another_library_is_saved_before_it_and_not_deleted(tmp_path: Path) -> None:
     write(tmp_path, {"first/a.md": SIMPLE, "second/b.md": SIMPLE})
     libraries = opened(tmp_path / "first", tmp_path / "second")
-    reason = "'b' is not of the first library, the only one that is written to"
+    reason = "'b' is not in the first library, the only one that can be changed"
     assert refusal(delete_prompt, libraries, "b") == f"read_only: {reason}"
     save_prompt(libraries, "b", OTHER)
     assert files(tmp_path) == {"first/a.md": SIMPLE, "first/b.md": OTHER, "second/b.md": SIMPLE}

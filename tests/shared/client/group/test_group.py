@@ -257,7 +257,7 @@ async def test_servers_come_and_go() -> None:
         with pytest.raises(UnknownServer):
             await group.call_tool("one__add")
         assert (await group.add("one", _small())).state == "ready"
-        with pytest.raises(ValueError, match="there is a server of that name"):
+        with pytest.raises(ValueError, match="there is already a server of that name"):
             await group.add("one", _small())
     with pytest.raises(RuntimeError, match="enter the group"):
         await group.add("two", _small())
