@@ -69,7 +69,7 @@ class UriTemplate:
         for expression in _EXPRESSION.finditer(template):
             literal, (kind, listed) = template[end : expression.start()], expression.groups()
             if self._query:
-                raise DeclarationError(f"{template}: {{?a,b}} stands at the end")
+                raise DeclarationError(f"{template}: {{?a,b}} has to be last")
             if not literal and end and kind != "?":
                 raise DeclarationError(f"{template}: two variables may not touch")
             parts.append(_literal(literal, template))
@@ -85,7 +85,7 @@ class UriTemplate:
             reserved |= {f"+{listed}"} if kind == "+" else set()
             end = expression.end()
         if self._query and template[end:]:
-            raise DeclarationError(f"{template}: {{?a,b}} stands at the end")
+            raise DeclarationError(f"{template}: {{?a,b}} has to be last")
         if len(reserved) > 1:
             raise DeclarationError(f"{template}: only one {{+variable}} can be told apart")
         self._reserved = frozenset(reserved)

@@ -108,7 +108,7 @@ class Worker:
             yield
             whole = True
         except _BROKEN:
-            raise WorkerError(f"the {self._program.subject} broke the process that was to read it") from None
+            raise WorkerError(f"the process that read the {self._program.subject} crashed") from None
         finally:
             if not whole:
                 await self.end()

@@ -48,7 +48,7 @@ async def test_sampling(ctx: Ctx, prompt: str = "Say hello.") -> str:
 
 @features.tool(title="Sampling with tools", read_only=True)
 async def sample_with_tools(ctx: Ctx, prompt: str = "What is the weather in Paris?") -> str:
-    """Offer the client's model a tool, and tell why it stopped and what it said."""
+    """Offer the client's model a tool, and show why it stopped and what it said."""
     completion = await ctx.sample("completion", {**user_message(prompt), "tools": [WEATHER_TOOL]})
     blocks = completion.content if isinstance(completion.content, list) else [completion.content]
     return f"stopped by {completion.stop_reason}: {', '.join(str(block.get('type')) for block in blocks)}"

@@ -32,7 +32,7 @@ async def greet(name: str) -> str:
 
 @features.tool(title="Task", read_only=True, task="optional")
 async def slow_compute(ctx: Ctx, seconds: Annotated[float, Field(ge=0, le=3_600)], label: str = "work") -> str:
-    """Take that long and say how far it is; where it lasts it becomes a task."""
+    """Take that long and report progress; if it takes long, it becomes a task."""
     steps = max(int(seconds * 4), 1)
     for step in range(steps):
         await ctx.progress(step, steps, label)
@@ -49,7 +49,7 @@ async def failing_job() -> str:
 
 @features.tool(title="Task that ends with an error", read_only=True, task="required")
 async def protocol_error_job() -> str:
-    """Fail as a task does that comes to no result: with an error of the protocol."""
+    """Fail as a task without a result does: with a protocol error."""
     await anyio.sleep(SECONDS)
     raise RpcError("the job ended with an error of the protocol", code=-32603)
 

@@ -58,7 +58,7 @@ async def _read(ctx: Ctx, uri: str) -> TextResourceContents | BlobResourceConten
 
 @features.lists_resources
 async def list_recent(ctx: Ctx) -> list[Resource]:
-    """The pages that this client fetched last, each once, with the titles that they give themselves."""
+    """The pages that this client fetched last, each once, with their titles."""
     titles: dict[str, str] = {}
     for request, snapshot in ctx.state.snapshots.recent(ctx.owner):
         titles.setdefault(request.url, join_lines(snapshot.page.found.title[:_TITLE])[:_TITLE])

@@ -154,7 +154,7 @@ def _directory(files: Files, uri: str, place: Place, budget: int, limit: int) ->
 
 @features.lists_resources
 async def list_resources(ctx: Ctx) -> list[Resource]:
-    """The allowed directories, then the directories and files that stand directly in them."""
+    """The allowed directories, then the directories and files directly in them."""
     if ctx.state is not ctx.running.state:
         await ctx.state.listings.watch(ctx.state.beneath, partial(_tell_list, ctx.changes))
     async with ctx.turn(brief=True):

@@ -131,7 +131,7 @@ async def search_content(
 
 @tools.tool(read_only=True)
 async def get_file_info(ctx: Ctx, path: str) -> CallToolResult:
-    """Tell a file's size, kind, times, permissions, media type and etag without reading it."""
+    """Show a file's size, kind, times, permissions, media type and etag without reading it."""
     info = await to_thread.run_sync(listing.info, ctx.state.beneath, ctx.state.place(path))
     # Models read the text, and need no schema of the data, which is for programs.
     return CallToolResult(content=[TextContent(text=info_text(info))], structured_content=asdict(info))

@@ -32,7 +32,7 @@ async def explain_query(
     analyze: Annotated[bool, Field(description="also run and measure it, if it only reads")] = False,
     database: DatabaseArgument = None,
 ) -> str:
-    """Tell how PostgreSQL would run a statement: the plan as a tree, which tables are read whole, and what an index
+    """Show how PostgreSQL would run a statement: the plan as a tree, which tables are read whole, and what an index
     would do."""
     source = ctx.state.databases.get(database)
     bound = Query(query, source.bind(parameters))
@@ -46,7 +46,7 @@ async def explain_query(
 
 @features.tool(read_only=True)
 async def check_health(ctx: Ctx, database: DatabaseArgument = None) -> str:
-    """Tell how a database is: connections, locks, old transactions, vacuum, indexes, replication, slow statements."""
+    """Check a database: connections, locks, old transactions, vacuum, indexes, replication, slow statements."""
     source = ctx.state.databases.get(database)
     assert isinstance(source, PostgresDatabase)
     async with turn_to_read(ctx, source):

@@ -82,7 +82,7 @@ async def read_rendered(ctx: Ctx, name: str, args: str = "") -> str:
 
 @features.resource(FILE, name="embedded", title="A file in the messages of a prompt")
 async def read_file(ctx: Ctx, name: str, path: str) -> TextResourceContents | BlobResourceContents:
-    """A file that a message of the prompt has in it, and no other one."""
+    """A file that a message of the prompt includes; no other file."""
     try:
         file = await to_thread.run_sync(lambda: ctx.state.libraries.rendering(name).get_file(unquote(path)))
     except PromptError:

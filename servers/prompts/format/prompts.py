@@ -48,7 +48,7 @@ def _parse_argument(mapping: YamlMapping) -> Argument:
     enum = tuple(mapping.get("enum", ()))
     kind = mapping.get("type", "enum" if enum else "string")
     if (kind == "enum") != bool(enum):
-        refuse(mapping, "enum", f"{where}: an enum, and nothing else, has the values that there are")
+        refuse(mapping, "enum", f"{where}: only an enum has a list of values, and it needs one")
     if len(set(enum)) < len(enum):
         refuse(mapping, "enum", f"{where}: enum has a value twice")
     default = mapping.get("default")

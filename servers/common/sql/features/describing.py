@@ -49,7 +49,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
         statistics: Annotated[bool, Field(description="of each column: nulls, distinct values, min, max")] = False,
         database: DatabaseArgument = None,
     ) -> str:
-        """Tell all about a table or view: {describing}."""
+        """Describe a table or view: {describing}."""
         request = TableRequest(table_name, sample, statistics)
         source = ctx.state.databases.get(database)
         async with turn_to_read(ctx, source):
@@ -61,7 +61,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
         max_bytes: Annotated[int, Field(ge=2_000)] = _OVERVIEW,
         database: DatabaseArgument = None,
     ) -> str:
-        """Begin here: tell what is in a database, or in all: tables, columns, foreign keys, indexes, as they fit."""
+        """Begin here: show what is in a database, or in all: tables, columns, foreign keys, indexes, as they fit."""
         return await _describe_databases(ctx, max_bytes, database)
 
     return features

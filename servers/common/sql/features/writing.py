@@ -84,7 +84,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
         query: str,
         database: DatabaseArgument = None,
     ) -> str:
-        """Make a table by one CREATE TABLE statement; write_query makes all the rest of a schema."""
+        """Make a table with one CREATE TABLE statement; write_query does the rest of a schema."""
         source = ctx.state.databases.get(database)
         done = await execute_statements(ctx, source, [Statement(query)], only_tables=True)
         return done.text

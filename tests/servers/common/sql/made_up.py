@@ -55,7 +55,7 @@ MADE_UP = Dialect(
         "reading": "SELECT",
         "estimating": " nothing else",
         "describing": "columns",
-        "explaining": "Tell how it is read: whole.",
+        "explaining": "Show how it is read: whole.",
         "scripting": "Statements that make the tables.",
         "key": "",
         "numbers": "numbers",
