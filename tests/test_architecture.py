@@ -178,6 +178,12 @@ SNIPPETS: list[tuple[Callable[[Source], Findings], str, str]] = [
         "try: pass\nexcept OSError: pass\nexcept (OSError, Exception): pass  #!",
     ),
     (rules.excepts_are_narrow, "shared/x.py", "try: pass\nexcept: pass  #!"),
+    (
+        rules.modules_keep_their_names,
+        "shared/x.py",
+        "sys.modules['ssl'] = None  #!\ndel sys.modules[x]  #!\nsys.modules.pop(x)  #!\nmain = sys.modules[x]",
+    ),
+    (rules.modules_keep_their_names, "servers/start.py", "sys.modules['ssl'] = None"),
 ]
 
 
