@@ -25,7 +25,7 @@ from servers.filesystem.edit.write import MAX_EDITED, Contents, read_contents
 from servers.filesystem.errors import FilesError
 from servers.filesystem.history.recording import NOT_RECORDED, Recorder, Survey
 from servers.filesystem.history.states import file_state
-from servers.filesystem.read.charsets import encode, require_sure
+from servers.filesystem.read.charsets import encode, require_exact, require_sure
 from shared.coded_errors import os_errors
 from shared.program.files.atomic import beside, discard, landed, link, overwrite, prepared, rename, sync_directory
 from shared.program.files.entries import Entry, Place, current, etag_of
@@ -117,6 +117,7 @@ def _edited(
                 written = request.place.written
                 was = read_contents(beneath, entry, written, remaining, request.encoding)
                 require_same(was.found, request.etag, written)
+                require_exact(was.text, was.charset, was.data, written)
                 edited = apply_edits(was.text, request.edits, written, check)
                 fresh = "".join(edited.after[start:end] for *_, start, end in edited.spans)
                 require_sure(was.charset, fresh, was.data, was.text, written)

@@ -87,9 +87,17 @@ def decode_part(
     nul = text.find("\0")
     if nul >= 0:
         raise not_text(written, offset + len(text[:nul].encode(charset.name)))
-    if charset.name != UTF8.name and not data.startswith(text.encode(charset.name)):
+    # A character may have two codes, of which only one is written; of other lengths, a position would be wrong.
+    if charset.name != UTF8.name and not 0 <= len(data) - len(text.encode(charset.name)) < (1 if whole else 4):
         raise not_text(written, offset)
     return text, charset
+
+
+def require_exact(text: str, charset: Charset, data: bytes, written: str) -> None:
+    """Raise FilesError `bad_edit` if `text`, which is that of a file with this `data`, would be written otherwise."""
+    if charset.name != UTF8.name and charset.mark + text.encode(charset.name) != data:
+        reason = f"has characters for which {charset.name} has two codes, and an edit would change them"
+        raise FilesError("bad_edit", written, reason, "Give encoding if it is another one, or append.")
 
 
 def encode(text: str, charset: Charset, written: str) -> bytes:

@@ -11,7 +11,9 @@ from servers.common.files import exchange
 from servers.filesystem.edit import edit as editing
 from servers.filesystem.edit.edit import FileEdits, edit_files
 from servers.filesystem.edit.replacements import Edit
+from servers.filesystem.edit.write import write_file
 from servers.filesystem.errors import FilesError
+from servers.filesystem.read.pages import read_text
 from shared.program.files.entries import etag_of
 from tests.servers.filesystem.editing_files import code, edit_file, theirs_added, theirs_by_rename
 
@@ -31,6 +33,18 @@ def test_f1_an_edit_keeps_the_charset(root, edit):
     assert (root / "file").read_bytes() == text.replace("fermé", "très fermé").encode("latin-1")
     assert code(edit, "file", ("midi", "中")) == code(edit, "file", ("midi", "中"), dry_run=True) == "bad_edit"
     assert (root / "file").read_bytes() == text.replace("fermé", "très fermé").encode("latin-1")
+
+
+def test_a_text_with_a_character_that_would_be_written_otherwise_is_read_and_not_edited(root, files, at, edit):
+    text = "東京の天気は晴れです。\n" * 5
+    data = text.encode("cp932") + b"\x87\x9a a\n"
+    (root / "file").write_bytes(data)
+    assert read_text(files, at("file"), 10_000).text == f"{text}∵ a\n"
+    with pytest.raises(FilesError, match="two codes") as caught:
+        edit("file", ("a", "b"))
+    assert caught.value.code == "bad_edit"
+    write_file(files, at("file"), "終わり\n", "append")
+    assert (root / "file").read_bytes() == data + "終わり\n".encode("cp932")
 
 
 def test_an_edit_keeps_the_byte_order_mark(root, edit):
