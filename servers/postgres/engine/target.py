@@ -29,6 +29,7 @@ _UNITS = {None: 1, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
 _SCHEMAS = ("schema", "currentSchema", "search_path")
 _TIMES = ("statement_timeout", "lock_timeout")
 _SSL = frozenset({"disable", "allow", "prefer", "require", "verify-ca", "verify-full"})
+_NO_SSL = frozenset({"false", "0"})
 _UNUSED = {
     *("connection_limit", "pool_timeout", "socket_timeout", "statement_cache_size"),  # Prisma
     *("prepared_statement_cache_size", "pool_size", "max_overflow"),  # SQLAlchemy
@@ -111,7 +112,9 @@ def _is_whole(where: str) -> bool:
     """Return True if the address is more than `postgresql://user`, whose password would be read as the mode."""
     if _SERVICE.fullmatch(where):
         return True
-    return _URL.match(where) is not None and ("@" in where or "/" in where.partition("://")[2])
+    rest = where.partition("://")[2]
+    # What a URL leaves out is found where libpq finds it: in a service, the environment, or its defaults.
+    return _URL.match(where) is not None and ("@" in where or "/" in rest or rest[:1] in ("", "?"))
 
 
 def _take_parameters(url: str, label: str) -> tuple[str, dict[str, str]]:
@@ -129,6 +132,8 @@ def _take_parameters(url: str, label: str) -> tuple[str, dict[str, str]]:
         if key == "ssl" and written in _SSL:
             # The name that asyncpg uses; libpq calls it sslmode.
             libpq_parts.append(f"sslmode={written}")
+        elif key == "ssl" and written in _NO_SSL:
+            libpq_parts.append("sslmode=disable")
         elif key in _list_known():
             libpq_parts.append(part)
         elif _PARAMETER.fullmatch(key) is None or ("@" in query and "@" not in plain):

@@ -14,6 +14,8 @@ TARGETS = [
     ("mine=service=work:rw", "mine", True),
     ("postgresql://shop@host", "shop", False),
     ("postgresql://a,b:5433/my%20shop", "my_shop", False),
+    ("postgresql://?service=work", "work", False),
+    ("postgresql://:rw", "postgres", True),
 ]
 
 
@@ -109,3 +111,8 @@ def test_what_is_a_database_of_another_kind_is_named() -> None:
         with pytest.raises(ValueError, match=word) as caught:
             parse_target(given, False)
         assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("written", "mode"), [("true", "require"), ("false", "disable"), ("0", "disable")])
+def test_ssl_has_the_values_of_other_clients_too(written: str, mode: str) -> None:
+    assert parse_target(f"postgresql://h/shop?ssl={written}", False).conninfo["sslmode"] == mode
