@@ -15,7 +15,8 @@ SQLITE = Dialect(
         "reading": "SELECT, WITH, VALUES, EXPLAIN, PRAGMA that tells",
         "estimating": ", after ANALYZE, about how many rows",
         "describing": "columns, keys, indexes, triggers, its CREATE statement with the checks",
-        "explaining": "Show how SQLite would run a statement: the plan as a tree, and which tables are read whole.",
+        "explaining": "Show how SQLite would run a statement: the plan as a tree, and which tables are read whole. "
+        "CREATE INDEX before it is tried and not made.",
         "scripting": "The SQL that made the tables, indexes, views and triggers.",
         "key": ", or the rowid where there is none",
         "numbers": "INTEGER and REAL",

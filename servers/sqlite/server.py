@@ -53,6 +53,7 @@ async def _open(opening: Opening) -> AsyncIterator[Opened]:
             settings.limits,
             settings.readers,
             create=settings.create,
+            attach=settings.attach,
             connecting=settings.connecting,
         ) as databases,
         anyio.create_task_group() as group,

@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from servers.common.sql import settings
 from servers.common.sql.settings import Directory, SqlSettings, StatementLimits
@@ -19,6 +19,9 @@ from .engine.opening import ConnectionOptions
 from .locations import read_location
 
 _MODES = {"ro": False, "rw": True}
+_MOST_ATTACHED = 10
+"""Databases that SQLite attaches to one (https://sqlite.org/limits.html, 11)."""
+_RESERVED = {"main", "temp"}
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
@@ -35,6 +38,7 @@ class _Databases(BaseModel):
     extension: list[str] = option(
         [], "extension of SQLite to load: PATH, or PATH=ENTRY with another entry point", "PATH", paths_after=""
     )
+    attach: bool = Field(False, description="let statements of one database read the others, as NAME.TABLE")
     create: bool = Field(False, description="make database files that do not exist")
 
     @field_validator("databases", mode="before")
@@ -91,6 +95,23 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
 
     files: Directory = option(None, "directory of CSV files to import, and of the backups that are made", "DIR")
 
+    @model_validator(mode="after")
+    def _can_be_attached(self) -> Self:
+        if not self.attach:
+            return self
+        if self.hide:
+            raise ValueError("--attach and --hide exclude each other: names are hidden in one database alone")
+        if len(self.sources) > _MOST_ATTACHED + 1:
+            raise ValueError(f"--attach takes {_MOST_ATTACHED + 1} databases at most")
+        for source in self.sources:
+            if source.name.lower() in _RESERVED:
+                raise ValueError(f"with --attach no database can be called {source.name!r}; {self.name_them}")
+        if len({source.name.lower() for source in self.sources}) < len(self.sources):
+            raise ValueError(
+                f"with --attach two databases can't have names that differ in case alone; {self.name_them}"
+            )
+        return self
+
     @cached_property
     def sources(self) -> list[Source]:
         """The databases, each with its mode."""
@@ -104,6 +125,8 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
         ValueError."""
         own = super().narrowed(narrowing)
         own.hide = [*self.hide, *getattr(narrowing, "hide", ())]
+        if own.attach and own.hide:
+            raise ValueError("hide: --attach lets statements read what would be hidden")
         return own
 
     @property

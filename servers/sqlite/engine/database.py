@@ -19,7 +19,7 @@ from servers.common.sql.temporary import temporary_directory
 from servers.sqlite.engine.connection import Connection, Work
 from servers.sqlite.engine.deadline import Limits, StatementDeadline
 from servers.sqlite.engine.hiding import HiddenName
-from servers.sqlite.engine.opening import ConnectionOptions, GuardedConnection, Mode
+from servers.sqlite.engine.opening import AttachedDatabase, ConnectionOptions, GuardedConnection, Mode
 from servers.sqlite.engine.policy import ALLOW_CHANGES
 from servers.sqlite.engine.pool import Pool
 from servers.sqlite.engine.quick import QuickReader
@@ -169,17 +169,25 @@ async def open_databases(
     readers: int,
     *,
     create: bool = False,
+    attach: bool = False,
     connecting: ConnectionOptions = ConnectionOptions(),  # noqa: B008 - it is a tuple
 ) -> AsyncIterator[Databases[Database]]:
-    """Open the databases for the time of the block; with `create` make missing files.
+    """Open the databases for the time of the block; with `create` make missing files, with `attach` let statements of
+    one read the others.
 
     Raises ValueError if one can't be opened, or none has a name that is to be hidden.
     """
     with ExitStack() as temporary:
-        databases = [Database(_place(source, temporary), limits, readers, connecting) for source in sources]
+        placed = [_place(source, temporary) for source in sources]
+        databases = [
+            Database(source, limits, readers, _attach_others(source, placed, connecting) if attach else connecting)
+            for source in placed
+        ]
         try:
             for database, source in zip(databases, sources, strict=True):
-                await _open(database, create=create or str(source.path) == MEMORY)
+                await _make_missing(database, create=create or str(source.path) == MEMORY)
+            for database in databases:
+                await _check(database)
             await _check_hidden(databases, connecting.hidden)
             yield Databases(databases)
         finally:
@@ -198,13 +206,26 @@ def _place(source: Source, temporary: ExitStack) -> Source:
     return source._replace(path=Path(directory) / "memory.db", writable=True)
 
 
-async def _open(database: Database, *, create: bool) -> None:
+def _attach_others(
+    source: Source, every_source: Sequence[Source], connecting: ConnectionOptions
+) -> ConnectionOptions:
+    others = (AttachedDatabase(other.name, other.path) for other in every_source if other is not source)
+    return connecting._replace(attached=tuple(others))
+
+
+async def _make_missing(database: Database, *, create: bool) -> None:
     if _lacks_directory(database.path):
         make = "Make it first: --create makes the file only." if create else "Make it, or check the path."
         raise ValueError(f"{database.path}: there is no directory {database.path.parent}. {make}")
-    try:
-        if create and not database.path.exists():
+    if create and not database.path.exists():
+        try:
             await database.make()
+        except SqlError as error:
+            raise ValueError(f"{database.path}: {error.line}") from None
+
+
+async def _check(database: Database) -> None:
+    try:
         await database.check()
     except SqlError as error:
         if error.code == "busy":

@@ -48,6 +48,15 @@ _SHADOWS = {
     "rtree": _RTREE,
     "rtree_i32": _RTREE,
     "geopoly": _RTREE,
+    # sqlite-vec, whose columns have tables of their own.
+    "vec0": (
+        *("chunks", "rowids", "info", "auxiliary"),
+        *(
+            f"{kind}{number:02}"
+            for kind in ("vector_chunks", "metadatachunks", "metadatatext")
+            for number in range(16)
+        ),
+    ),
 }
 _MODULE = re.compile(r"\sUSING\s+\W?(\w+)", re.IGNORECASE)
 _IDENTIFIER = re.compile(
@@ -90,8 +99,14 @@ def hold_snapshot(connection: sqlite3.Connection, deadline: StatementDeadline) -
 
 def keeps_snapshots(connection: sqlite3.Connection) -> bool:
     """Return True if an unfinished statement blocks no writer; without a write-ahead log it blocks all of them."""
-    (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
-    return bool(mode == "wal")
+    modes = [connection.execute(f"PRAGMA {quote(schema)}.journal_mode") for schema in list_schemas(connection)]
+    return all(mode.fetchone() == ("wal",) for mode in modes)
+
+
+def list_schemas(connection: sqlite3.Connection) -> Sequence[str]:
+    """Return the names by which statements call the database itself, and those that are attached to it."""
+    policy = getattr(connection, "policy", None)
+    return ("main",) if policy is None else policy.schemas
 
 
 def find_hidden(connection: sqlite3.Connection) -> HiddenSchema | None:

@@ -34,20 +34,24 @@ class Handle:
     def __init__(self, opening: OpenOptions) -> None:
         self.number = next(OPENINGS)
         self._opening = opening
-        self._file: tuple[int, int] | None = None
+        self._files: list[tuple[int, int] | None] = []
         self._at_work: StatementDeadline | None = None
 
     def open(self) -> GuardedConnection:
         """Open the file. Raises SqlError."""
-        file = _identify(self._opening.path)
+        files = self._identify()
         self.connection = open_database(self._opening, lambda: self._at_work is not None and self._at_work())
-        self._file = file
+        self._files = files
         return self.connection
 
     @property
     def is_replaced(self) -> bool:
-        """True if another file, or none, is at the path of the open one."""
-        return _identify(self._opening.path) != self._file
+        """True if another file, or none, is at the path of an open one."""
+        return self._identify() != self._files
+
+    def _identify(self) -> list[tuple[int, int] | None]:
+        attached = self._opening.connecting.attached
+        return [_identify(self._opening.path), *(_identify(database.path) for database in attached)]
 
     def follow(self) -> bool:
         """Open the file that has taken the place of this one; return True if there was one. Raises SqlError."""

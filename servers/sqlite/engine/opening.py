@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from servers.common.sql.errors import SqlError
 from servers.sqlite.engine.deadline import (
@@ -27,7 +27,10 @@ from servers.sqlite.engine.policy import (
     find_virtual_tables,
 )
 from servers.sqlite.engine.quick_policy import QuickPolicy
+from servers.sqlite.engine.sql import quote
 from servers.sqlite.errors import from_sqlite
+
+T = TypeVar("T")
 
 Mode = Literal["ro", "rw", "rwc", "views", "quick"]
 """Modes of opening.
@@ -53,6 +56,13 @@ _BESIDE = ("", "-journal", _LOG, "-shm")
 """Endings of the names of the files that SQLite opens for a database."""
 
 
+class AttachedDatabase(NamedTuple):
+    """Another database, whose tables statements read as NAME.TABLE."""
+
+    name: str
+    path: Path
+
+
 class ConnectionOptions(NamedTuple):
     """The operator's options for every connection, whatever its purpose."""
 
@@ -60,6 +70,8 @@ class ConnectionOptions(NamedTuple):
     """Names that no statement of a client may see."""
     extensions: tuple[SqliteExtension, ...] = ()
     """Extensions to load into the connection."""
+    attached: tuple[AttachedDatabase, ...] = ()
+    """Databases to attach, which are only read."""
 
 
 class OpenOptions(NamedTuple):
@@ -114,10 +126,35 @@ def recover(path: Path, deadline: StatementDeadline) -> None:
 
 
 def _connect(path: Path, mode: Mode) -> GuardedConnection:
+    return _open_file(path, mode, partial(_first_look, mode=mode))
+
+
+def _attach(connection: sqlite3.Connection, database: AttachedDatabase) -> None:
+    """Attach a database to read it. Raises SqlError that names it; sqlite3.Error if it is locked."""
+    try:
+        _open_file(database.path, "ro", partial(_look_into, connection, database.name))
+    except SqlError as error:
+        raise error.at(f"the database {database.name!r}, which is attached") from None
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
+            raise
+        raise from_sqlite(error).at(f"the database {database.name!r}, which is attached") from None
+
+
+def _look_into(connection: sqlite3.Connection, name: str, uri: str) -> None:
+    attached = {schema for _, schema, _ in connection.execute("PRAGMA database_list")}
+    if name in attached:
+        connection.execute(f"DETACH {quote(name)}")  # What failed a moment ago is attached all the same.
+    connection.execute(f"ATTACH ? AS {quote(name)}", (uri,))
+    connection.execute(f"SELECT count(*) FROM {quote(name)}.sqlite_schema").fetchall()  # noqa: S608 - it is quoted
+
+
+def _open_file(path: Path, mode: Mode, look: Callable[[str], T]) -> T:
+    """Return what `look` returns for the URI of a file. Raises SqlError and sqlite3.Error."""
     _require_regular(path)
     uri = f"{path.absolute().as_uri()}?mode={mode if mode in ('rw', 'rwc') else 'ro'}"
     try:
-        return _first_look(uri, mode)
+        return look(uri)
     except sqlite3.OperationalError as error:
         # A database in WAL mode needs a file of shared memory beside it. That is impossible on read-only media, and
         # nobody can change the database either. SQLite then reads the file alone, which is not all of the database
@@ -129,7 +166,7 @@ def _connect(path: Path, mode: Mode) -> GuardedConnection:
         with suppress(OSError):
             if Path(f"{path}{_LOG}").stat().st_size > 0:
                 raise SqlError(*_LOG_UNREAD) from None
-        return _first_look(f"{uri}&immutable=1", mode)
+        return look(f"{uri}&immutable=1")
 
 
 def _require_regular(path: Path) -> None:
@@ -169,6 +206,10 @@ def _guard(opening: OpenOptions) -> GuardedConnection:
     with _closed_unless_good(connection):
         # What is not UTF-8 becomes half surrogates, from which the bytes can be restored.
         connection.text_factory = lambda stored: stored.decode("utf-8", "surrogateescape")
+        # The limits let nothing be attached any more.
+        for database in opening.connecting.attached:
+            _attach(connection, database)
+        schemas = ("main", *(database.name for database in opening.connecting.attached))
         impose_limits(connection, opening.limits)
         if hasattr(connection, "setconfig"):  # Python 3.12
             connection.setconfig(_DEFENSIVE, True)
@@ -180,8 +221,8 @@ def _guard(opening: OpenOptions) -> GuardedConnection:
         hidden = hide(connection, opening.connecting.hidden) if opening.connecting.hidden else None
         if mode in _RUNS_READS:
             connection.execute("PRAGMA query_only = ON")
-        closed = find_closed_modules(connection, modules)
-        elsewhere = None if opening.killable or mode == "views" else find_uninterruptible_tables(connection)
+        closed = find_closed_modules(connection, modules, schemas)
+        elsewhere = None if opening.killable or mode == "views" else find_uninterruptible_tables(connection, schemas)
         if mode == "quick":
             connection.policy = QuickPolicy(closed | find_virtual_tables(connection), elsewhere or (), hidden)
             impose_quick_limits(connection, opening.limits)
@@ -197,6 +238,7 @@ def _guard(opening: OpenOptions) -> GuardedConnection:
                 # A view made for its types is compiled and never read, and its query was allowed before.
                 hidden=None if mode == "views" else hidden,
             )
+            connection.policy.schemas = schemas
             connection.policy.open_modules(modules)
         connection.set_authorizer(connection.policy)
     return connection

@@ -6,10 +6,11 @@ allowed here is refused; the text of the statement is never examined.
 
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from servers.sqlite.engine.hiding import CHANGES_HIDDEN, PAST_HIDING, HiddenSchema
+from servers.sqlite.engine.sql import quote
 
 _READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE})
 _CHANGES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
@@ -32,8 +33,9 @@ _DEFINITIONS = frozenset(
     }
 )
 _VIEWS = frozenset({sqlite3.SQLITE_CREATE_TEMP_VIEW, sqlite3.SQLITE_DROP_TEMP_VIEW})
-# SQLite reports an update of these whenever it declares a virtual table or renames something. A statement that would
-# do so itself is refused.
+# SQLite reports changes of these whenever it declares a virtual table, to read it as well, or renames something. A
+# statement that would do so itself is refused by SQLite, and one that makes a table or the like is reported as that,
+# too. Only a trigger in `temp` on a table elsewhere is not: that is seen by its row in `sqlite_temp_master`.
 _SCHEMA = frozenset({"sqlite_master", "sqlite_temp_master"})
 CLOSED_FUNCTIONS = frozenset({"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"})
 """The functions that no statement may call."""
@@ -118,6 +120,8 @@ class Policy:
         self._modules = _OPEN_MODULES
         self.hidden = hidden
         """The hidden names; None if nothing is hidden."""
+        self.schemas: Sequence[str] = ("main",)
+        """The names of the database itself and of those that are attached, which are only read."""
         self._selects = self._peeks = False
         self._advice = advice
         self._writable = writable
@@ -209,6 +213,8 @@ class Policy:
             return "it reads a virtual table that is not on the list" if self.closes(first) else None
         if action in _READS or (action == sqlite3.SQLITE_UPDATE and first in _SCHEMA):
             return None
+        if action == sqlite3.SQLITE_INSERT and first == "sqlite_master" and schema != "temp":
+            return None
         if action == sqlite3.SQLITE_FUNCTION:
             return f"it calls {second}()" if (second or "").lower() in CLOSED_FUNCTIONS else None
         if action == sqlite3.SQLITE_PRAGMA:
@@ -250,10 +256,13 @@ class Policy:
         return "" if self._writable or action not in _CHANGES | _DEFINITIONS else self._advice
 
     def _check_change(self, action: int, first: str, second: str | None, schema: str | None) -> str | None:
-        if not self._writable and action in _CHANGES and first.endswith(_OF_A_TREE):
+        is_attached = schema in self.schemas[1:]
+        if (is_attached or not self._writable) and action in _CHANGES and first.endswith(_OF_A_TREE):
             return None
         if not self._writable:
             return "it changes the database"
+        if is_attached:
+            return "it changes another database than the one that it is run for; that one is named by `database`"
         if schema == "temp" and self.hidden is not None and self.hidden.shown(first) is not None:
             return CHANGES_HIDDEN
         if schema == "temp":
@@ -276,17 +285,19 @@ def _is_of_a_table(action: int, first: str) -> bool:
     return is_index or action == sqlite3.SQLITE_CREATE_TABLE or (action == sqlite3.SQLITE_INSERT and first in _SCHEMA)
 
 
-def find_closed_modules(connection: sqlite3.Connection, allowed: Iterable[str] = ()) -> set[str]:
+def find_closed_modules(
+    connection: sqlite3.Connection, allowed: Iterable[str] = (), schemas: Sequence[str] = ("main",)
+) -> set[str]:
     """Return the virtual tables that no statement may read, unless their modules are `allowed`.
 
     They are those that this SQLite brings, except where a table of the database has that name, and those in the
-    database that use one.
+    databases `schemas` that use one.
     """
     opened = _OPEN_MODULES.union(allowed)
     modules = {str(name).lower() for (name,) in connection.execute("PRAGMA module_list")}
     tables = {str(name).lower() for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
     closed = {name for name in modules - opened - tables if not name.startswith("pragma_")}
-    virtual = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND rootpage = 0")
+    virtual = _select_entries(connection, "name, sql", "type = 'table' AND rootpage = 0", schemas)
     return closed | {
         str(name).lower()
         for name, sql in virtual
@@ -303,10 +314,16 @@ def find_virtual_tables(connection: sqlite3.Connection) -> set[str]:
     return modules - tables | {str(name).lower() for name, page in entries if not page}
 
 
-def find_uninterruptible_tables(connection: sqlite3.Connection) -> set[str]:
-    """Return the tables whose own definition, or that of an index on them, calls a function that can't be
-    interrupted."""
-    defined = connection.execute(
-        "SELECT tbl_name, sql FROM sqlite_schema WHERE type IN ('table', 'index') AND sql <> ''"
-    )
+def find_uninterruptible_tables(connection: sqlite3.Connection, schemas: Sequence[str] = ("main",)) -> set[str]:
+    """Return the tables of the databases `schemas` whose own definition, or that of an index on them, calls a
+    function that can't be interrupted."""
+    defined = _select_entries(connection, "tbl_name, sql", "type IN ('table', 'index') AND sql <> ''", schemas)
     return {str(name).lower() for name, sql in defined if _CALLS_ONE.search(str(sql))}
+
+
+def _select_entries(
+    connection: sqlite3.Connection, columns: str, condition: str, schemas: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    for schema in schemas:
+        query = f"SELECT {columns} FROM {quote(schema)}.sqlite_schema WHERE {condition}"  # noqa: S608 - ours, and quoted
+        yield from connection.execute(query)

@@ -131,7 +131,7 @@ class QuickReader:
 
         A slow one is not learned later either: by then that thread has it compiled, and is quick.
         """
-        if statement in self._known or len(statement) > _LONGEST_KNOWN:
+        if statement in self._known or len(statement) > _LONGEST_KNOWN or self._opening.connecting.attached:
             return False
         if seconds > _MOST_BEFORE:
             self._remember(statement, 0)

@@ -19,10 +19,11 @@ from servers.common.sql.query.plan import Plan, PlanStep, make_plan
 from servers.common.sql.query.query import Query
 from servers.common.sql.texts import shorten
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
-from servers.sqlite.engine.entries import keeps_snapshots
-from servers.sqlite.engine.sql import replace_parameters
+from servers.sqlite.engine.entries import keeps_snapshots, list_schemas
+from servers.sqlite.engine.sql import quote, replace_parameters, split_statements
 from servers.sqlite.errors import from_sqlite
 from servers.sqlite.paging import fill_page, fill_row
+from servers.sqlite.query.tried_indexes import explain_with_indexes
 
 _STEPS = 500
 """Steps of a plan that are shown."""
@@ -32,6 +33,8 @@ _SCAN = re.compile(r"SCAN (.+?)(?: USING (?:COVERING )?INDEX .+)?(?: LEFT-JOIN)?
 _NO_SCAN = re.compile(r"SCAN (?:CONSTANT ROW|\d+ CONSTANT ROWS?|\(.+|.+ VIRTUAL TABLE INDEX .+)", re.DOTALL)
 _MADE = re.compile(r"(?:CO-ROUTINE|MATERIALIZE) (.+)", re.DOTALL)
 _MATCH = re.compile(r"\bMATCH\b", re.IGNORECASE)
+_OF_A_TEXT = ("no such column: ", "fts5: ", "unterminated string", "malformed MATCH expression")
+"""Beginnings of errors of full-text search. Other modules have errors of their own after MATCH."""
 _MATCH_QUOTES = (
     "In the text after MATCH, put a term with other characters than letters and digits between double quotes: "
     "MATCH '\"a-b\"'."
@@ -99,7 +102,7 @@ def _explain_match(error: sqlite3.OperationalError, sql: str, connection: sqlite
     That text is read as a query of its own when the statement runs, so its errors come after those of compiling. They
     name columns that no table has, as `b` for 'a-b' (https://sqlite.org/fts5.html, 3).
     """
-    if getattr(error, "sqlite_errorname", "") != "SQLITE_ERROR" or _MATCH.search(sql) is None:
+    if not str(error).startswith(_OF_A_TEXT) or _MATCH.search(sql) is None:
         return error
     try:
         connection(sql)
@@ -143,8 +146,9 @@ def resume(
 
 
 def _read_pragma(connection: sqlite3.Connection, name: str) -> int:
-    (value,) = connection.execute(f"PRAGMA {name}").fetchone()
-    return int(value)
+    """Return a version that grows with each change, of the database and those that are attached to it."""
+    versions = [connection.execute(f"PRAGMA {quote(schema)}.{name}") for schema in list_schemas(connection)]
+    return sum(int(version.fetchone()[0]) for version in versions)
 
 
 def _fill(
@@ -160,13 +164,18 @@ def _fill(
 def explain(query: Query, most: int, connection: sqlite3.Connection, deadline: StatementDeadline) -> Plan:
     """Return the plan of one statement, in `most` bytes; its parameters may be left out.
 
-    Raises SqlError for a statement that the connection may not run.
+    Indexes that CREATE INDEX names before it are tried. Raises SqlError for a statement that the connection may not
+    run.
     """
     # SQLite takes EXPLAIN before one statement only, and `sqlite3` no second statement.
-    statement = f"EXPLAIN QUERY PLAN {query.sql if query.parameters else replace_parameters(query.sql)}"
+    statements = split_statements(query.sql)
+    *indexes, sql = statements if len(statements) > 1 else [query.sql]
+    statement = f"EXPLAIN QUERY PLAN {sql if query.parameters else replace_parameters(sql)}"
     cursor = retry_locked(deadline, partial(connection.execute, statement, query.parameters))
-    rows = list(islice(cursor, _STEPS + 1))
+    rows, notes = list(islice(cursor, _STEPS + 1)), list[str]()
     cursor.close()
+    if indexes:
+        rows, notes = explain_with_indexes(indexes, statement, query.parameters, connection, deadline)
     children: dict[int, list[tuple[int, str]]] = defaultdict(list)
     for step, parent, _, detail in rows[:_STEPS]:
         children[parent].append((step, shorten(detail, _DETAIL)))
@@ -175,7 +184,7 @@ def explain(query: Query, most: int, connection: sqlite3.Connection, deadline: S
     intermediate = {match[1] for match in map(_MADE.fullmatch, details) if match is not None}
     scans = [_SCAN.fullmatch(detail) for detail in details if _NO_SCAN.fullmatch(detail) is None]
     scanned = dict.fromkeys(scan[1] for scan in scans if scan is not None and scan[1] not in intermediate)
-    return make_plan(steps, list(scanned), most, cut=len(rows) > _STEPS)
+    return make_plan(steps, list(scanned), most, cut=len(rows) > _STEPS, notes=notes)
 
 
 def _walk(children: dict[int, list[tuple[int, str]]]) -> Iterator[tuple[int, str]]:

@@ -9,7 +9,7 @@ from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.overview import DatabaseSummary, SchemaFacts, TableList, TablePage
 from servers.common.sql.schema.records import Entry, TableColumn
 from servers.sqlite.engine.deadline import StatementDeadline
-from servers.sqlite.engine.entries import hold_snapshot, list_entries
+from servers.sqlite.engine.entries import hold_snapshot, list_entries, list_schemas
 from servers.sqlite.schema.columns import read_columns, read_foreign_keys, read_indexes, read_row_estimates
 
 _SHARE = 0.1
@@ -84,4 +84,5 @@ def summarize(
             read_row_estimates(connection),
             _Columns(connection, deadline),
         )
-        return overview.summarize(name, writable, facts, budget, drawn=drawn)
+        summary = overview.summarize(name, writable, facts, budget, drawn=drawn)
+        return {**summary, "attached": list_schemas(connection)[1:]}

@@ -5,7 +5,7 @@ useful first.
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, NotRequired, Protocol
 
 from typing_extensions import TypedDict
 
@@ -14,7 +14,7 @@ from servers.common.sql.schema import lines
 from servers.common.sql.schema.diagram import Diagram, draw
 from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.records import Entry, ForeignKey, Index, TableColumn
-from servers.common.sql.texts import fence, format_name
+from servers.common.sql.texts import fence, format_name, format_names
 from shared.text import format_count
 
 _FRAME = 500
@@ -127,6 +127,8 @@ class DatabaseSummary(TypedDict):
     """The reason that the database can't be read."""
     diagram: Diagram | None
     """The same for a view that draws it, if requested."""
+    attached: NotRequired[Sequence[str]]
+    """Names of other databases whose tables its statements read."""
 
 
 class Columns(Protocol):
@@ -250,6 +252,8 @@ def format_overview(summaries: Sequence[DatabaseSummary]) -> str:
 
 def _format_database(summary: DatabaseSummary) -> str:
     facts = [f"database {summary['database']}", "may be changed" if summary["writable"] else "may only be read"]
+    if summary.get("attached"):
+        facts.append(f"statements read {format_names(summary['attached'])} too, as NAME.TABLE")
     if summary["problem"] is not None:
         return "\n".join(("; ".join([*facts, "can't be read"]), fence([summary["problem"]])))
     if summary["left_out"]:

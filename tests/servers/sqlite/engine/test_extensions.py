@@ -47,3 +47,25 @@ async def test_vectors_are_made_and_found_and_no_statement_loads_more(file: Path
     # A server without it can't read such a table.
     async with inside(file) as peer:
         assert (await peer.call("read_query", query=query)).get("isError")
+
+
+@needs_loading
+async def test_vectors_with_a_key_and_other_columns_are_read_and_their_inner_tables_not_listed(
+    tmp_path: Path,
+) -> None:
+    path = pytest.importorskip("sqlite_vec").loadable_path()
+    make = """
+        CREATE VIRTUAL TABLE items USING vec0(
+            id INTEGER PRIMARY KEY, kind TEXT PARTITION KEY, place float[2], price FLOAT, title TEXT, +note TEXT);
+        INSERT INTO items VALUES
+            (7, 'a', '[1, 1]', 2.5, 'long enough for a table', 'x'),
+            (8, 'b', '[1, 2]', 9.5, '', 'y')"""
+    query = "SELECT id, note FROM items WHERE place MATCH '[1, 2]' AND k = 5 AND kind = 'a' AND price < 5"
+    async with inside("--extension", path, "--allow-write", "--create", tmp_path / "vectors.db") as peer:
+        assert (await peer.text("write_query", query=make)).startswith("committed; ")
+        assert (await peer.data("read_query", query=query))["rows"] == [[7, "x"]]
+        assert (await peer.text("list_tables")).startswith("1 of 1 table")
+        error = await peer.error("read_query", query="SELECT id FROM items WHERE place MATCH '[1]' AND k = 1")
+        assert "Dimension mismatch" in error
+        assert "double quotes" not in error
+        assert "id primary key" in await peer.text("describe_table", table_name="items", sample=1)

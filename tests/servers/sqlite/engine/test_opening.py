@@ -10,6 +10,9 @@ import pytest
 from servers.common.sql.errors import SqlError
 from servers.sqlite.engine.deadline import Limits
 from servers.sqlite.engine.opening import Mode, OpenOptions, open_database
+from servers.sqlite.settings import Narrowing, Settings
+from tests.servers.sqlite.schemas import made
+from tests.servers.sqlite.serving import inside
 
 
 def pragma(path: Path, name: str, mode: Mode = "ro") -> object:
@@ -74,3 +77,109 @@ def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
         os.mkfifo(f"{path}{ending}")
         for refused in (refusal(path), refusal(path, "rw")):
             assert (refused.code, refused.reason.split()[0]) == ("bad_file", f"data.db{ending}")
+
+
+# Statements of one database that read the others, with --attach
+
+TRIGGER = "CREATE TRIGGER t AFTER INSERT ON customers BEGIN DELETE FROM orders; END"
+JOIN = "SELECT c.name, o.total FROM customers AS c JOIN sales.orders AS o ON o.customer = c.id ORDER BY 2"
+CUSTOMERS = "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO customers VALUES (1, 'Ada');"
+ORDERS = """
+CREATE TABLE orders (customer INTEGER, total DECIMAL(5, 2));
+CREATE VIRTUAL TABLE texts USING fts5(body);
+CREATE VIRTUAL TABLE boxes USING rtree(id, low, high);
+INSERT INTO orders VALUES (1, 2.5); INSERT INTO texts VALUES ('one two'); INSERT INTO boxes VALUES (1, 0, 5);"""
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> tuple[str, ...]:
+    shop = made(tmp_path / "shop.db", CUSTOMERS)
+    sales = made(tmp_path / "sales.db", ORDERS)
+    return ("--attach", "--db", f"shop={shop}:rw", "--db", f"sales={sales}:rw")
+
+
+async def test_a_statement_of_one_database_reads_the_others(options: tuple[str, ...]) -> None:
+    async with inside(*options) as peer:
+        for _ in range(3):  # the same by a statement that is known
+            data = await peer.data("read_query", query=JOIN, database="shop")
+            assert (data["rows"], data["declared"]) == ([["Ada", 2.5]], ["TEXT", "DECIMAL(5, 2)"])
+        texts = await peer.data(
+            "read_query", query="SELECT * FROM sales.texts WHERE texts MATCH 'two'", database="shop"
+        )
+        boxes = await peer.data("read_query", query="SELECT id FROM sales.boxes WHERE low < 1", database="shop")
+        plan = await peer.text("explain_query", query=JOIN, database="shop")
+        overview = await peer.text("describe_database", database="shop")
+    assert (texts["rows"], boxes["rows"]) == ([["one two"]], [[1]])
+    assert "SCAN" in plan
+    assert overview.startswith("database shop; may be changed; statements read sales too, as NAME.TABLE\n")
+
+
+async def test_without_the_option_no_database_is_read_by_another(options: tuple[str, ...]) -> None:
+    async with inside(*options[1:]) as peer:
+        assert "no such table" in await peer.error("read_query", query=JOIN, database="shop")
+
+
+async def test_only_the_database_that_is_named_is_changed(options: tuple[str, ...], tmp_path: Path) -> None:
+    copy = "INSERT INTO customers SELECT 10 + customer, 'copied' FROM sales.orders"
+    changes = (
+        "INSERT INTO sales.orders VALUES (2, 3)",
+        "UPDATE orders SET total = 0",
+        "DELETE FROM sales.texts",
+        "CREATE TABLE sales.more (a)",
+        "DROP TABLE orders",
+        f"{TRIGGER}; INSERT INTO customers VALUES (5, 1)",
+    )
+    async with inside(*options) as peer:
+        assert (await peer.text("write_query", query=copy, database="shop")).startswith("committed; ")
+        for query in changes:
+            error = await peer.error("write_query", query=query, database="shop")
+            assert error.startswith(("refused: ", "bad_statement: ")), error
+        for query in ("ATTACH 'x.db' AS x", "DETACH sales", "PRAGMA database_list"):
+            assert (await peer.error("read_query", query=query, database="shop")).startswith("refused: ")
+        insert = await peer.text("write_query", query="INSERT INTO orders VALUES (2, 3)", database="sales")
+    assert insert.startswith("committed; ")
+    with closing(sqlite3.connect(tmp_path / "sales.db")) as connection:
+        assert connection.execute("SELECT count(*), max(total) FROM orders").fetchone() == (2, 3)
+        assert connection.execute("SELECT count(*) FROM texts").fetchone() == (1,)
+
+
+async def test_the_policy_holds_for_tables_of_the_others(tmp_path: Path) -> None:
+    lib = tmp_path / "bad.db"
+    made(lib, "CREATE TABLE slow (a, b AS (replace(a, 'a', 'b')))")
+    with closing(sqlite3.connect(lib)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        table = "INSERT INTO sqlite_schema VALUES ('table', 'pages', 'pages', 0, ?)"
+        connection.execute(table, ["CREATE VIRTUAL TABLE pages USING dbstat"])
+    shop = made(tmp_path / "shop.db", CUSTOMERS)
+    async with inside("--attach", "--db", f"shop={shop}", "--db", f"bad={lib}") as peer:
+        error = await peer.error("read_query", query="SELECT * FROM bad.pages", database="shop")
+        slow = await peer.data("read_query", query="SELECT b FROM bad.slow", database="shop")
+    assert error.startswith("refused: the statement is not allowed: it reads a virtual table")
+    assert slow["rows"] == []
+
+
+async def test_what_others_change_in_an_attached_database_is_seen(options: tuple[str, ...], tmp_path: Path) -> None:
+    pages = "SELECT total FROM sales.orders, (VALUES (1), (2), (3))"
+    async with inside(*options) as peer:
+        first = await peer.data("read_query", query=pages, database="shop", max_rows=1)
+        with closing(sqlite3.connect(tmp_path / "sales.db")) as connection, connection:
+            connection.execute("UPDATE orders SET total = 9")
+        rest = await peer.data("read_query", query=pages, database="shop", cursor=first["next_cursor"])
+        assert rest["changed"]
+        os.replace(made(tmp_path / "new.db", ORDERS), tmp_path / "sales.db")
+        assert (await peer.data("read_query", query=JOIN, database="shop"))["rows"] == [["Ada", 2.5]]
+
+
+async def test_a_start_that_can_not_attach_says_why(tmp_path: Path) -> None:
+    shop = made(tmp_path / "shop.db", CUSTOMERS)
+    (tmp_path / "text.db").write_text("no database" * 100)
+    with pytest.raises(ValueError, match="the database 'text', which is attached"):
+        async with inside("--attach", shop, tmp_path / "text.db"):
+            pass
+    many = [f"d{number}=a.db" for number in range(12)]
+    for bad in ({"hide": ["t"], "db": ["a=a.db"]}, {"db": many}, {"db": ["main=a.db"]}, {"db": ["a=a.db", "A=b.db"]}):
+        with pytest.raises(ValueError, match="attach"):
+            Settings.model_validate({"attach": True, **bad})
+    settings = Settings.model_validate({"attach": True, "db": ["a=a.db", "b=b.db"]})
+    with pytest.raises(ValueError, match="hide: --attach"):
+        settings.narrowed(Narrowing(databases=["a"], hide=["t"]))

@@ -100,3 +100,17 @@ def test_what_cant_be_interrupted_is_known_in_any_case(in_capitals: Path) -> Non
         with pytest.raises(sqlite3.DatabaseError):
             connection.execute("SELECT b FROM slow")
         assert policy.uninterruptible
+
+
+def test_a_module_may_declare_its_table_where_nothing_may_be_changed(file: Path) -> None:
+    with opened(file, "ro") as (connection, policy):
+        # As SQLite reports the declaration of a virtual table that has a primary key.
+        assert policy(sqlite3.SQLITE_INSERT, "sqlite_master", None, "main", None) == sqlite3.SQLITE_OK
+        assert policy(sqlite3.SQLITE_INSERT, "numbers", None, "main", None) == sqlite3.SQLITE_DENY
+        for statement in (
+            "INSERT INTO sqlite_master (name) VALUES ('x')",
+            "CREATE TABLE x (a)",
+            "CREATE INDEX x ON numbers (n)",
+        ):
+            with pytest.raises(sqlite3.Error):
+                connection.execute(statement)

@@ -1,0 +1,71 @@
+"""Indexes that are tried and not made: on an empty copy of the schema, with the statistics of the database.
+
+SQLite plans by the schema and by `sqlite_stat1` alone, so the copy has the plans of the database itself. This is how
+`.expert` of its shell does it (https://sqlite.org/cli.html, 15).
+"""
+
+import re
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing, suppress
+
+from servers.common.sql.errors import SqlError
+from servers.common.sql.query.query import Parameters
+from servers.sqlite.engine.deadline import StatementDeadline
+from servers.sqlite.engine.entries import ask_schema, find_hidden
+from servers.sqlite.engine.policy import Policy, find_closed_modules
+
+_INSTRUCTIONS = 4_000
+"""Instructions of SQLite between two checks of the clock."""
+_SCHEMA = """
+    SELECT sql FROM sqlite_schema WHERE sql <> '' AND name NOT LIKE 'sqlite#_%' ESCAPE '#'
+    ORDER BY CASE type WHEN 'table' THEN 1 WHEN 'index' THEN 2 WHEN 'view' THEN 3 ELSE 4 END, rowid"""
+_STATISTICS = "SELECT tbl, idx, stat FROM main.sqlite_stat1"
+_INDEX = re.compile(r"CREATE\s+(?:UNIQUE\s+)?INDEX\b", re.IGNORECASE)
+_NOT_MADE = "tried on an empty copy of the schema; no index was made"
+_NO_STATISTICS = "there are no statistics to plan by: ANALYZE makes them"
+
+Row = tuple[int, int, int, str]
+"""A row of EXPLAIN QUERY PLAN: the number of a step, that of the one it is part of, 0, and its words."""
+
+
+def explain_with_indexes(
+    indexes: Sequence[str],
+    explained: str,
+    parameters: Parameters,
+    connection: sqlite3.Connection,
+    deadline: StatementDeadline,
+) -> tuple[list[Row], list[str]]:
+    """Return the rows of `explained`, an EXPLAIN QUERY PLAN, as they are with these indexes, and notes on them.
+
+    Raises SqlError, and sqlite3.Error for an index that can't be made.
+    """
+    if not all(map(_INDEX.match, indexes)):
+        advice = "Before the statement to explain only CREATE INDEX may stand, which is tried and not made."
+        raise SqlError("bad_statement", "there is more than one statement", advice)
+    if find_hidden(connection) is not None:
+        raise SqlError("refused", "no index is tried where the operator hides something")
+    try:
+        statistics = ask_schema(connection, _STATISTICS)
+    except sqlite3.OperationalError:
+        statistics = []  # Nobody has run ANALYZE.
+    with closing(sqlite3.connect(":memory:", isolation_level=None, cached_statements=0)) as copy:
+        copy.set_progress_handler(deadline, _INSTRUCTIONS)
+        copy.execute("PRAGMA trusted_schema = OFF")
+        policy = Policy(True, find_closed_modules(copy))
+        copy.set_authorizer(policy)
+        for (sql,) in ask_schema(connection, _SCHEMA):
+            with suppress(sqlite3.Error):  # A virtual table of an extension, which the copy does not have.
+                copy.execute(sql)
+        with policy.lifted():
+            _copy_statistics(copy, statistics)
+        for index in indexes:
+            copy.execute(index)
+        rows = copy.execute(explained, parameters).fetchall()
+    return rows, [_NOT_MADE, *([] if statistics else [_NO_STATISTICS])]
+
+
+def _copy_statistics(copy: sqlite3.Connection, statistics: Sequence[Sequence[object]]) -> None:
+    copy.execute("ANALYZE")  # Makes the table of statistics.
+    copy.executemany("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (?, ?, ?)", statistics)
+    copy.execute("ANALYZE sqlite_schema")  # Reads it.
