@@ -31,9 +31,9 @@ RETRY = 5.0
 STALE = 24 * 3600.0
 MOST_TRIED = 4
 """The number of keys that are tried for a token that names none."""
-MOST_WAITING = 256
+MAX_WAITING = 256
 _FRESH = 600.0
-_LEAST_FRESH, _MOST_FRESH = 60.0, 24 * 3600.0
+_LEAST_FRESH, _MAX_FRESH = 60.0, 24 * 3600.0
 
 _KIND = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 
@@ -130,7 +130,7 @@ class Issuer:
                 raise self._fault or Unreachable(f"the issuer {self.url} can't be asked")
 
     def _check_crowd(self) -> None:
-        if self._turn.statistics().tasks_waiting >= MOST_WAITING:
+        if self._turn.statistics().tasks_waiting >= MAX_WAITING:
             raise Unreachable(f"too many wait for the issuer {self.url}")
 
     async def _attempt(self, ask: Callable[[], Awaitable[None]]) -> None:
@@ -177,7 +177,7 @@ class Issuer:
         # The number of seconds that the keys are fresh (RFC 9111, section 5.2.2.1), within bounds.
         match = re.search(r"(?:^|[,\s])max-age=(\d{1,9})", answer.headers.get("cache-control", "").lower(), re.ASCII)
         self._until = self._fetched + (
-            _FRESH if match is None else min(max(float(match[1]), _LEAST_FRESH), _MOST_FRESH)
+            _FRESH if match is None else min(max(float(match[1]), _LEAST_FRESH), _MAX_FRESH)
         )
 
     def _matching(self, kid: str | None, algorithm: str) -> Sequence[Key]:

@@ -87,13 +87,13 @@ class _Lookout:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._has_looked = False
+        self._has_checked = False
 
     @asynccontextmanager
     async def living(self, running: Run[Any]) -> AsyncIterator[None]:
         """Check the rules when the server starts to run."""
-        if not self._has_looked and _declares_tools(running):
-            self._has_looked = True
+        if not self._has_checked and _declares_tools(running):
+            self._has_checked = True
             names = [tool.name for tool in running.features.tools.all()]
             for name in self._policy.rules.scopes:
                 if ":" not in name and name not in names:

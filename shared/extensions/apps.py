@@ -43,7 +43,7 @@ MIME_TYPE = "text/html;profile=mcp-app"
 """The media type of a page, exactly as hosts compare it."""
 
 _SCHEME = "ui://"
-_MOST_TYPES = 100
+_MAX_TYPES = 100
 """Media types of a client that are looked at: a message may have a million of them."""
 
 Permission = Literal["camera", "microphone", "geolocation", "clipboardWrite"]
@@ -80,7 +80,7 @@ class App:
 def shows_apps(context: Context[Any]) -> bool:
     """Return True if the client shows pages, so that data for them is useful."""
     types = declared(context.peer.capabilities, ("extensions", UI, "mimeTypes"))
-    return isinstance(types, list) and MIME_TYPE in types[:_MOST_TYPES]
+    return isinstance(types, list) and MIME_TYPE in types[:_MAX_TYPES]
 
 
 def show(context: Context[Any], view: Mapping[str, Any]) -> None:

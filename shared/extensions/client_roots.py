@@ -35,7 +35,7 @@ def narrow_to_roots(opening: Opening, narrow: Narrow) -> None:
 
 
 @dataclass(slots=True)
-class _Known:
+class _SessionRoots:
     """The state for one session, and how often its roots had changed when it was asked for them."""
 
     state: Any = None
@@ -52,7 +52,7 @@ class ClientRoots:
         """A client has so many `seconds` to name its roots."""
         self._narrow = narrow
         self._seconds = seconds
-        self._known: WeakKeyDictionary[ServerSession, _Known] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[ServerSession, _SessionRoots] = WeakKeyDictionary()
 
     def around(self, method: Method, handler: Handler) -> Handler:
         """The handler of `method` so that it is called with the state for its client."""
@@ -73,12 +73,12 @@ class ClientRoots:
         session = context.link.session
         cached = self._known.get(session)
         if cached is None:
-            cached = self._known[session] = _Known()
+            cached = self._known[session] = _SessionRoots()
         if cached.changes != session.roots_changed:
             await self._learn(cached, context)
         return cached.state
 
-    async def _learn(self, cached: _Known, context: Context[Any]) -> None:
+    async def _learn(self, cached: _SessionRoots, context: Context[Any]) -> None:
         """Ask the client, unless another call does it at this time. Raises ToolError where it does not say."""
         session, failures = context.link.session, cached.failures
         async with cached.asking:

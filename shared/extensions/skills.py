@@ -184,7 +184,7 @@ class Skills:
     async def children(self, context: Context[Any], uri: str) -> list[Resource]:
         """Return the direct children of the directory `uri` of a skill. Raises ResourceNotFound if there is no such
         directory."""
-        for path in _paths_around(uri):
+        for path in _enclosing_paths(uri):
             skill = await self.source.get(context, path)
             if skill is not None and (children := skill.children(uri)):
                 return children
@@ -197,7 +197,7 @@ class Skills:
     async def read(self, context: Context[Any], path: str) -> TextResourceContents | BlobResourceContents:
         """A file of a skill, whose SKILL.md tells what it is for."""
         uri = f"{_SCHEME}{path}"
-        for around in _paths_around(uri):
+        for around in _enclosing_paths(uri):
             skill = await self.source.get(context, around)
             if skill is not None and (file := skill.file_at(uri)) is not None:
                 data = await self.source.read(context, skill, file)
@@ -258,7 +258,7 @@ def _cut(running: Run[Any], what: str, items: Sequence[T], cursor: str | None) -
     return shown, {} if following is None else {"nextCursor": following}
 
 
-def _paths_around(uri: str) -> Iterator[str]:
+def _enclosing_paths(uri: str) -> Iterator[str]:
     """Iterate over the paths of the skills that `uri` may be in, the innermost first."""
     if not uri.startswith(_SCHEME):
         return

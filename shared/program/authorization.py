@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("shared.program")
 
-_KEPT, _KEPT_ANSWERS = 300.0, 60.0
+_CACHE_SECONDS, _ANSWER_CACHE_SECONDS = 300.0, 60.0
 """Seconds for which a valid token is cached: a signed one, and one that its issuer was asked about."""
 
 
@@ -70,12 +70,12 @@ def authenticator_of(options: ProtectionOptions, own: StaticTokens) -> "Authenti
     if options.auth_client_id is None:
         tokens = JwtTokens(issuers, rules, options.auth_algorithm or ALGORITHMS)
         contact = FirstContact({issuer.url: issuer.load_keys for issuer in issuers})
-        return OAuthTokens(tokens, possession, own=own, contact=contact, keep=_KEPT)
+        return OAuthTokens(tokens, possession, own=own, contact=contact, keep=_CACHE_SECONDS)
     if several:
         raise ValueError("--auth-client-id: introspection needs exactly one --auth-issuer")
     introspection = Introspection(issuers[0], options.auth_client_id, _secret_of(options), rules, web)
     contact = FirstContact({issuers[0].url: issuers[0].metadata})
-    return OAuthTokens(introspection, possession, own=own, contact=contact, keep=_KEPT_ANSWERS)
+    return OAuthTokens(introspection, possession, own=own, contact=contact, keep=_ANSWER_CACHE_SECONDS)
 
 
 def issuers_of(options: ProtectionOptions) -> "Issuers | None":

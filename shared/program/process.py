@@ -47,7 +47,7 @@ _TOKEN = re.compile(r"[!-~]+")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-def _one_word(token: str) -> str:
+def _check_token(token: str) -> str:
     if not _TOKEN.fullmatch(token):
         raise ValueError("a token is one word of printable ASCII characters")
     return token
@@ -67,7 +67,7 @@ class GeneralOptions(BaseModel):
     allowed_origin: list[str] = Field([], description="origin of web pages that may connect")
     cards: bool = Field(False, description="publish server cards and a catalog of them to everybody, for HTTP")
     token_file: Path | None = option(None, "file with the token that every HTTP request must carry", "FILE")
-    token: Annotated[str, AfterValidator(_one_word)] | None = secret(None, "the token itself")
+    token: Annotated[str, AfterValidator(_check_token)] | None = secret(None, "the token itself")
     no_auth: bool = Field(False, description="serve beyond loopback without a token")
     dialects: Literal["on", "off"] = Field(
         "on",
@@ -127,7 +127,7 @@ def _read_token(path: Path) -> str:
     if not token:
         raise ValueError(f"--token-file: {path} is empty")
     try:
-        return _one_word(token)
+        return _check_token(token)
     except ValueError as error:
         raise ValueError(f"--token-file: {path}: {error}") from None
 

@@ -59,7 +59,7 @@ class WorkerProcess:
         self._process = process
         self._channel = channel
         self._writer: asyncio.StreamWriter | None = None
-        self._told: asyncio.Event = asyncio.Event()
+        self._reported: asyncio.Event = asyncio.Event()
 
     @classmethod
     async def start(cls, number: int, listener: socket.socket, environment: Mapping[str, str]) -> "WorkerProcess":
@@ -89,7 +89,7 @@ class WorkerProcess:
         """Receive its messages until it has ended; `ask` returns the counts of all workers, which it may request."""
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._hear, ask, tasks)
+                tasks.start_soon(self._read_messages, ask, tasks)
                 self.code = await self._process.wait()
                 # Its last messages come before its end.
                 tasks.cancel_scope.deadline = anyio.current_time() + TELL_SECONDS
@@ -98,17 +98,17 @@ class WorkerProcess:
                 self._writer.close()
                 self._writer = None
             self._channel.close()
-            for waited_for in (self._told, self.settled, self.ended):
+            for waited_for in (self._reported, self.settled, self.ended):
                 waited_for.set()
 
     async def tell(self) -> None:
         """Ask for its counts, and wait shortly for them."""
         if self._writer is None:
             return
-        self._told.clear()
+        self._reported.clear()
         self._writer.write(line(tell=True))
         with anyio.move_on_after(TELL_SECONDS):
-            await self._told.wait()
+            await self._reported.wait()
 
     async def end(self) -> None:
         """Ask it to finish its work and end; kill it if it does not end in time."""
@@ -131,17 +131,17 @@ class WorkerProcess:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
-    async def _hear(self, ask: Ask, tasks: TaskGroup) -> None:
+    async def _read_messages(self, ask: Ask, tasks: TaskGroup) -> None:
         if sys.platform == "win32":
             raise NotImplementedError("there are no workers on Windows")
         reader, self._writer = await asyncio.open_unix_connection(sock=self._channel, limit=_LONGEST_LINE)
         # A reset is an end as well, and so is a line that is too long.
         with suppress(ConnectionError, ValueError):
             while message := await reader.readline():
-                if (number := self._heed(message)) is not None:
+                if (number := self._process_message(message)) is not None:
                     tasks.start_soon(self._answer, ask, number)
 
-    def _heed(self, data: bytes) -> int | None:
+    def _process_message(self, data: bytes) -> int | None:
         """Process a message; return the number of its request, if it was one."""
         try:
             message: dict[str, Any] = json.loads(data)
@@ -149,7 +149,7 @@ class WorkerProcess:
             return None  # cut off by its end
         if "figures" in message:
             self.figures = from_json(message["figures"])
-            self._told.set()
+            self._reported.set()
         elif "ready" in message:
             self.is_ready, self.text, self._drain_seconds = True, message["ready"], message["drain"]
             self.settled.set()

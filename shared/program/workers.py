@@ -79,7 +79,7 @@ class _Parent:
         self._serving: CancelScope
         self._places = [_Place(self, number) for number in range(1, options.workers + 1)]
         self._workers: set[WorkerProcess] = set()
-        self._past: list[Figures] = []
+        self._ended_figures: list[Figures] = []
         self._restarts = 0
         self._renewal = anyio.Event()
         self._environment = dict(os.environ)
@@ -97,7 +97,7 @@ class _Parent:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             async with anyio.create_task_group() as self._tasks:
                 with self._listener, CancelScope() as self._serving:
-                    self._tasks.start_soon(self._heed, signals)
+                    self._tasks.start_soon(self._handle_signals, signals)
                     await self._serve()
                 # The port is closed: clients get a refusal at once.
                 await self._end()
@@ -108,7 +108,7 @@ class _Parent:
             for worker in self._workers:
                 ending.start_soon(worker.end)
 
-    async def _heed(self, signals: AsyncIterator[signal.Signals]) -> None:
+    async def _handle_signals(self, signals: AsyncIterator[signal.Signals]) -> None:
         if sys.platform == "win32":
             raise NotImplementedError("there are no workers on Windows")
         async for number in signals:
@@ -166,7 +166,7 @@ class _Parent:
         finally:
             self._workers.discard(worker)
             # Counters may only grow: the counts of a worker stay when it is gone.
-            self._past = merged([self._past, past(worker.figures)])
+            self._ended_figures = merged([self._ended_figures, past(worker.figures)])
 
     def bury(self, worker: WorkerProcess, pause: float) -> None:
         """Handle the unexpected end of the worker; the next is started after the pause. If its settings were invalid
@@ -189,7 +189,7 @@ class _Parent:
         # Those that finish their last calls still count them, but do not report the state of the server.
         leaving = [item._replace(up=True, store_up=None) for item in others]
         processes = {str(item.number): item.pid for item in sorted(serving, key=lambda item: item.number)}
-        figures = merged([*(item.figures for item in serving), leaving, self._past])
+        figures = merged([*(item.figures for item in serving), leaving, self._ended_figures])
         return Whole(figures, {**processes, "parent": os.getpid()}, self._restarts)
 
 

@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("shared.audit")
 
-MOST_WAITING = 10_000
+MAX_WAITING = 10_000
 """The number of lines that are kept until they can be written."""
 AGAIN_SECONDS = 0.5
 """The number of seconds between a failure and the next attempt to write."""
-MOST_REFUSED = 1_000
+MAX_REFUSED = 1_000
 """The number of these lines that may be refusals: what was done is more important than what was not."""
 _LEAST_ERROR, _TOO_MANY_REQUESTS = 400, 429
 _LONGEST = 200
@@ -100,7 +100,7 @@ class Audit:
         self._again = 0.0
         self._floods = Floods(self._write_refusal, clock)
 
-    def write(self, entry: dict[str, Any], most: int = MOST_WAITING) -> None:
+    def write(self, entry: dict[str, Any], most: int = MAX_WAITING) -> None:
         """Write a line after the waiting ones, up to `most` of which are kept. Never raises."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = _line({"time": now, **entry})
@@ -180,7 +180,7 @@ class Audit:
         self._file.close()
 
     def _write_refusal(self, entry: dict[str, Any]) -> None:
-        self.write(entry, MOST_REFUSED)
+        self.write(entry, MAX_REFUSED)
 
     def _catch_up(self) -> None:
         while self._waiting and self._written(self._waiting[0]):

@@ -9,7 +9,7 @@ from typing import Any
 
 FLOOD_SECONDS = 1.0
 """Seconds for which one entry represents all of its kind."""
-MOST_KINDS = 1_000
+MAX_KINDS = 1_000
 
 Entry = dict[str, Any]
 
@@ -37,7 +37,7 @@ class Floods:
         if flood is not None:
             flood.entry = {**entry, "times": flood.entry.get("times", 0) + 1}
             return
-        if len(self._floods) >= MOST_KINDS:
+        if len(self._floods) >= MAX_KINDS:
             self.settle(everything=True)
         until = self._clock() + FLOOD_SECONDS
         if not self._floods:

@@ -35,7 +35,7 @@ def traced(server: str, *, over_http: bool) -> Extension[Any]:
             call = context.call
             # One handler has all methods that only servers behind a gateway know.
             named = call.method.name[:_LONGEST] if method.name == OTHERWISE else method.name
-            name, attributes = _said_of(call, named, params)
+            name, attributes = _describe(call, named, params)
             outer = current.get()
             kind: Kind = "internal" if outer is not None and outer.is_ours else "server"
             with span(name, {**fixed, **attributes}, kind) as request_span:
@@ -78,7 +78,7 @@ def _tell(request_span: Span, error: BaseException, running: Run[Any], call: Cal
             request_span.fail(type(answer or error).__qualname__)
 
 
-def _said_of(call: Call, method: str, params: Any) -> tuple[str, dict[str, str]]:
+def _describe(call: Call, method: str, params: Any) -> tuple[str, dict[str, str]]:
     """Return the name of the span of a call, and its first attributes. URIs may contain private data, and are left
     out."""
     attributes = {"mcp.method.name": method, "jsonrpc.request.id": str(call.id)[:_LONGEST]}

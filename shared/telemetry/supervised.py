@@ -59,7 +59,7 @@ class Supervised:
         self._scope: anyio.CancelScope | None = None
         self._opened: float | None = None
         """The time when it was opened; None in a life that has not come so far."""
-        self._told: str | None = None
+        self._last_logged: str | None = None
 
     @property
     def is_leaving(self) -> bool:
@@ -114,7 +114,7 @@ class Supervised:
             await asyncio.wait([life])
             with anyio.move_on_after(self.pause):
                 await self._leaving.wait()
-        self._tell(None, _STOPPED)
+        self._log_failure(None, _STOPPED)
 
     async def _run(self, scope: anyio.CancelScope) -> None:
         try:
@@ -129,11 +129,11 @@ class Supervised:
         """Wait until it is to leave, or the server fails."""
         log.info("started")
         self._opened = anyio.current_time()
-        self._tell(running, "")
+        self._log_failure(running, "")
         try:
             await self._leaving.wait()
         finally:
-            self._tell(None, _STOPPED if self.is_leaving else _FAILING)
+            self._log_failure(None, _STOPPED if self.is_leaving else _FAILING)
 
     def _ended(self, life: "asyncio.Task[None]") -> None:
         error = None if life.cancelled() else life.exception()
@@ -145,11 +145,11 @@ class Supervised:
     def _fail(self, error: BaseException | None) -> None:
         begun = self._opened is not None
         if self._opened is not None and anyio.current_time() - self._opened >= STEADY_SECONDS:
-            self.pause, self._told = 0.0, None
+            self.pause, self._last_logged = 0.0, None
         self.pause = min(LONGEST_SECONDS, 2 * self.pause) or FIRST_SECONDS
         # The whole error is logged the first time, and one line if it is repeated.
-        previous, self._told = self._told, repr(error)
-        if previous == self._told:
+        previous, self._last_logged = self._last_logged, repr(error)
+        if previous == self._last_logged:
             log.warning("the server failed again as before; it is opened again in %g s", self.pause)
         # An error that an operator can fix is logged as for a server that runs alone: in one line.
         elif not begun and isinstance(error, OSError | ValueError):
@@ -157,9 +157,9 @@ class Supervised:
         else:
             log.error("the server failed", exc_info=error)
         kind = "it ended by itself" if error is None else type(error).__name__
-        self._tell(None, f"{_FAILING if begun else 'it could not start'} ({kind}); the log says more")
+        self._log_failure(None, f"{_FAILING if begun else 'it could not start'} ({kind}); the log says more")
 
-    def _tell(self, running: Run[Any] | None, reason: str) -> None:
+    def _log_failure(self, running: Run[Any] | None, reason: str) -> None:
         self.running, self.reason = running, reason
         for notify in tuple(self._watching):
             notify()

@@ -34,7 +34,7 @@ class Tracer(Protocol):
         """Return a span for the duration of the block, within the current one; it is the current one meanwhile."""
 
 
-class _Nobody:
+class _NoSpan:
     """A span without a collector."""
 
     def note(self, name: str, value: str | int | float | bool) -> None:
@@ -44,7 +44,7 @@ class _Nobody:
         pass
 
 
-NOBODY: AbstractContextManager[Span] = nullcontext(_Nobody())
+NOBODY: AbstractContextManager[Span] = nullcontext(_NoSpan())
 """The span if there is no collector."""
 tracer: Tracer | None = None
 """The collector of the spans of this process, if any: checked by callers before they describe a span."""

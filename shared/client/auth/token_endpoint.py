@@ -24,7 +24,7 @@ from .tokens import Token
 
 _KINDS: dict[str, type[ECKey | RSAKey | OKPKey]] = {"ES": ECKey, "RS": RSAKey, "PS": RSAKey}
 _ASSERTED_SECONDS = 60
-_MOST_SECONDS = 10 * 365 * 24 * 3600
+_MAX_SECONDS = 10 * 365 * 24 * 3600
 """The longest lifetime in seconds; a longer one is treated as a mistake, and the expiry as unknown."""
 _PUBLIC = {"audience", "client_id", "grant_type", "redirect_uri", "resource", "scope"}
 """Fields of a request that an error may repeat, besides those that name a type."""
@@ -179,7 +179,7 @@ def _without(secrets: Iterable[str], text: str, otherwise: str) -> str:
 
 
 def _is_duration(lasts: object) -> TypeGuard[float]:
-    return isinstance(lasts, int | float) and not isinstance(lasts, bool) and 0 < lasts <= _MOST_SECONDS
+    return isinstance(lasts, int | float) and not isinstance(lasts, bool) and 0 < lasts <= _MAX_SECONDS
 
 
 @contextmanager

@@ -59,14 +59,14 @@ class _Form:
             return
         fields = {"progress": report.progress, "total": report.total, "message": report.message}
         params = {name: value for name, value in fields.items() if value is not None}
-        _tell(context, "notifications/progress", {"progressToken": call.token, **params, "_meta": related(id)})
+        _notify(context, "notifications/progress", {"progressToken": call.token, **params, "_meta": related(id)})
 
     def moved(self, context: Context[Any], task: TaskRecord) -> None:
         """Send `notifications/tasks/status` to the client that began the task."""
-        _tell(context, "notifications/tasks/status", _fields(task))
+        _notify(context, "notifications/tasks/status", _fields(task))
 
 
-def _tell(context: Context[Any], method: str, params: dict[str, Any]) -> None:
+def _notify(context: Context[Any], method: str, params: dict[str, Any]) -> None:
     """Send a notification to the client that began a task, while it is connected and reads its messages."""
     link = context.link
     if not link.is_gone and not link.is_behind:

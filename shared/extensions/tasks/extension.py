@@ -232,43 +232,43 @@ async def _listens(
         with suppress(InvalidParams):
             ids.append((await _find(running, context, id_)).id)
 
-    return {"taskIds": ids}, _Telling(tasks_of(running), context, ids).follow
+    return {"taskIds": ids}, _TaskNotifications(tasks_of(running), context, ids).follow
 
 
-class _Telling:
+class _TaskNotifications:
     """Sends a listen stream the states of its tasks, until it ends."""
 
     def __init__(self, tasks: Tasks, context: Context[Any], ids: Sequence[str]) -> None:
         self._tasks = tasks
         self._context = context
-        self._told = dict.fromkeys(ids, -1)
+        self._sent = dict.fromkeys(ids, -1)
         """The revision that was sent last, by id."""
 
     async def follow(self) -> None:
         """Send until cancelled. When the server stops, the reason why the tasks end is still sent."""
         try:
             async with create_task_group() as following:
-                for id_ in self._told:
+                for id_ in self._sent:
                     following.start_soon(self._follow, id_)
         finally:
             if self._tasks.is_stopping:
                 with CancelScope(shield=True):
-                    await self._tell_the_last()
+                    await self._send_last()
 
     async def _follow(self, id: str) -> None:
         async with aclosing(self._tasks.follow(id)) as changes:
             async for task in changes:
-                self._tell(task)
+                self._send(task)
                 await self._context.link.flush()
 
-    async def _tell_the_last(self) -> None:
+    async def _send_last(self) -> None:
         await self._tasks.rest()
-        for id_ in self._told:
+        for id_ in self._sent:
             task = await self._tasks.store.get(id_)
-            if task is not None and task.revision > self._told[id_]:
-                self._tell(task)
+            if task is not None and task.revision > self._sent[id_]:
+                self._send(task)
 
-    def _tell(self, task: TaskRecord) -> None:
-        context, self._told[task.id] = self._context, task.revision
+    def _send(self, task: TaskRecord) -> None:
+        context, self._sent[task.id] = self._context, task.revision
         params = {"_meta": {SUBSCRIPTION_ID: context.call.id}, **detailed(task)}
         context.link.session.notify(context.call, "notifications/tasks", params)

@@ -73,7 +73,7 @@ class HostedCall:
         "_context",
         "_form",
         "_is_done",
-        "_is_looking",
+        "_is_reloading",
         "_keys",
         "_known",
         "_moved",
@@ -107,7 +107,7 @@ class HostedCall:
         self.is_detached = False
         self.tool = ""
         """The name of the tool, once the call is a task: the call itself has no params any more."""
-        self._is_looking = False
+        self._is_reloading = False
         self._is_done = False
         self._unhear: Callable[[], None] | None = None
         self._keys: tuple[str, ...] = ()  # few tasks have many questions
@@ -152,14 +152,14 @@ class HostedCall:
         self._known, self.is_detached, self._becoming, self._timer = task, True, None, None
         self.tool = str(getattr(call.params, "name", ""))
         # Before its peer is notified: it may cancel it with the next message.
-        self._unhear = tasks.store.hear(self.id, self._heard)
+        self._unhear = tasks.store.hear(self.id, self._on_change)
         tasks.at_work[self.id] = self
         # Its answer gives its memory back, which the work on it still takes.
         release, call.release = call.release, None
         link.session.finish(call, self._form.created(task))
         call.release = release
         link.calls.detach(call, self)
-        await self._look()  # it may have been listed and cancelled already
+        await self._reload()  # it may have been listed and cancelled already
 
     def _is_late(self) -> bool:
         return self._context.call.is_over or self._tasks.is_stopping
@@ -255,14 +255,14 @@ class HostedCall:
 
     # Changes made by others
 
-    def _heard(self) -> None:
+    def _on_change(self) -> None:
         # A pending look sees this change as well.
-        if not self._is_looking:
-            self._is_looking = True
-            self._tasks.crew.start(self._look())
+        if not self._is_reloading:
+            self._is_reloading = True
+            self._tasks.crew.start(self._reload())
 
-    async def _look(self) -> None:
-        self._is_looking = False
+    async def _reload(self) -> None:
+        self._is_reloading = False
         self._note(await self._tasks.store.get(self.id))
 
     def _note(self, task: TaskRecord | None) -> None:

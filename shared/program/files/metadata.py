@@ -76,9 +76,9 @@ def give_metadata(descriptor: int, original: os.stat_result, attributes: Attribu
     lost, mode = [], stat.S_IMODE(original.st_mode)
     if not stat.S_ISDIR(original.st_mode):
         mode &= ~(stat.S_ISUID | stat.S_ISGID)
-    if current_stat.st_uid != original.st_uid and not _is_given(descriptor, original.st_uid, -1):
+    if current_stat.st_uid != original.st_uid and not _set_owner(descriptor, original.st_uid, -1):
         lost.append("owner")
-    if current_stat.st_gid != original.st_gid and not _is_given(descriptor, -1, original.st_gid):
+    if current_stat.st_gid != original.st_gid and not _set_owner(descriptor, -1, original.st_gid):
         lost.append("group")
         # Another group must not read what only the former could.
         mode &= ~stat.S_IRWXG
@@ -109,7 +109,7 @@ def give_owner_to_link(new: Entry, original: os.stat_result) -> list[str]:
     return []
 
 
-def _is_given(descriptor: int, owner: int, group: int) -> bool:
+def _set_owner(descriptor: int, owner: int, group: int) -> bool:
     """Change owner and group, which only root may do, except for groups of one's own. Return False if it was not
     allowed."""
     if sys.platform == "win32":

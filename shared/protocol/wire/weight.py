@@ -18,7 +18,7 @@ _VALUE_BYTES = 100
 _WIDE = 3
 """The factor by which a text that is not ASCII may be wider in memory: it takes 2 or 4 bytes a character, while UTF-8
 may take 1."""
-_MOST_QUOTES = 4 * MAX_VALUES + 4
+_MAX_QUOTES = 4 * MAX_VALUES + 4
 """The greatest number of quotes of so many values: each value has four at most, its own and those of its name."""
 
 
@@ -28,8 +28,8 @@ def count_values(text: bytes) -> int:
     # Without escaped quotes, what stands between every second pair of quotes is in no string.
     bare = text.replace(rb"\\", b"").replace(rb"\"", b"") if b"\\" in text else text
     # To take apart a text with a million strings would take too long.
-    parts = bare.split(b'"', _MOST_QUOTES)
-    if len(parts) > _MOST_QUOTES:
+    parts = bare.split(b'"', _MAX_QUOTES)
+    if len(parts) > _MAX_QUOTES:
         return MAX_VALUES + 1
     outside = b"".join(parts[::2])
     return len(outside) - len(outside.translate(None, b",[{"))

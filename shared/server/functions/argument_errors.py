@@ -10,7 +10,7 @@ from ...text import nearest
 
 Schema = dict[str, Any]
 
-MOST_ERRORS = 1_000
+MAX_ERRORS = 1_000
 """The number of errors that pydantic lists in a few milliseconds; a client can cause hundreds of thousands."""
 _CLAUSES = 20
 """The number of errors in the message for one call; the others are only counted."""

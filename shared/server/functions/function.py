@@ -26,7 +26,7 @@ from ...errors import DeclarationError, InvalidArguments
 from ...protocol.types.content import Content
 from ...protocol.types.tools import CallToolResult
 from .argument_coercion import coerce
-from .argument_errors import MOST_ERRORS, describe, shortened
+from .argument_errors import MAX_ERRORS, describe, shortened
 from .inline_definitions import inline_definitions
 from .threads import in_thread
 
@@ -147,7 +147,7 @@ class Function:
     def bind(self, arguments: dict[str, Any], context: object = None) -> dict[str, Any]:
         """Return `arguments` as the function takes them, with the `context` if it has one. Raises InvalidArguments
         with the errors."""
-        if len(arguments) > len(self._fields) + MOST_ERRORS:
+        if len(arguments) > len(self._fields) + MAX_ERRORS:
             unknown = sum(name not in self._fields for name in arguments)
             raise InvalidArguments(self._many(arguments, unknown))
         data = to_json(arguments)
@@ -177,7 +177,7 @@ class Function:
         none."""
         arguments = from_json(data)
         count = error.error_count()
-        if count > MOST_ERRORS and not self._may_be_coercible(arguments):
+        if count > MAX_ERRORS and not self._may_be_coercible(arguments):
             raise InvalidArguments(self._many(arguments, count))
         for _ in range(_COERCIONS):
             if not coerce(arguments, error.errors(include_url=False, include_context=False)):

@@ -9,7 +9,7 @@ from ...protocol.wire.codec import Codec, encode
 from .link import Link
 from .records import read_change, read_post, write_change, write_post
 
-MOST_CHANGES = 1_000
+MAX_CHANGES = 1_000
 """Changes that are stored until the others can be reached again."""
 
 
@@ -58,7 +58,7 @@ class RedisBus:
         for entry in changes:
             self._owed[entry] = None
             self._tell(entry)
-        while len(self._owed) > MOST_CHANGES:
+        while len(self._owed) > MAX_CHANGES:
             del self._owed[next(iter(self._owed))]
 
     def _tell(self, unsent: tuple[str, Change]) -> None:

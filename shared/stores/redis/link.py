@@ -32,7 +32,7 @@ Reply = Callable[[Any], None]
 Undo = Callable[[Any], Arguments | None]
 """Takes a reply, and returns the operation and its arguments that undo the effect."""
 
-MOST_OPERATIONS = 256
+MAX_OPERATIONS = 256
 MOST_BYTES = 1_048_576
 """Limits of one batch: while it runs, Redis serves no other client."""
 QUEUED_BYTES = 256 * 1_048_576
@@ -103,7 +103,7 @@ class Link:
         self._moved = Signal()
         self._lease_ends = 0.0
         self._loop = asyncio.get_running_loop()
-        self._away_since: float | None = None
+        self._down_since: float | None = None
 
     # For the parts of a replica
 
@@ -146,7 +146,7 @@ class Link:
 
     @property
     def _is_away(self) -> bool:
-        return self._away_since is not None and self._loop.time() - self._away_since > PATIENCE_SECONDS
+        return self._down_since is not None and self._loop.time() - self._down_since > PATIENCE_SECONDS
 
     def _add(self, operation: _Operation) -> None:
         self._queue.append(operation)
@@ -173,7 +173,7 @@ class Link:
         self._queue.clear()
         self._batch = self._size = 0
         self._lease_ends = begun + self.lease_seconds
-        self.is_joined, self.reason, self._away_since = True, None, None
+        self.is_joined, self.reason, self._down_since = True, None, None
 
     async def leave(self) -> None:
         """Stop being a replica, after the queued operations are done. Raises RedisError or OSError if the others
@@ -257,7 +257,7 @@ class Link:
             if self.lease_left <= 0:
                 self.lose("its lease had run out when it heard of what Redis did")
                 break
-            pause, self.reason, self._away_since = _FIRST_PAUSE, None, None
+            pause, self.reason, self._down_since = _FIRST_PAUSE, None, None
             self._under_way = []
             self._hand_out(batch, answer)
             if len(batch) >= BUSY_OPERATIONS:
@@ -266,7 +266,7 @@ class Link:
     def _next(self) -> list[_Operation]:
         batch: list[_Operation] = []
         size = 0
-        while self._queue and len(batch) < MOST_OPERATIONS and size < MOST_BYTES:
+        while self._queue and len(batch) < MAX_OPERATIONS and size < MOST_BYTES:
             operation = self._queue.popleft()
             self._size -= operation.size
             # An operation whose caller no longer waits is not done.
@@ -296,11 +296,11 @@ class Link:
 
     def _away(self, error: Exception, batch: list[_Operation]) -> None:
         """Handle a failure of Redis to answer: callers that have waited long enough get an error."""
-        reason = why_away(error)
+        reason = outage_reason(error)
         if self.reason is None:
             log.warning("%s: %s", reason, error)
         self.reason = reason
-        self._away_since = self._away_since or batch[0].asked
+        self._down_since = self._down_since or batch[0].asked
         latest = self._loop.time() - PATIENCE_SECONDS
         for operation in (*batch, *self._queue):
             if operation.asked <= latest and not operation.is_patient:
@@ -334,6 +334,6 @@ class Link:
             self.tell(str(name), *arguments)
 
 
-def why_away(error: Exception) -> str:
+def outage_reason(error: Exception) -> str:
     """Return the public reason, which contains nothing about the address of Redis."""
     return f"Redis can't be reached ({type(error).__name__})"

@@ -19,7 +19,7 @@ from ...contracts import ReplayLimits, ReplicaWatcher, TaskLimits
 from .blobs import RedisBlobs
 from .bus import RedisBus
 from .limiter import RedisLimiter
-from .link import PATIENCE_SECONDS, Link, why_away
+from .link import PATIENCE_SECONDS, Link, outage_reason
 from .log import RedisLog
 from .sessions import RedisSessions
 from .tasks import RedisTasks
@@ -71,7 +71,7 @@ class RedisReplica:
 
     def __init__(self, client: Redis, prefix: str, lease_seconds: float, secret: bytes) -> None:
         self.secret = secret
-        self.link = Link(client, prefix, lease_seconds, self._receive, self._lose, self._listen_anew)
+        self.link = Link(client, prefix, lease_seconds, self._receive, self._lose, self._resubscribe)
         self.bus = RedisBus(self.link)
         self.sessions = RedisSessions(self.link, self.bus.hand)
         self.limiter = RedisLimiter(self.link)
@@ -118,7 +118,7 @@ class RedisReplica:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await self.link.join()
         except (OSError, RedisError) as error:
-            self.link.reason = why_away(error)
+            self.link.reason = outage_reason(error)
             log.error("--store: %s; it is tried again until it can: %s", self.link.reason, error)
 
     async def leave(self) -> None:
@@ -139,18 +139,18 @@ class RedisReplica:
             while not self.link.is_joined:
                 await asyncio.sleep(AGAIN_SECONDS)
                 if not self._is_leaving:
-                    await self._join_again()
+                    await self._rejoin()
 
-    async def _join_again(self) -> None:
+    async def _rejoin(self) -> None:
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await self.link.join()
         except (OSError, RedisError) as error:
-            self.link.reason = why_away(error)
+            self.link.reason = outage_reason(error)
             return
         log.warning("this replica is one of the others from now on, as number %d", self.number)
         self._newest, self._alive = None, set()
-        self._listen_anew()
+        self._resubscribe()
         self.link.renew(self._renewed)
         self.bus.joined()
         if self._tasks is not None:
@@ -179,11 +179,11 @@ class RedisReplica:
         while True:
             try:
                 with anyio.CancelScope() as self._listening:
-                    await self._look_whenever_woken()
+                    await self._poll_when_woken()
             except (OSError, RedisError):
                 await asyncio.sleep(0.1)
 
-    async def _look_whenever_woken(self) -> None:
+    async def _poll_when_woken(self) -> None:
         pubsub = self.link.client.pubsub()
         try:
             await pubsub.subscribe(f"{self._prefix}wake:{self.number}")
@@ -195,7 +195,7 @@ class RedisReplica:
             with anyio.move_on_after(PATIENCE_SECONDS, shield=True):
                 await pubsub.aclose()  # type: ignore[no-untyped-call]
 
-    def _listen_anew(self) -> None:
+    def _resubscribe(self) -> None:
         """Subscribe again: this replica has another number, or the primary is another Redis."""
         self._listening.cancel()
 

@@ -21,7 +21,7 @@ from shared.protocol.types.base import Implementation
 from shared.protocol.types.tasks import TASKS
 from shared.server.dispatch.context import Context
 from shared.server.server import Server
-from shared.telemetry.audit import MOST_REFUSED, Audit, audited
+from shared.telemetry.audit import MAX_REFUSED, Audit, audited
 from shared.telemetry.audit_file import AuditFile
 from shared.transports.http.limits.endpoint_limits import ClientLimits, EndpointLimits
 from tests.shared.server.peer import talking
@@ -393,12 +393,12 @@ def test_what_is_refused_takes_no_place_of_what_was_done() -> None:
     disk = Disk()
     disk.is_full = True
     audit = Audit(disk, required=True, clock=disk.clock)  # type: ignore[arg-type]
-    for _ in range(MOST_REFUSED + 1):
+    for _ in range(MAX_REFUSED + 1):
         audit.refused("sample", refuse(403, "not yours"), Principal("a", "ada"))
     audit.write({"tool": "drop_table"})
     disk.is_full = False
     audit.close()
-    assert (len(disk.lines), disk.lines[-1].get("tool"), audit.lost) == (MOST_REFUSED + 1, "drop_table", 1)
+    assert (len(disk.lines), disk.lines[-1].get("tool"), audit.lost) == (MAX_REFUSED + 1, "drop_table", 1)
 
 
 async def test_a_task_has_its_line_whatever_begins_when_it_gives_its_place_up() -> None:

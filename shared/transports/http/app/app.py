@@ -72,7 +72,7 @@ _LISTENER = "http"
 
 Front = Callable[[Request], Awaitable[Response]]
 """Answers at `/`. Requests need a permitted host and origin but no token: its content has to be public."""
-_Told = Callable[[Request, Refusal | None], Awaitable[Response]]
+_Answer = Callable[[Request, Refusal | None], Awaitable[Response]]
 """Answers a request, given the refusal of a sender who may not use the servers."""
 
 
@@ -145,7 +145,7 @@ class HttpApp:
         self._open = frozenset[str]().union(
             *(pages.paths for pages in (self._protection, self._cards) if pages is not None)
         )
-        self._known_to_all = self._open | ({"/"} if front is not None else set())
+        self._public_paths = self._open | ({"/"} if front is not None else set())
         self._attempts = _limit(self.mounts, options, self._authenticator)
         self._audit = audit = options.audit
         if audit is not None:
@@ -170,7 +170,7 @@ class HttpApp:
         # No redirect from `/mcp/` to `/mcp`: a client that follows one may lose its token or its body.
         self._rest.router.redirect_slashes = False
         self._nowhere = self._rest.router.default = Nowhere([mount.path for mount in self.mounts])
-        self._pages = {*_PROBED, STATE, *self._known_to_all}
+        self._pages = {*_PROBED, STATE, *self._public_paths}
 
     def _routes(self, options: HttpOptions, front: Front | None) -> list[Route]:
         is_exposed = self._is_open_to_all and bool(options.trusted_proxies or not is_loopback(options.host))
@@ -244,7 +244,7 @@ class HttpApp:
     async def _authenticate(
         self, scope: Scope, headers: Headers, admission: Admission | None
     ) -> Principal | Refusal | None:
-        if self._is_open_to_all or scope["path"] in self._known_to_all:
+        if self._is_open_to_all or scope["path"] in self._public_paths:
             return None
         address, query = address_of(scope), scope["query_string"]
         # A path that belongs to no server can only be read.
@@ -256,7 +256,7 @@ class HttpApp:
             sender = await self._attempts.authenticate(request)
         return sender.refusal() if isinstance(sender, Denial) else sender
 
-    def _admitted(self, answer: _Told) -> Callable[[Request], Awaitable[Response]]:
+    def _admitted(self, answer: _Answer) -> Callable[[Request], Awaitable[Response]]:
         """Return `answer` in the form that Starlette calls."""
 
         async def respond(request: Request) -> Response:

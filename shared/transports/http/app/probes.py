@@ -28,7 +28,7 @@ from .state import state_of
 HEALTH, READY, METRICS, STATE = "/healthz", "/readyz", "/metrics", "/debug/state"
 _ONLY_WITH_TOKEN = refuse(401, "without a token this is told to this machine alone: the listener needs one")
 
-_UNTOLD = refuse(503, "the other processes can't be asked now; try again in a moment", Retry_After="1")
+_UNREACHABLE = refuse(503, "the other processes can't be asked now; try again in a moment", Retry_After="1")
 
 
 class Probes:
@@ -88,7 +88,7 @@ class Probes:
             figures = self._figures() if self._siblings is None else await self._siblings.all()
         except TimeoutError:
             # The counts of this process are lower than those reported before, and counts must not decrease.
-            return refused(_UNTOLD)
+            return refused(_UNREACHABLE)
         text, content_type = write(figures, request.headers.get("accept", ""))
         return Response(text, media_type=None, headers={"content-type": content_type})
 

@@ -23,7 +23,7 @@ from ....protocol.wire.jsonrpc import Failure, Message, Notification, Request, R
 from ....protocol.wire.sse import EventStream
 from .answers import drain, is_stream
 from .inbox import Inbox
-from .pool import FAILURES, MAX_TOLD, MAX_TOLD_AT_ONCE, Pool, unanswered
+from .pool import FAILURES, MAX_POSTS, MAX_POSTS_AT_ONCE, Pool, unanswered
 from .site import Site
 from .streams import Post, Streams
 
@@ -45,9 +45,9 @@ class HttpTransport:
         self._site = site
         self._inbox = Inbox()
         self._asking = Crew(self._inbox.end)
-        self._telling = Crew(self._inbox.end)
+        self._background_posts = Crew(self._inbox.end)
         self._turns = asyncio.Semaphore(MAX_CALLS)
-        self._turns_to_tell = asyncio.Semaphore(MAX_TOLD_AT_ONCE)
+        self._post_slots = asyncio.Semaphore(MAX_POSTS_AT_ONCE)
         self._posts: dict[RequestId, Post] = {}
         self._streams = Streams(site, self._inbox)
 
@@ -87,8 +87,8 @@ class HttpTransport:
         """End all streams, and the session if there is one."""
         with anyio.CancelScope(shield=True):
             self._inbox.close()
-            await self._telling.finish(FAREWELL_SECONDS)
-            await self._telling.stop()
+            await self._background_posts.finish(FAREWELL_SECONDS)
+            await self._background_posts.stop()
             await self._asking.stop()
             headers = self._site.headers
             # Nothing to end: DELETE of a session that the server has forgotten is answered by 404.
@@ -112,19 +112,19 @@ class HttpTransport:
                     return
                 # The newest version cancels by closing the response, and has no such message over HTTP.
                 if given_up.is_sent and not claims_envelope(given_up.request.params):
-                    self._telling.start(self._try_to_tell(message))
+                    self._background_posts.start(self._try_post(message))
                 if given_up.task is not None:
                     given_up.task.cancel()
-            case Response() | Failure() if len(self._telling) >= MAX_TOLD:
+            case Response() | Failure() if len(self._background_posts) >= MAX_POSTS:
                 pass
             case Notification() | Response() | Failure() as message:
-                self._telling.start(self._tell(message))
+                self._background_posts.start(self._tell(message))
 
     async def _tell(self, message: Notification | Response | Failure) -> None:
         """Send a message without an answer. Raises BrokenResourceError if it can't be delivered, or the session is
         over."""
         try:
-            async with asyncio.timeout(TELL_SECONDS), self._turns_to_tell, self._site.post(message) as response:
+            async with asyncio.timeout(TELL_SECONDS), self._post_slots, self._site.post(message) as response:
                 await drain(response)
                 is_forgotten = self._site.forgets(response)
         except (*FAILURES, TimeoutError):
@@ -132,7 +132,7 @@ class HttpTransport:
         if is_forgotten:
             raise anyio.BrokenResourceError
 
-    async def _try_to_tell(self, message: Notification) -> None:
+    async def _try_post(self, message: Notification) -> None:
         with suppress(anyio.BrokenResourceError):
             await self._tell(message)
 

@@ -29,7 +29,7 @@ from .answers import attributed, drain, is_stream, read_answer, wait_of_reply
 from .authorized import MAX_SENT, Authorized
 from .exchange import Answering
 from .inbox import Inbox
-from .pool import FAILURES, MAX_TOLD, MAX_TOLD_AT_ONCE, PATIENCE, Pool, parse_url, reason_of, unanswered
+from .pool import FAILURES, MAX_POSTS, MAX_POSTS_AT_ONCE, PATIENCE, Pool, parse_url, reason_of, unanswered
 
 ENDPOINT_SECONDS = 30.0
 """Seconds that a server may take to open the stream, and then to name its endpoint."""
@@ -61,8 +61,8 @@ class SseTransport:
         self._events = EventStream(MAX_MESSAGE)
         self._inbox = Inbox()
         self._tasks = Crew(self._inbox.end)
-        self._telling = Crew(self._inbox.end)
-        self._turns_to_tell = asyncio.Semaphore(MAX_TOLD_AT_ONCE)
+        self._background_posts = Crew(self._inbox.end)
+        self._post_slots = asyncio.Semaphore(MAX_POSTS_AT_ONCE)
 
     async def open(self) -> None:
         """Read until the endpoint is named, and continue to read in the background.
@@ -95,23 +95,23 @@ class SseTransport:
                     self._tasks.start(self._ask(request))
                 case Notification("notifications/initialized") as message:
                     await self._tell(message)
-                case Response() | Failure() if len(self._telling) >= MAX_TOLD:
+                case Response() | Failure() if len(self._background_posts) >= MAX_POSTS:
                     pass
                 case Notification() | Response() | Failure() as message:
-                    self._telling.start(self._tell(message))
+                    self._background_posts.start(self._tell(message))
 
     async def aclose(self) -> None:
         """End the stream, and with it the session."""
         with anyio.CancelScope(shield=True):
             self._inbox.close()
-            await self._telling.finish(FAREWELL_SECONDS)
-            await self._telling.stop()
+            await self._background_posts.finish(FAREWELL_SECONDS)
+            await self._background_posts.stop()
             self._stream.close()
             await self._tasks.stop()
 
     async def _tell(self, message: Message) -> None:
         try:
-            async with asyncio.timeout(TELL_SECONDS), self._turns_to_tell, self._post(message) as response:
+            async with asyncio.timeout(TELL_SECONDS), self._post_slots, self._post(message) as response:
                 await drain(response)
         except (*FAILURES, TimeoutError):
             raise anyio.BrokenResourceError from None

@@ -26,7 +26,7 @@ CONNECT_SECONDS = 30.0
 IDLE_SECONDS = 4.0
 """Seconds that an idle connection is reused: servers close theirs after 5 seconds (uvicorn, Node) or more, and a
 request on a connection that is being closed may have been carried out, or not."""
-MAX_TOLD_AT_ONCE, MAX_TOLD = 100, 1_000
+MAX_POSTS_AT_ONCE, MAX_POSTS = 100, 1_000
 """Notifications and answers: the number sent at the same time, with a connection for each; and the number pending
 from which on answers are dropped, as a server may ask without end and accept no answer."""
 PROBE_SECONDS = 30

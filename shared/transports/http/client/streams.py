@@ -46,7 +46,7 @@ class _Followed:
 
     events: EventStream
     post: Post | None
-    has_stood: bool = False
+    was_open: bool = False
     is_offered: bool = True
     failed: int = 0
     """Failed attempts in a row."""
@@ -54,7 +54,7 @@ class _Followed:
     """Seconds of the pause that the server asks for."""
 
     @property
-    def goes_on(self) -> bool:
+    def continues(self) -> bool:
         is_answered = self.post is not None and self.post.answered
         return self.is_offered and self.failed < MAX_RETRIES and not is_answered
 
@@ -106,17 +106,17 @@ class Streams:
                 await self._get(followed)
             except FAILURES:
                 followed.failed += 1
-            if not followed.goes_on:
-                return followed.has_stood
+            if not followed.continues:
+                return followed.was_open
             await asyncio.sleep(followed.pause)
 
     async def _get(self, followed: _Followed) -> None:
         events, followed.wait = followed.events, 0.0
         async with self._site.get(events.last_id) as response:
             if is_stream(response):
-                if followed.post is None and followed.has_stood and not events.last_id:
+                if followed.post is None and followed.was_open and not events.last_id:
                     await self._inbox.put(Gap())
-                followed.failed, followed.has_stood = 0, True
+                followed.failed, followed.was_open = 0, True
                 events.restart()
                 await self.read(response, events, followed.post)
             elif response.status in BUSY:
@@ -124,7 +124,7 @@ class Streams:
                 followed.wait = (wait_of_reply(response) or {}).get("retryAfter", 0.0)
             else:
                 followed.is_offered = False
-                if followed.has_stood:  # a server without such a stream may answer 404, too
+                if followed.was_open:  # a server without such a stream may answer 404, too
                     self._site.forgets(response)
 
     async def _deliver(self, message: Message, post: Post | None, session_id: str | None) -> None:

@@ -34,7 +34,7 @@ from .token_expiry import ending_with_token, may_read, newest_reader
 
 log = logging.getLogger("shared.transports.http")
 
-_COME_BACK_MS = 1_000
+_RETRY_MS = 1_000
 
 
 class SessionRequests:
@@ -128,7 +128,7 @@ class SessionRequests:
         # A later call may need more scopes than this token has.
         reader.may_read = partial(may_read, http.principal, peer)
         # The stream itself continues for a client that reconnects with a valid token.
-        pause = partial(reader.pause, _COME_BACK_MS)
+        pause = partial(reader.pause, _RETRY_MS)
         with ending_with_token(http.principal, partial(newest_reader, peer), pause):
             await follow(http, session, reader, self._keep_alive_seconds)
         return None

@@ -1,7 +1,7 @@
 """Changes that happened while a replica was lost, or that it could not tell any more."""
 
 from shared.protocol.session.events import Change
-from shared.stores.redis.bus import MOST_CHANGES
+from shared.stores.redis.bus import MAX_CHANGES
 from tests.quiet import quiet
 from tests.redis_server import RedisServer
 from tests.shared.stores.conftest import rest
@@ -31,8 +31,8 @@ async def test_what_is_kept_for_the_others_is_bounded(redis_server: RedisServer)
         watching, heard = Watching(here), list[Change]()
         there.bus.hear(lambda _run, change: heard.append(change))
         here.link.lose("the test says so")
-        for number in range(2 * MOST_CHANGES):
+        for number in range(2 * MAX_CHANGES):
             here.bus.publish("", Change("resource", f"a://{number}"))
         await until(lambda: len(watching.heard) == 2)
         await rest(here, there)
-        assert len(heard) == MOST_CHANGES
+        assert len(heard) == MAX_CHANGES
