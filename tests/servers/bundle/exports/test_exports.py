@@ -132,7 +132,7 @@ def test_a_form_shows_what_is_picked_ticked_secret_or_required(exported: Path) -
         "filesystem": [
             *("roots", "allow_write", "poll", "replace_protected", "no_undo", "undo_dir", "confirm", "client_roots")
         ],
-        "sqlite": ["databases", "demo", "allow_write", "create", "confirm", "files", "queries"],
+        "sqlite": ["databases", "demo", "allow_write", "attach", "create", "confirm", "files", "queries"],
         "postgres": [
             *("databases", "allow_write", "allow_privileged", "query_tool", "watch_triggers"),
             *("confirm", "files", "queries"),
