@@ -47,6 +47,7 @@ __all__ = [
     "PromptTransport",
     "Quota",
     "Rate",
+    "RemoteAuthenticator",
     "ReplayLimits",
     "Replica",
     "ReplicaWatcher",
