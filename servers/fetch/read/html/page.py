@@ -188,7 +188,8 @@ def _wants_scripts(root: HtmlElement) -> bool:
     asks = any(_ASKS.search(element.text_content()) for element in root.iter("noscript"))
     rooted = any((element.get("id") or element.tag) in _ROOTS for element in body.iter("div", "main", "app-root"))
     written = sum(len(element.text or "") for element in scripts if "json" not in (element.get("type") or ""))
-    return asks or rooted or bool(not seen and (written > _MUCH or any(element.get("src") for element in scripts)))
+    loads = not seen and any(element.get("src") for element in scripts)
+    return asks or rooted or loads or (seen < _HARDLY_ANY and written > _MUCH)
 
 
 def _seen(body: HtmlElement) -> int:

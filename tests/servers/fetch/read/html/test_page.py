@@ -175,6 +175,8 @@ def test_a_page_that_needs_javascript_says_so():
         ("<body><script src=/app.js></script>", True),
         (f"<body><div id=root><p>{WORDS}{WORDS}</div><script src=/app.js></script>", False),
         ("<body><p>A short page.</p><script src=/count.js></script>", False),
+        (f"<body><p>Shop</p><script>{'draw();' * 300}</script>", True),
+        (f"<body><p>{WORDS}</p><script>{'draw();' * 300}</script>", False),
         ("<body><p>A short page.</p>", False),
     ]:
         assert any("JavaScript" in note for note in read(html).notes) is wants, html
