@@ -30,7 +30,7 @@ class Signer:
         return f"{payload.decode()}.{self._tag(purpose, payload)}"
 
     def verify(self, purpose: str, text: str) -> Any:
-        """The value in `text`. Raises InvalidParams for whatever `sign` did not make for this purpose."""
+        """The value in `text`. Raises InvalidParams for a text that `sign` did not make for this purpose."""
         # Whatever a client sends may come here, half a surrogate pair too.
         payload, _, tag = text.encode("utf-8", "replace").partition(b".")
         # In constant time, and before anything of the payload is read.

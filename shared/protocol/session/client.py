@@ -363,7 +363,7 @@ class ClientSession:
             self._reply(id, answer)
 
     def _reply(self, id: RequestId, answer: Response | Failure) -> None:
-        # Who asks on and on without reading what is said to it has only so much of our memory.
+        # A server that keeps asking, and does not read our replies, may use only so much of our memory.
         if self._unsent_replies < MAX_UNSENT_REPLIES:
             self._unsent_replies += 1
             self._send(answer, id)
@@ -371,11 +371,11 @@ class ClientSession:
     def _send(self, message: Request | Notification | Response | Failure, about: RequestId | None = None) -> None:
         self._outgoing.append(Outgoing(message, about))
 
-    # What the server says
+    # Receiving
 
     def receive(self, message: Message) -> list[ClientEvent]:
-        """Take one message in; what to do about it."""
-        # Also where the version has no batches: what a server sends anyway is taken for what it means.
+        """Take one message, and return the events for the application."""
+        # A batch is accepted in versions without batches, too: what it means is clear.
         messages = message.messages if isinstance(message, Batch) else (message,)
         return [event for event in map(self._event_of, messages) if event is not None]
 

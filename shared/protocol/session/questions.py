@@ -183,7 +183,7 @@ def asker(id: RequestId | None) -> int | None:
 
 
 class PendingQuestions:
-    """Our own requests that have no answer yet, each with the request of the peer's it is about, or STANDALONE."""
+    """Our own requests that have no answer yet, each with its subject: a request of the peer, or STANDALONE."""
 
     __slots__ = ("_about", "_last_id", "numbers")
 
@@ -195,7 +195,7 @@ class PendingQuestions:
         """The source of its ids; without it they count up from 1."""
 
     def enter(self, about: RequestId | Enum) -> int:
-        """A fresh id for a request of ours, made while serving the peer's request `about`, or STANDALONE from all."""
+        """Return a fresh id for a request of ours that is about the peer's request `about`, or about STANDALONE."""
         if self.numbers is None:
             self._last_id += 1
         else:
@@ -205,7 +205,7 @@ class PendingQuestions:
         return self._last_id
 
     def settle(self, id: RequestId | None) -> RequestId | Enum | None:
-        """Take our request `id` out: answered or withdrawn. The request it was about, or None if unknown."""
+        """Remove our request `id`, which is answered or withdrawn. Return its subject; None if the id is unknown."""
         return self._about.pop(id, None) if self._about and id is not None else None
 
 
@@ -214,7 +214,7 @@ class PendingQuestions:
 
 @record
 class Round:
-    """Which round a call is in, and every answer it has brought so far by key."""
+    """The round of a call, and all answers that it has brought so far, by key."""
 
     number: int = 1
     answers: dict[str, Any] = field(default_factory=dict)
