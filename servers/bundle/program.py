@@ -31,7 +31,7 @@ COMMANDS = {
     "expose": "serve over HTTP what a command starts",
     "pin": "show which tools of a server of others changed, and accept them",
     "token": "make, list and revoke the tokens of people and programs",
-    "export": "write bundles and plugins for hosts, and files for the MCP registry and Docker",
+    "export": "write bundles, plugins, and entries of the MCP registry and Docker",
     "call": "call a tool of a server",
     "read": "read a resource of a server",
     "watch": "show the changes of resources as they happen",

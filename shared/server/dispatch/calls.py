@@ -25,7 +25,7 @@ from ...errors import CallTimeout, InputRequired, InternalError, LimitExceeded, 
 from ...protocol.session.events import Call, Outcome
 from ...protocol.session.server import ServerSession
 from ...protocol.wire.weight import weigh_value
-from ...tracing.trace_context import TRACEPARENT, follow
+from ...tracing.trace_context import TRACEPARENT
 from .hooks import Hooks
 from .limits import CallLimits, Limits
 from .portions import Portions
@@ -286,12 +286,16 @@ class Calls:
             with call.scope:
                 if call.is_over:
                     return
-                meta = call.raw.get("_meta") if call.raw else None
-                if meta and TRACEPARENT in meta:
-                    follow(meta)
                 if not is_stream and link.is_behind:
                     await link.wait_writable()
-                self._start_clock(call)
+                call.began = self._loop.time()
+                if not is_stream:
+                    # From the first step on and not from the request: a call that waited for its place has done
+                    # nothing yet.
+                    deadlines[call] = call.began + deadlines.seconds
+                # One timer for all calls: their limits are equal, so they end in the order in which they began.
+                if deadlines.timer is None:
+                    deadlines.arm()
                 try:
                     outcome = await self._work.answer(link, call)
                 except UnknownName as error:
@@ -315,15 +319,6 @@ class Calls:
                 call.link.ended(call)
             if self._ended is not None:
                 self._ended.wake()
-
-    def _start_clock(self, call: Call) -> None:
-        call.began, deadlines = self._loop.time(), self._deadlines
-        if not call.method.is_stream:
-            # From the first step on and not from the request: a call that waited for its place has done nothing yet.
-            deadlines[call] = call.began + deadlines.seconds
-        # One timer for all calls: their limits are equal, so they end in the order in which they began.
-        if deadlines.timer is None:
-            deadlines.arm()
 
     def _wait(self, link: Link, call: Call, most: int) -> None:
         if len(link.queue or ()) >= most:

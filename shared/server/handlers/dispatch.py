@@ -11,6 +11,7 @@ from ...errors import UnknownName
 from ...protocol.session.events import Call
 from ...protocol.types.tools import CallToolParams
 from ...tracing import spans
+from ...tracing.trace_context import TRACEPARENT, follow
 from ..dispatch.connection import Connection
 from ..dispatch.context import Context
 from ..dispatch.hosts import budget_for
@@ -38,7 +39,10 @@ class Dispatch:
         """Returns the error for the client for an exception."""
 
     def answer(self, link: Connection, call: Call) -> Awaitable[dict[str, Any]]:
-        """Answer `call`, which came on `link`. Raises the exceptions of the handler."""
+        """Answer `call`, which came on `link`, in its trace. Raises the exceptions of the handler."""
+        meta = call.raw.get("_meta") if call.raw else None
+        if meta and TRACEPARENT in meta:
+            follow(meta)
         run = self._run
         context = Context(call, link, run, run.state, link.budget or self._budget_of(link, call))
         return run.handlers[call.method.handler](run, context, call.params)

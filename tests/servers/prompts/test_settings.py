@@ -82,7 +82,7 @@ def test_prompts_are_written_where_they_are_for_all(given: str, *, writes: bool,
 
 def test_a_library_has_to_be_one_of_the_servers(libraries: Path) -> None:
     settings = Settings(libraries=[libraries / "ada"])
-    with pytest.raises(ValueError, match="is in none"):
+    with pytest.raises(ValueError, match="is not in any"):
         settings.narrowed(Narrowing(libraries=[libraries / "bob"]))
     with pytest.raises(ValueError, match="name at least one"):
         settings.narrowed(Narrowing())

@@ -91,7 +91,7 @@ def test_files_are_there_only_where_they_are_given(databases: Settings, tmp_path
     assert databases.narrowed(Narrowing(databases=["shop"])).files is None
     given = databases.narrowed(Narrowing(databases=["shop"], files=tmp_path / "files"))
     assert given.files == tmp_path / "files"
-    with pytest.raises(ValueError, match="is in none"):
+    with pytest.raises(ValueError, match="is not in any"):
         databases.narrowed(Narrowing(databases=["shop"], files=tmp_path))
 
 

@@ -21,7 +21,7 @@ from tests.shared.auth.issuing import METADATA, PROTECTED, Clock, bear, issuing,
 class Own:
     """The operator's own token."""
 
-    def known(self, token: str) -> Principal | None:
+    def owner_of(self, token: str) -> Principal | None:
         return Principal("token-own") if token == "own" else None
 
 

@@ -76,6 +76,6 @@ async def test_a_public_server_names_no_issuer_of_this_network() -> None:
 
     client = OAuth("https://public.example/mcp", AuthorizationCode(Person()), web=Web(resolve=resolve))
     named = 'Bearer resource_metadata="https://inside.example/metadata"'
-    with pytest.raises(AuthError, match="not as public"):
+    with pytest.raises(AuthError, match="less public"):
         await client.answered("POST", "https://public.example/mcp", 401, {"WWW-Authenticate": named})
     assert asked == ["inside.example", "public.example"]
