@@ -1,7 +1,8 @@
 """Scopes that a request needs, and scopes that a principal can have: by the settings, or by default.
 
-needed:  a tool that only reads, a resource, a prompt: NAME:read, with the name of the server; any other tool, and
-everything else: NAME:write implied: X:write is X:read as well, X:* is all of X, and * is everything
+* Needed: `NAME:read`, with the name of the server, for a tool that only reads, a resource or a prompt; `NAME:write`
+  for any other tool, and for everything else.
+* Implied: `X:write` includes `X:read`, `X:*` includes all of X, and `*` includes everything.
 
 The rules of an operator have two parts: other scopes that something needs, and the most that a principal can have. An
 object that a principal could never use does not exist for it; if a further scope would allow it, the refusal names
