@@ -210,7 +210,7 @@ class Journal:
             # A reader of a creation or a change need not read of a later change as well.
             is_repeated = entry.kind == "modified" and latest.get(entry.path, "deleted") != "deleted"
             if not is_repeated and selection.takes(entry.path):
-                if len(entries) == page.limit or not budget.take(_OVERHEAD, displayed(entry.path)):
+                if len(entries) == page.limit or not budget.take(_OVERHEAD, _shown(entry.path)):
                     break
                 entries.append(entry)
                 latest[entry.path] = entry.kind
@@ -218,9 +218,13 @@ class Journal:
         return entries, number
 
     def _changes(self, entries: list[_Entry], number: int, overflow: bool = False) -> Changes:
-        changes = tuple(Change(kind, told(displayed(path), partial(uri, path)), at) for kind, path, at in entries)
+        changes = tuple(Change(kind, _shown(path), at) for kind, path, at in entries)
         is_partial = any(tree.full for tree in self._trees)
         return Changes(changes, f"{self._run}-{number}", bool(entries) and number < self._last, overflow, is_partial)
+
+
+def _shown(path: str) -> str:
+    return told(displayed(path), partial(uri, path))
 
 
 def _look(tree: Tree, beneath: RootedFiles, places: Sequence[Place] | None) -> None:

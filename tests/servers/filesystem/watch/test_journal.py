@@ -91,6 +91,15 @@ async def test_changes_that_do_not_fit_come_later(files, everything, create):
         assert [*shown(page), *shown(rest)] == [("created", name) for name in "abc"]
 
 
+async def test_a_name_that_is_shown_with_its_uri_counts_as_a_whole(files, everything, create):
+    async with journal_of(files) as journal:
+        cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
+        create(journal, *(f"{number}\n{'x' * 100}" for number in range(4)))
+        page = await journal.read(Page(10, 1_200, cursor), everything, 0)
+        assert page.more
+        assert sum(len(change.path) for change in page.changes) < 1_200
+
+
 async def test_w6_who_comes_too_late_is_told_so_and_can_go_on(files, everything, create):
     async with journal_of(files, size=2) as journal:
         cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
