@@ -9,6 +9,7 @@ from servers.common.sql.schema import lines
 from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.records import Entry, ForeignKey, Index, Statistics, TableColumn
 from servers.common.sql.texts import fence, format_name, format_row, shorten
+from shared.text import format_count
 
 FRAME = 800
 """Bytes of a description in addition to its lists."""
@@ -127,9 +128,9 @@ def format_table(table: TableDescription) -> str:
         facts.append(f"left out: {lines.format_left_out(table['left_out'])}")
     statistics = table["statistics"]
     if statistics is not None:
-        examined = statistics["rows_examined"]
+        examined = format_count(statistics["rows_examined"], "row")
         partial = ", partial: more rows, or columns that are missing" if statistics["partial"] else ""
-        facts.append(f"statistics of {examined} row{'' if examined == 1 else 's'}{partial}")
+        facts.append(f"statistics of {examined}{partial}")
     return "\n".join(("; ".join(facts), fence([format_name(table["name"]), *_list_parts(table)])))
 
 

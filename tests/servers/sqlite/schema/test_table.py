@@ -115,7 +115,7 @@ async def test_statistics_of_a_large_table_say_that_they_are_partial(tmp_path: P
     rows = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 100002) SELECT x FROM c"
     path = made(tmp_path / "large.db", f"CREATE TABLE large (n); INSERT INTO large {rows};")
     text = await described(path, "large", statistics=True)
-    assert text.splitlines()[0].startswith("table; statistics of 100001 rows, partial: ")
+    assert text.splitlines()[0].startswith("table; statistics of 100,001 rows, partial: ")
 
 
 @pytest.mark.slow
