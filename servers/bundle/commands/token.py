@@ -73,10 +73,10 @@ def _check_scopes(scopes: Iterable[str]) -> None:
     """Raise ValueError for a scope that no server of the bundle has."""
     entries = load_catalog().servers
     names = [entry.name for entry in entries]
-    known = {f"{name}:{right}" for name in names for right in ("read", "write", "*")}
-    known |= {"*", OPERATOR, *(scope for entry in entries for scope in entry.scopes)}
-    for scope in sorted(set(scopes) - known):
-        close = nearest(scope, known)
+    valid = {f"{name}:{right}" for name in names for right in ("read", "write", "*")}
+    valid |= {"*", OPERATOR, *(scope for entry in entries for scope in entry.scopes)}
+    for scope in sorted(set(scopes) - valid):
+        close = nearest(scope, valid)
         listed = f"there are SERVER:read, SERVER:write and SERVER:*, for {', '.join(names)}, and {OPERATOR}"
         advice = listed if close is None else f"did you mean {close}?"
         raise ValueError(f"--scope: no server has the scope {scope}; {advice} (--custom-scopes takes any)")

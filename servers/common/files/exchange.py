@@ -6,7 +6,7 @@ with what the new file was made from. Data that was only appended to it is appen
 programs that had opened the old one by then and write a moment later. Any other change is put back, and reported to
 the caller.
 
-A file that is mounted by itself has no name to exchange: it is overwritten, after a check.
+A file that is a mount point has no name to exchange: it is overwritten, after a check.
 """
 
 import errno
@@ -53,26 +53,26 @@ def persistently(act: Callable[[], T], codes: tuple[str, ...]) -> T:
     return act()
 
 
-def exchange(fresh: Entry, entry: Entry, found: os.stat_result, data: bytes | None) -> bool:
-    """Give `fresh` the name of the entry, which is still the file `found` before. The old file has the other name
-    then.
+def exchange(fresh: Entry, entry: Entry, before: os.stat_result, data: bytes | None) -> bool:
+    """Give `fresh` the name of the entry, which must still be the file `before`. The old file then has the other
+    name.
 
     With `data`, its content, more may have been appended to it by now, which is appended to `fresh`. Raises
     `changed` for any other change, and leaves the file. If the system can't exchange names it is a rename,
-    after a check. Returns False if the file was overwritten instead, since it is mounted by itself.
+    after a check. Returns False if the file was overwritten instead, because it is a mount point.
     """
     try:
         if not _exchanged(fresh, entry):
-            _require_unchanged(entry, found)
+            _require_unchanged(entry, before)
             rename(fresh, entry)
             return True
     except OSError as error:
         if error.errno != errno.EBUSY:
             raise
-        _require_unchanged(entry, found)
+        _require_unchanged(entry, before)
         overwrite(fresh, entry)
         return False
-    if _is_taken_over(fresh, entry, found, data):
+    if _is_taken_over(fresh, entry, before, data):
         return True
     if not _exchanged(fresh, entry):
         rename(fresh, entry)
@@ -81,9 +81,9 @@ def exchange(fresh: Entry, entry: Entry, found: os.stat_result, data: bytes | No
     raise _changed(entry)
 
 
-def _require_unchanged(entry: Entry, found: os.stat_result) -> None:
+def _require_unchanged(entry: Entry, before: os.stat_result) -> None:
     now = current(entry)
-    if now is None or _mark(now) != _mark(found):
+    if now is None or _mark(now) != _mark(before):
         raise _changed(entry)
 
 

@@ -147,7 +147,7 @@ def _written(beneath: RootedFiles, place: Place, request: _Wanted) -> Written:
         data = encode(text, charset, place.written)
         # An overwrite takes any version, but an undo restores only the one that was recorded.
         exact = request.how.etag is not None or request.recorder.is_on
-        put = partial(exchange, found=status, data=None) if exact and status is not None else None
+        put = partial(exchange, before=status, data=None) if exact and status is not None else None
 
         def describe(survey: Survey) -> None:
             is_whole = status is not None and status.st_size == len(start)
@@ -202,7 +202,7 @@ def _longer(beneath: RootedFiles, entry: Entry, request: _Wanted) -> Written:
     with request.recorder.recording(beneath, "append", describe):
         if was.found.st_nlink > 1 or not was.found.st_mode & stat.S_IWUSR:
             # It must be replaced as a whole.
-            put = partial(exchange, found=was.found, data=None if request.how.etag else was.data)
+            put = partial(exchange, before=was.found, data=None if request.how.etag else was.data)
             now = replace(entry, was.data + added, was.found, put=put)
         else:
             now = _added(entry, added, was.found)

@@ -75,7 +75,7 @@ def restore(beneath: RootedFiles, step: Step, data: bytes) -> list[str]:
             lost = give_owner_to_link(entry, step.after.stat)
         elif entry.stat is not None:
             status, now = entry.stat, _content(beneath, entry)
-            put_in_place(prepared(entry, data, status), entry, status, put=partial(exchange, found=status, data=now))
+            put_in_place(prepared(entry, data, status), entry, status, put=partial(exchange, before=status, data=now))
         else:
             lost = _make_file(entry, data, step.after)
         sync_directory(entry)

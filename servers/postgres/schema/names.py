@@ -136,7 +136,7 @@ async def _drop_database(ask: Ask, parts: list[str]) -> list[str]:
 
 
 def _split(name: str) -> list[str]:
-    """Return the parts of a name between its dots, three at most, without their quotes; empty if it is no name."""
+    """Return the parts of a name between its dots, three at most, without their quotes; empty for other text."""
     match = _QUALIFIED.fullmatch(name)
     return [_unquote(part) for part in match.groups() if part is not None] if match is not None else []
 

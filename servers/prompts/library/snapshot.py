@@ -171,12 +171,12 @@ class _Look:
         )
 
     def _rename(self, file: File, names: dict[str, File]) -> Problem | None:
-        """Add the file to `names` under a name with more of its path, and return what to say about that; None, and a
-        problem, if there is no such name."""
+        """Add the file to `names` under a name with more of its path, and return a note about that; without
+        such a name, record a problem and return None."""
         first = names.get(file.declared)
         if first is None:
             reason = "its name is not valid for a prompt: it has 1 to 128 characters, and no control characters"
-            # The longest name that is valid says most.
+            # The longest valid name is the clearest.
             candidates = [*find_longer_names(file.path, file.kind, file.declared)][::-1]
         else:
             reason = f"{first.path!r} has a prompt called {file.declared!r} already"
@@ -189,7 +189,7 @@ class _Look:
                 del self._files[file.path]
             return None
         names[name] = self._files[file.path] = file._replace(name=name)
-        kind = " and is no skill" if file.kind.form == "skill" else ""
+        kind = " and is not a skill" if file.kind.form == "skill" else ""
         return Problem(file.path, None, f"it is called {name!r}{kind}: {reason}")
 
     def _file(self, entry: Entry, kind: Kind, previous: File | None) -> File | None:

@@ -198,7 +198,7 @@ class Checkout:
             return []
 
     def _add_plugins(self, tree: Path, state: dict[str, Any], plugins: "dict[str, Checkout]") -> None:
-        """Copy the plugins into the library, and save its state. One for which there is no room is a problem."""
+        """Copy the plugins into the library, and save its state. A plugin that does not fit is a problem."""
         root, files, left_out = self._find_root(tree), state["files"], list(state["left_out"])
         for name, checkout in plugins.items():
             plugin = checkout._state or {}  # noqa: SLF001 - of the same class

@@ -183,8 +183,8 @@ def get_entry(connection: sqlite3.Connection, name: str) -> Entry:
     entries = list_all_entries(connection)
     # As SQLite compares names: the case of ASCII letters alone does not count.
     question = "SELECT name FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')"
-    for meant in (name, _read_identifier(name)):
-        names = {match for (match,) in ask_schema(connection, question, meant)}
+    for candidate in (name, _read_identifier(name)):
+        names = {match for (match,) in ask_schema(connection, question, candidate)}
         entry = next((entry for entry in entries if entry.name in names), None)
         if entry is not None:
             return entry

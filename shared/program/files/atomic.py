@@ -6,7 +6,7 @@ and the file is renamed over the target, or linked to a name that must be free; 
 error before that, the fresh file is removed; only a process that is killed leaves one. A rename needs no permission
 on the target, so callers check that before.
 
-A file that is mounted by itself, as containers have it, can't be replaced: its contents are overwritten (see
+A file that is itself a mount point, as in containers, can't be replaced: its contents are overwritten (see
 `overwrite`).
 """
 

@@ -40,9 +40,9 @@ async def with_nearest(run: Run[Any], context: Context[Any], error: UnknownName)
 
 
 def closest(name: str, names: Iterable[str]) -> str | None:
-    """Return the name among `names` that `name` most likely means: the same but for case and separators, the end of
-    `name` (hosts put the name of the server before it), or a similar one. None if there is none."""
-    spellings = {_letters(known): known for known in names}
+    """Return the name among `names` that `name` most likely means, or None: one that differs in case and separators
+    only, one that `name` ends with (hosts put the name of the server before it), or a similar one."""
+    spellings = {_letters(candidate): candidate for candidate in names}
     letters = _letters(name)
     endings = [spelling for spelling in spellings if spelling and letters.endswith(spelling)]
     spelling = max(endings, key=len) if endings else nearest(letters, spellings, _CUTOFF)

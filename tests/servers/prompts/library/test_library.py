@@ -159,7 +159,7 @@ def test_a_name_that_another_file_has_is_made_longer_by_folders(tmp_path: Path) 
         "b/.claude/commands/test.md: 'a/.claude/commands/test.md' has a prompt called 'test' already",
         "old/web/commands/fix.md: it is called 'old-web-fix': "
         "'new/web/commands/fix.md' has a prompt called 'web-fix' already",
-        "plugins/mail/skills/access/SKILL.md: it is called 'mail-access' and is no skill: "
+        "plugins/mail/skills/access/SKILL.md: it is called 'mail-access' and is not a skill: "
         "'plugins/chat/skills/access/SKILL.md' has a prompt called 'access' already",
     ]
     (tmp_path / "b-test.md").unlink()

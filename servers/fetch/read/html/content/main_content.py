@@ -49,7 +49,7 @@ _FURNITURE = ("nav", "footer", "toolbar", "dialog")
 _FURNITURE_KINDS = tuple(map(KINDS.index, _FURNITURE))
 _BUTTON = KINDS.index("button")
 _LONGEST_LABEL = 40
-"""Characters of a line that begins with a button and is no sentence."""
+"""Maximum length of a line that begins with a button and is not a sentence, in characters."""
 _NAMED = ("nav", "header", "footer", "aside", "form", "dialog", "toolbar", "button")
 """The landmarks by which omitted text is counted."""
 
