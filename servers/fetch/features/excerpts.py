@@ -1,8 +1,11 @@
 """Excerpts of a page: the passages that answer a question, or the changes since an earlier answer."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from anyio import to_thread
+from pydantic_core import to_json
 
 from shared import CallToolResult, TextContent
 
@@ -13,6 +16,8 @@ from .state import Ctx, kept_snapshot, snapshot_of
 
 if TYPE_CHECKING:
     from ..pages.passages import Excerpts
+
+T = TypeVar("T", bound="Excerpts | None")
 
 
 class Asked(NamedTuple):
@@ -57,7 +62,7 @@ async def _passages(snapshot: Snapshot, selection: Asked) -> CallToolResult:
     from ..pages.passages import LOOKED_AT, find_passages
 
     text = snapshot.page.text
-    parts = await to_thread.run_sync(find_passages, text, selection.find or "", selection.characters)
+    parts = await _within(partial(find_passages, text, selection.find or ""), selection)
     notes = [f"{parts.shown} of {parts.total} passages with these words, in the order of the page"]
     if len(text) > LOOKED_AT:
         notes.append(f"only the first {LOOKED_AT:,} of {len(text):,} characters were searched")
@@ -67,7 +72,7 @@ async def _passages(snapshot: Snapshot, selection: Asked) -> CallToolResult:
 async def _changes(snapshot: Snapshot, old: str, selection: Asked) -> CallToolResult:
     from ..pages.changes import find_changes
 
-    parts = await to_thread.run_sync(find_changes, old, snapshot.page.text, selection.characters)
+    parts = await _within(partial(find_changes, old, snapshot.page.text), selection)
     if parts is None:
         note = f"too much has changed since version {selection.since} to be compared: this is the page as it is now"
         piece = cut(snapshot.page.text, 0, selection.characters, selection.size)
@@ -79,6 +84,16 @@ async def _changes(snapshot: Snapshot, old: str, selection: Asked) -> CallToolRe
     return _answer(
         snapshot, parts, selection, f"{parts.shown} of {parts.total} changes since version {selection.since}"
     )
+
+
+async def _within(find: Callable[[int], T], selection: Asked) -> T:
+    """Return the excerpts that `find` returns for a number of characters, within those and the bytes of an answer."""
+    characters = selection.characters
+    while True:
+        parts = await to_thread.run_sync(find, characters)
+        if parts is None or (needed := len(to_json(parts.text))) <= selection.size:
+            return parts
+        characters = max(min(characters, len(parts.text)) * selection.size // needed - 1, 1)
 
 
 def _answer(snapshot: Snapshot, parts: "Excerpts", selection: Asked, *notes: str) -> CallToolResult:

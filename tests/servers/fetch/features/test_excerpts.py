@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from pydantic_core import to_json
 
 from servers.fetch.server import app
 from servers.fetch.settings import Settings
@@ -136,3 +137,16 @@ async def test_a_version_that_another_replica_gave_is_compared_with() -> None:
         changed(site, path, PAGE.replace("vinegar", "soap"))
         told = await there.call("fetch", url=site.url(path), since=first)
         assert "+ Crusts come off with soap." in told["result"]["content"][0]["text"]
+
+
+async def test_no_passage_is_cut_off_without_a_word_where_a_host_shows_little(site: Site) -> None:
+    sections = "".join(f"<h2>Oven {n}</h2><p>Oven {n} is cleaned with vinegar. {FILLER}</p>" for n in range(40))
+    url = site.url(added(site, f"<main><h1>Ovens</h1>{sections}</main>"))
+    async with served("--max-text", "9000") as small:
+        text = await small.text("fetch", url=url, find="vinegar", max_length=20_000)
+    note = re.search(r"note: (\d+) of 40 passages", text)
+    assert note is not None
+    passages = text.split("[start_index ")[1:]
+    assert len(passages) == int(note[1])
+    assert all("from the sea." in passage for passage in passages)
+    assert len(to_json(text)) <= 9_000
