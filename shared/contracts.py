@@ -380,7 +380,7 @@ class Bus(Protocol):
         """Notify all other replicas of a change in the run of that name: the name of principals, or "" for all
         others. Never waits."""
 
-    def hear(self, hand: Callable[[str, Change], None]) -> None:
+    def listen(self, hand: Callable[[str, Change], None]) -> None:
         """Call `hand` with the run and the change for each change that another replica publishes."""
 
 
@@ -443,7 +443,7 @@ class SessionEvents(Protocol):
     def taken(self) -> None:
         """Note that a reader has taken its messages: senders that waited for it may continue."""
 
-    def hear_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
+    def watch_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Call `wake` each time a reader has taken messages, until the returned function is called."""
 
     def make_room(self) -> None:
@@ -625,6 +625,6 @@ class TaskStore(Protocol):
     async def listed(self, principal: str) -> Sequence["TaskRecord"]:
         """Return the tasks of a principal, the oldest first."""
 
-    def hear(self, id: str, wake: Callable[[], None]) -> Callable[[], None]:
+    def listen(self, id: str, wake: Callable[[], None]) -> Callable[[], None]:
         """Call `wake` each time that task was replaced, has expired or was deleted, until the returned function is
         called. Neither waits nor raises."""

@@ -34,7 +34,7 @@ from .hosts.clients import CLIENTS
 from .terminal.endings import Misuse
 from .terminal.parameters import as_text, parameters_of
 from .terminal.showing import records_of
-from .terminal.targets import Asked, find_target, names_of
+from .terminal.targets import ServerChoice, find_target, names_of
 
 SECONDS = 2.0
 """The time limit for a server, since the user is waiting."""
@@ -96,7 +96,7 @@ def _listed(ask: Callable[[Client], Awaitable[Any]], key: str) -> Callable[..., 
     async def names(client: Client) -> list[str]:
         return [record[key] for record in records_of(await ask(client)) if isinstance(record.get(key), str)]
 
-    return lambda parsed_args, **_: _asked(parsed_args, names)
+    return lambda parsed_args, **_: _candidates(parsed_args, names)
 
 
 _uris = _listed(lambda client: client.plain.list_resources(), "uri")
@@ -123,7 +123,7 @@ def _pairs(parsed_args: Namespace, prefix: str, **_: Any) -> list[str]:
         completion = await client.complete(PromptReference(name=parsed_args.prompt), name, value)
         return [f"{name}={item}" for item in completion.values]
 
-    return _asked(parsed_args, of_tool if "tool" in parsed_args else of_prompt)
+    return _candidates(parsed_args, of_tool if "tool" in parsed_args else of_prompt)
 
 
 _COMPLETERS: dict[str, Callable[..., list[str]]] = {
@@ -145,7 +145,7 @@ _PARSERS: dict[str, Callable[[], ArgumentParser]] = {
 }
 
 
-def _asked(parsed_args: Namespace, asking: Asking) -> list[str]:
+def _candidates(parsed_args: Namespace, asking: Asking) -> list[str]:
     """Return the answer of a server within the time that a user waits; an empty list if it fails."""
     try:
         line = shlex.split(os.environ.get("COMP_LINE", ""))
@@ -154,7 +154,7 @@ def _asked(parsed_args: Namespace, asking: Asking) -> list[str]:
     words = tuple(line[line.index("--") + 1 :]) if "--" in line else ()
 
     async def ask() -> list[str]:
-        target = find_target(Asked(parsed_args.server, words, parsed_args.catalog))
+        target = find_target(ServerChoice(parsed_args.server, words, parsed_args.catalog))
         how: dict[str, Any] = {} if target.url else {"env": target.env, "cwd": target.directory}
         if target.headers:
             how["headers"] = target.headers

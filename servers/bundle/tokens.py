@@ -38,7 +38,7 @@ class TokensToChange:
             fields["scopes"] = scopes
         if days is not None:
             fields["expires"] = datetime.now(UTC).replace(microsecond=0) + timedelta(days=days)
-        with self._held():
+        with self._locked():
             text = self._text()
             if name in self.all():
                 raise ValueError(f"{self.path}: there is a token {name!r} already; `token revoke` takes it out")
@@ -49,7 +49,7 @@ class TokensToChange:
 
     def revoke(self, name: str) -> None:
         """Remove the token called `name`. Raises ValueError, in one line, if that fails."""
-        with self._held():
+        with self._locked():
             text, tokens = self._text(), self.all()
             if name not in tokens:
                 raise ValueError(f"{self.path}: there is no token {name!r}")
@@ -59,7 +59,7 @@ class TokensToChange:
                 raise ValueError(f"{self.path}: {error}") from None
 
     @contextmanager
-    def _held(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[None]:
         with hold_lock(self.path.with_name(f".{self.path.name}.lock")):
             yield
 

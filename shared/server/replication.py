@@ -34,7 +34,7 @@ class Replication:
         """Publish changes to the other replicas, as the replica that the run was opened as."""
         self.replica = replica
         self.changes.share = partial(replica.bus.publish, "")
-        replica.bus.hear(self._on_change)
+        replica.bus.listen(self._on_change)
         replica.watch(self)
 
     def narrow(self, name: str, part: "Replication") -> None:
@@ -44,7 +44,7 @@ class Replication:
             part.name, part.questions = name, self.questions
             if self.replica is not None:
                 part.changes.share = partial(self.replica.bus.publish, name)
-                self.replica.bus.hear(self._on_change)  # the part has joined as well: this run receives for all
+                self.replica.bus.listen(self._on_change)  # the part has joined as well: this run receives for all
 
     def blobs(self) -> Blobs | None:
         """Return the data that the replicas store for each other; None without replicas."""

@@ -271,7 +271,7 @@ class MemoryBus:
         self._number = number
         self._inbox: deque[News] = deque()
         self._hand: Callable[[News], None] | None = None
-        self._hear: Callable[[str, Change], None] = lambda _run, _change: None
+        self._listener: Callable[[str, Change], None] = lambda _run, _change: None
 
     def receive(self, hand: Callable[[News], None]) -> None:
         """Call `hand` once with each notice for this replica, including those that arrived before."""
@@ -295,15 +295,15 @@ class MemoryBus:
         """Notify all other replicas of a change."""
         for number, bus in self._stores.buses.items():
             if number != self._number:
-                asyncio.get_running_loop().call_soon(bus.heard, run, change)
+                asyncio.get_running_loop().call_soon(bus.on_change, run, change)
 
-    def hear(self, hand: Callable[[str, Change], None]) -> None:
+    def listen(self, hand: Callable[[str, Change], None]) -> None:
         """Call `hand` with each change that another replica publishes."""
-        self._hear = hand
+        self._listener = hand
 
-    def heard(self, run: str, change: Change) -> None:
+    def on_change(self, run: str, change: Change) -> None:
         """Handle a change from another replica."""
-        self._hear(run, change)
+        self._listener(run, change)
 
     def _hand_on(self) -> None:
         while self._inbox and self._hand is not None:

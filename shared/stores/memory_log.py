@@ -293,7 +293,7 @@ class MemoryEvents:
         for wake in self._taken:
             wake()
 
-    def hear_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
+    def watch_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Call `wake` each time a reader has taken messages, until the returned function is called."""
         self._taken += (wake,)
 

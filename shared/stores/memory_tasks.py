@@ -25,7 +25,7 @@ class MemoryTasks:
         self._sizes: dict[str, int] = {}
         self._bytes = 0
         self._bytes_of: Counter[str] = Counter()
-        self._heard: dict[str, tuple[Wake, ...]] = {}
+        self._listeners: dict[str, tuple[Wake, ...]] = {}
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -71,19 +71,19 @@ class MemoryTasks:
         """Return the tasks of a principal, the oldest first."""
         return [task for task in self._tasks.values() if task.principal == principal]
 
-    def hear(self, id: str, wake: Wake) -> Callable[[], None]:
+    def listen(self, id: str, wake: Wake) -> Callable[[], None]:
         """Call `wake` each time that task was replaced, has expired or was deleted, until the returned function is
         called."""
-        self._heard[id] = (*self._heard.get(id, ()), wake)
+        self._listeners[id] = (*self._listeners.get(id, ()), wake)
 
-        def unhear() -> None:
-            remaining = tuple(callback for callback in self._heard.get(id, ()) if callback is not wake)
+        def unlisten() -> None:
+            remaining = tuple(callback for callback in self._listeners.get(id, ()) if callback is not wake)
             if remaining:
-                self._heard[id] = remaining
+                self._listeners[id] = remaining
             else:
-                self._heard.pop(id, None)
+                self._listeners.pop(id, None)
 
-        return unhear
+        return unlisten
 
     def close(self) -> None:
         """Cancel its timers."""
@@ -106,5 +106,5 @@ class MemoryTasks:
         self._wake(id)
 
     def _wake(self, id: str) -> None:
-        for wake in self._heard.get(id, ()):
+        for wake in self._listeners.get(id, ()):
             wake()

@@ -47,7 +47,7 @@ def traced(server: str, *, over_http: bool) -> Extension[Any]:
                 finally:
                     error = sys.exc_info()[1] if result is None else None
                     if error is not None:
-                        _tell(request_span, error, running, context.call)
+                        _record_error(request_span, error, running, context.call)
                     elif isinstance(result, dict) and result.get("isError"):
                         request_span.fail("tool_error")
 
@@ -58,7 +58,7 @@ def traced(server: str, *, over_http: bool) -> Extension[Any]:
     return extension
 
 
-def _tell(request_span: Span, error: BaseException, running: Run[Any], call: Call) -> None:
+def _record_error(request_span: Span, error: BaseException, running: Run[Any], call: Call) -> None:
     answer = running.server.error_for_client(error)
     match answer:
         case InputRequired():

@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_server()
     options, arguments = parser.read(argv)
     try:
-        choice = find_wanted(options, arguments)
+        choice = choose_entry(options, arguments)
         # The files of all clients are UTF-8; a pipe with another encoding gets ASCII.
         ascii_only = codecs.lookup(sys.stdout.encoding).name != "utf-8"
         text = write_snippet(choice.client, [choice.server], ascii_only)
@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-class Wanted(NamedTuple):
+class EntryChoice(NamedTuple):
     """A server, and the client that it is configured for."""
 
     client: Client
@@ -149,7 +149,7 @@ class HostParser(CommandParser):
         }
 
 
-def find_wanted(options: Namespace, arguments: Sequence[str]) -> Wanted:
+def choose_entry(options: Namespace, arguments: Sequence[str]) -> EntryChoice:
     """Return the checked entry. Raises ValueError, in one line, for a combination that can't work."""
     is_bundled = options.join or not options.servers
     if is_bundled and not options.join:
@@ -164,7 +164,7 @@ def find_wanted(options: Namespace, arguments: Sequence[str]) -> Wanted:
     return (_of_bundle if is_bundled else _of_file if is_file else _of_catalog)(options, arguments, name)
 
 
-def _of_bundle(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
+def _of_bundle(options: Namespace, arguments: Sequence[str], name: str) -> EntryChoice:
     """Return an entry that is not a server of the catalog."""
     client, environment = client_named(options.client), dict(map(_variable, options.env))
     if arguments:
@@ -174,13 +174,13 @@ def _of_bundle(options: Namespace, arguments: Sequence[str], name: str) -> Wante
     hidden = {value for variable, value in environment.items() if variable not in _known_variables(())}
     if options.join:
         server = joined(name, options.servers, options.config, load_catalog(options.catalog), environment)
-        return Wanted(client, BUNDLE, server, (), frozenset(hidden))
+        return EntryChoice(client, BUNDLE, server, (), frozenset(hidden))
     there = Elsewhere(options.url, options.token_file, _token_variable(options), options.connect)
     server = reached(client, name, there, environment)
-    return Wanted(client, BUNDLE, server, (), _secrets_of(options.url) | hidden)
+    return EntryChoice(client, BUNDLE, server, (), _secrets_of(options.url) | hidden)
 
 
-def _of_file(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
+def _of_file(options: Namespace, arguments: Sequence[str], name: str) -> EntryChoice:
     """Return the entry of a user's own server in one Python file, which this Python starts."""
     file, environment = Path(options.servers[0]).absolute(), dict(map(_variable, options.env))
     if not file.is_file():
@@ -188,10 +188,10 @@ def _of_file(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
     if options.url is not None or options.config is not None or options.connect or options.token_variable is not None:
         raise ValueError("--url, --config, --connect and --token-variable can't be used with FILE.py")
     server = Configured(name, sys.executable, (str(file), *arguments), environment)
-    return Wanted(client_named(options.client), BUNDLE, server, (), frozenset(environment.values()))
+    return EntryChoice(client_named(options.client), BUNDLE, server, (), frozenset(environment.values()))
 
 
-def _of_catalog(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
+def _of_catalog(options: Namespace, arguments: Sequence[str], name: str) -> EntryChoice:
     client, entry = client_named(options.client), load_catalog(options.catalog).entry(options.servers[0])
     if options.connect or options.config is not None:
         raise ValueError("--connect goes with a --url without NAME, and --config with --join")
@@ -204,7 +204,7 @@ def _of_catalog(options: Namespace, arguments: Sequence[str], name: str) -> Want
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("--url takes the URL of an endpoint, such as http://127.0.0.1:8000/mcp")
         there = Configured(name, url=options.url, token_variable=_token_variable(options))
-        return Wanted(client, entry, there, (), _secrets_of(options.url))
+        return EntryChoice(client, entry, there, (), _secrets_of(options.url))
     if options.token_variable is not None:
         raise ValueError("--token-variable goes with --url: a server that is started needs no token")
     if "stdio" not in entry.transports:
@@ -218,7 +218,7 @@ def _of_catalog(options: Namespace, arguments: Sequence[str], name: str) -> Want
         raise ValueError("a path that is not UTF-8 can't be written into the file of a client") from None
     server = Configured(name, command, tuple(words), {**launch_environment(), **environment})
     public = _known_variables(entry.arguments)
-    return Wanted(
+    return EntryChoice(
         client,
         entry,
         server,

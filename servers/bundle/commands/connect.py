@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from servers.gateway.proxy.door import Door, Limits
+from servers.gateway.proxy.bridge_program import BridgeProgram, Limits
 from servers.gateway.proxy.options import OVER_STDIO, PREFIX, read_common
 from servers.gateway.proxy.remote import Remote, connect_as_user
 from servers.gateway.proxy.urls import place_of
@@ -66,7 +66,7 @@ def main(argv: Sequence[str]) -> int:
             raise ValueError(needs_extra("client"))
         advice = "" if remote.has_token else "; --token-file has a token sent, and `login` logs in"
         way = partial(connect_as_user, remote.url, headers=remote.headers)
-        door = Door(place_of(remote.url), way, limits, advice=advice)
+        bridge_program = BridgeProgram(place_of(remote.url), way, limits, advice=advice)
     except ValueError as error:
         exit_with_error(parser.program, str(error))
-    return door.open(parser.program, options, exposed=str(sent.token_file) if is_exposed else None)
+    return bridge_program.open(parser.program, options, exposed=str(sent.token_file) if is_exposed else None)

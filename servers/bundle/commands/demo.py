@@ -18,7 +18,7 @@ from shared.client.client import Client
 from shared.client.connect import connect_http, connect_stdio
 from shared.client.options import ClientOptions
 
-from ..demo.printing import Teller, say
+from ..demo.printing import DemoOutput, say
 from ..demo.work import PARTS, Part
 from ..host_entries import BUNDLE, JOINED, joined
 from ..hosts.clients import client_named
@@ -57,7 +57,7 @@ async def _show(part: Part, folder: Path, verbose: bool) -> None:
     env = {} if part.needs is None else {part.needs: os.environ[part.needs].partition(",")[0]}
     versions = []
     for mode in MODES:
-        teller = Teller(full=verbose, brief=not verbose and mode == MODES[0])
+        teller = DemoOutput(full=verbose, brief=not verbose and mode == MODES[0])
         teller.show(f"\n=== {part.server}, stdio, {mode}")
         async with connect_stdio(command, ClientOptions(mode=mode), env=env, stderr="inherit") as client:
             await _work(part, client, folder, teller)
@@ -65,7 +65,7 @@ async def _show(part: Part, folder: Path, verbose: bool) -> None:
     token = secrets.token_urlsafe(24)
     async with _http_server(command, {**os.environ, **env, "MCP_TOKEN": token}) as url:
         for mode in MODES:
-            teller = Teller(full=verbose, brief=False)
+            teller = DemoOutput(full=verbose, brief=False)
             teller.show(f"\n=== {part.server}, HTTP at {url} with a token, {mode}")
             async with connect_http(url, ClientOptions(mode=mode), token=token) as client:
                 await _work(part, client, folder, teller)
@@ -82,7 +82,7 @@ async def _show_all(folder: Path, verbose: bool) -> None:
     command = local_command(BUNDLE, ["run", "--join", "--config", str(folder / "bundle.yaml")])
     versions = []
     for mode in MODES:
-        teller = Teller(full=verbose, brief=not verbose and mode == MODES[0])
+        teller = DemoOutput(full=verbose, brief=not verbose and mode == MODES[0])
         teller.show(f"\n=== all as one, stdio, {mode}")
         async with connect_stdio(command, ClientOptions(mode=mode), stderr="inherit") as client:
             if teller.brief:
@@ -94,7 +94,7 @@ async def _show_all(folder: Path, verbose: bool) -> None:
     say(f"  in versions {' and '.join(versions)} of the protocol")
 
 
-async def _work(part: Part, client: Client, folder: Path, teller: Teller) -> None:
+async def _work(part: Part, client: Client, folder: Path, teller: DemoOutput) -> None:
     tools = await client.list_tools()
     names = ", ".join(tool.name for tool in tools)
     name, version = client.server.info["name"], client.server.info["version"]

@@ -10,9 +10,9 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from servers.gateway.bridge.upstream import MAX_PROCESSES
-from servers.gateway.proxy.door import Door, Limits
+from servers.gateway.proxy.bridge_program import BridgeProgram, Limits
 from servers.gateway.proxy.options import OVER_HTTP, PREFIX, read_common
-from servers.gateway.serve.foreign_server import hear_commands
+from servers.gateway.serve.foreign_server import log_commands
 from shared.client.connect import connect
 from shared.program.messages import exit_with_error
 from shared.program.process import open_standard_streams
@@ -66,11 +66,11 @@ def main(argv: Sequence[str]) -> int:
             is_there = Path(command[0]).exists()
             raise ValueError(f"{command[0]}: {'it is not a program' if is_there else 'there is no such program'}")
         way = partial(connect, command, env=dict(map(_variable, how.env)))
-        door = Door(Path(command[0]).name, way, limits, shared=how.shared, processes=how.processes)
+        bridge_program = BridgeProgram(Path(command[0]).name, way, limits, shared=how.shared, processes=how.processes)
     except ValueError as error:
         exit_with_error(parser.program, str(error))
-    hear_commands(options.log_level)
-    return door.open(parser.program, options)
+    log_commands(options.log_level)
+    return bridge_program.open(parser.program, options)
 
 
 def _variable(text: str) -> tuple[str, str]:

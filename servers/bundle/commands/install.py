@@ -30,7 +30,7 @@ from ..hosts.installing import Change, Target
 from ..hosts.launching import launch_command, local_command
 from ..hosts.shareable import has_own_paths, shareable
 from ..terminal.output import console, wrap
-from .config import HostParser, find_wanted
+from .config import HostParser, choose_entry
 
 SECONDS = 60.0
 """The time limit for an answer of the server: clients wait as long, since uvx may have packages to fetch."""
@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_server()
     options, arguments = parser.read(argv)
     try:
-        selection = find_wanted(options, arguments)
+        selection = choose_entry(options, arguments)
         with _target_of(options) as target:
             if options.scope == "project":
                 selection = selection._replace(

@@ -18,8 +18,8 @@ from shared.text import escape, nearest, plain
 from ..program_name import program_name
 from ..terminal.command_parser import CommandParser
 from ..terminal.endings import DONE, REFUSED, Misuse
-from ..terminal.session import Reached, Talk
-from ..terminal.targets import Asked
+from ..terminal.session import Connector, Session
+from ..terminal.targets import ServerChoice
 
 SECONDS = 60.0
 """The time limit for a server to start, and for each answer."""
@@ -43,22 +43,22 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--accept", nargs="*", metavar="TOOL", help=text)
     args = parser.parse_args(argv)
     try:
-        foreign = _found(args.config, args.name)
+        foreign = _foreign_server(args.config, args.name)
         pins = Pins(pins_path(args.config, args.name))
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
-    talk = Talk(parser.prog, Asked(foreign.name), SECONDS)
+    session = Session(parser.prog, ServerChoice(foreign.name), SECONDS)
     if not foreign.settings.pin:
-        talk.say(f"{foreign.name} has no `pin: true` in {args.config}: its pins count for nothing")
+        session.say(f"{foreign.name} has no `pin: true` in {args.config}: its pins count for nothing")
 
     async def work(client: Client) -> int:
-        return _judge(args, foreign, pins, await talk.bounded(list_tools(client)))
+        return _judge(args, foreign, pins, await session.bounded(list_tools(client)))
 
     # The server's credentials are in the configuration, and no option of this command sets them.
-    return talk.reach(Reached(foreign.name, foreign.connect, has_token=True), work, CAPABLE)
+    return session.reach(Connector(foreign.name, foreign.connect, has_token=True), work, CAPABLE)
 
 
-def _found(path: Path, name: str) -> Foreign:
+def _foreign_server(path: Path, name: str) -> Foreign:
     """Return the foreign server called `name`. Raises ValueError if it does not exist."""
     configuration = read_configuration(path)
     foreign = configuration.foreign()
@@ -79,7 +79,12 @@ def _judge(args: Namespace, foreign: Foreign, pins: Pins, tools: Tools) -> int:
             close = nearest(name, now)
             raise Misuse(f"there is no tool {name!r}" + (f"; did you mean {escape(close)}?" if close else ""))
     was_new, comparison = pins.is_new, compare(pins, tools, foreign.rules)
-    _print([f"{foreign.name}: {len(now)} {'tool' if len(now) == 1 else 'tools'}", *_told(comparison, pins, now)])
+    _print(
+        [
+            f"{foreign.name}: {len(now)} {'tool' if len(now) == 1 else 'tools'}",
+            *_comparison_lines(comparison, pins, now),
+        ]
+    )
     if args.accept is not None:
         try:
             accept(pins, tools, named)
@@ -89,13 +94,13 @@ def _judge(args: Namespace, foreign: Foreign, pins: Pins, tools: Tools) -> int:
         comparison = compare(pins, tools, foreign.rules)
     elif was_new:
         _print(["nothing is pinned yet: --accept does it now, or the first client of `serve`"])
-    if comparison.withheld and args.accept is None:
+    if comparison.hidden and args.accept is None:
         words = shell_line(["pin", foreign.name, "--config", str(args.config), "--accept"])
         _print([f"accept with: {program_name()} {words}"])
-    return REFUSED if comparison.withheld else DONE
+    return REFUSED if comparison.hidden else DONE
 
 
-def _told(comparison: Comparison, pins: Pins, now: dict[str, Any]) -> Iterator[str]:
+def _comparison_lines(comparison: Comparison, pins: Pins, now: dict[str, Any]) -> Iterator[str]:
     if not pins.is_new:
         yield f"as they were pinned: {len(comparison.fitting)}"
     for name in comparison.changed:
@@ -104,7 +109,7 @@ def _told(comparison: Comparison, pins: Pins, now: dict[str, Any]) -> Iterator[s
     for name in comparison.new:
         yield f"new: {escape(name)}"
         yield from (f"  {line}" for line in summary(now[name]))
-    for name in comparison.gone:
+    for name in comparison.removed:
         yield f"gone: {escape(name)}"
 
 

@@ -11,7 +11,7 @@ from shared.client.client import Client
 _FENCE = re.compile(r"^<(\w+-[0-9a-f]+)>[^\n]*\n(.*?)\n?^</\1>$", re.DOTALL | re.MULTILINE)
 
 
-class Teller(NamedTuple):
+class DemoOutput(NamedTuple):
     """The output about the work through one connection: `full` is everything, `brief` only some lines."""
 
     full: bool

@@ -13,7 +13,7 @@ import anyio
 from shared.client.client import Client
 
 from ...sqlite.engine.database import make_sample
-from .printing import Teller
+from .printing import DemoOutput
 
 NOTES = "# Shopping\n\n- bread\n- milk\n"
 _SPENT = """\
@@ -75,7 +75,7 @@ class Part:
         """Return the same for a prepared folder, as settings in a configuration of several servers."""
         raise NotImplementedError
 
-    async def work(self, client: Client, folder: Path, teller: Teller) -> None:
+    async def work(self, client: Client, folder: Path, teller: DemoOutput) -> None:
         """Do the work in the prepared `folder`."""
         raise NotImplementedError
 
@@ -96,7 +96,7 @@ class _Files(Part):
     def settings(self, folder: Path) -> dict[str, Any]:
         return {"roots": [str(folder)], "allow-write": True, "no-undo": True}
 
-    async def work(self, client: Client, folder: Path, teller: Teller) -> None:
+    async def work(self, client: Client, folder: Path, teller: DemoOutput) -> None:
         """List, read and edit files, and receive a change made outside."""
         (folder / "notes.md").write_text(NOTES)
         listed = await teller.call(client, "list_directory", path=str(folder))
@@ -132,7 +132,7 @@ class _Database(Part):
     def settings(self, folder: Path) -> dict[str, Any]:
         return {"databases": [str(folder / "shop.db")], "allow-write": True}
 
-    async def work(self, client: Client, folder: Path, teller: Teller) -> None:
+    async def work(self, client: Client, folder: Path, teller: DemoOutput) -> None:
         """Describe and query the database, preview a change, import data, and receive a change by another program."""
         described = await teller.call(client, "describe_database")
         tables = [line.split()[1] for line in described if line.startswith("table ")]
@@ -171,7 +171,7 @@ class _UsersDatabase(Part):
         """Return no arguments: the server reads the address from its environment, since it may contain a password."""
         return []
 
-    async def work(self, client: Client, folder: Path, teller: Teller) -> None:
+    async def work(self, client: Client, folder: Path, teller: DemoOutput) -> None:
         """Describe and query the database, and get a change refused: nothing is changed."""
         described = await teller.call(client, "describe_database")
         tables = [line for line in described if line.startswith("table ")]
@@ -211,7 +211,7 @@ class _Pages(Part):
     def settings(self, folder: Path) -> dict[str, Any]:
         return {"allow-private": [(folder / "host").read_text()]}
 
-    async def work(self, client: Client, folder: Path, teller: Teller) -> None:
+    async def work(self, client: Client, folder: Path, teller: DemoOutput) -> None:
         """Read a page, a section and data, and get forbidden requests refused."""
         site = f"http://{(folder / 'host').read_text()}"
         page = await teller.call(client, "fetch", url=f"{site}/")
@@ -240,7 +240,7 @@ class _Prompts(Part):
     def settings(self, folder: Path) -> dict[str, Any]:
         return {"libraries": [str(folder)], "starter": True}
 
-    async def work(self, client: Client, folder: Path, teller: Teller) -> None:
+    async def work(self, client: Client, folder: Path, teller: DemoOutput) -> None:
         """List the prompts, fill one in, search, and receive an edit."""
         names = [prompt.name for prompt in await client.list_prompts()]
         teller.show(f"-> prompts/list: {', '.join(names)}")
@@ -260,7 +260,7 @@ class _Prompts(Part):
         teller.sum_up("subscription", f"somebody edited {file.name}, and the client heard of it")
 
 
-async def _get(client: Client, teller: Teller, **arguments: str) -> list[str]:
+async def _get(client: Client, teller: DemoOutput, **arguments: str) -> list[str]:
     """Return the lines of the prompt."""
     result = await client.plain.get_prompt("standup", arguments)
     teller.show(f"-> prompts/get standup {arguments}")
@@ -270,7 +270,9 @@ async def _get(client: Client, teller: Teller, **arguments: str) -> list[str]:
     return lines
 
 
-async def _watch(client: Client, teller: Teller, uri: str, event: str, change: Callable[[], Awaitable[None]]) -> None:
+async def _watch(
+    client: Client, teller: DemoOutput, uri: str, event: str, change: Callable[[], Awaitable[None]]
+) -> None:
     """Make a change outside, and wait for its notification."""
     async with client.changes([uri], lists=False) as changes:
         teller.show(f"-> subscribed to {uri}; now {event}")

@@ -21,7 +21,7 @@ from .configurations import Launch, find_servers
 from .findings import Finding, Severity, fault, fine, warning
 from .installation import Installation, check_installation
 from .launches import check_launch, check_token_file, is_filled_in
-from .trials import MODES, Start, Tried, judge, split_secrets, talk
+from .trials import MODES, Start, Tried, judge, split_secrets, try_server
 from .urls import check_url
 
 SECONDS = 20.0
@@ -173,7 +173,7 @@ async def try_launch(
 
 async def start(tried: Tried, how: Start, seconds: float, modes: Sequence[str] = MODES) -> Trial:
     """Start it in each of the `modes`."""
-    talks = [await talk(how, mode, seconds) for mode in modes]
-    findings = list(judge(tried, talks))
+    attempts = [await try_server(how, mode, seconds) for mode in modes]
+    findings = list(judge(tried, attempts))
     is_fault = any(finding.severity is Severity.FAULT for finding in findings)
-    return Trial(findings, None if is_fault else talks[0].tools)
+    return Trial(findings, None if is_fault else attempts[0].tools)

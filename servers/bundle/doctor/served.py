@@ -173,10 +173,10 @@ def _pinned(pins: Pins, comparison: Comparison, see: str, where: str) -> Finding
     shows them."""
     if pins.is_new:
         return fine(where, "its tools are not pinned yet: the first client of `serve` pins them")
-    if not comparison.withheld:
+    if not comparison.hidden:
         return fine(where, f"its tools are as they were pinned: {len(comparison.fitting)}")
-    names = ", ".join(escape(name)[:100] for name in comparison.withheld[:_NAMED])
-    more = f" and {len(comparison.withheld) - _NAMED} more" if len(comparison.withheld) > _NAMED else ""
+    names = ", ".join(escape(name)[:100] for name in comparison.hidden[:_NAMED])
+    more = f" and {len(comparison.hidden) - _NAMED} more" if len(comparison.hidden) > _NAMED else ""
     what = f"withheld from clients, since their definitions are not the pinned ones: {names}{more}"
     return warning(where, what, f"see what changed: {see}; --accept accepts it")
 

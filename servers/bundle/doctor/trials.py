@@ -52,7 +52,7 @@ class Outcome(StrEnum):
     UNSTARTABLE = "unstartable"
 
 
-class Talk(NamedTuple):
+class Attempt(NamedTuple):
     """The result of a conversation in one era."""
 
     mode: str
@@ -98,7 +98,7 @@ class _Listening:
         await self._transport.aclose()
 
 
-async def talk(start: Start, mode: str, seconds: float) -> Talk:
+async def try_server(start: Start, mode: str, seconds: float) -> Attempt:
     """Start the server, open a session, list its tools, and end it; it has so many `seconds` to answer."""
     try:
         process = start_process(start.command, env=start.env, cwd=start.directory, stderr="keep")
@@ -109,7 +109,7 @@ async def talk(start: Start, mode: str, seconds: float) -> Talk:
         # ValueError is raised for an argument or a variable that no system accepts, such as one with a null
         # character.
         reason = error.strerror if isinstance(error, OSError) else None
-        return Talk(mode, Outcome.UNSTARTABLE, reason or str(error))
+        return Attempt(mode, Outcome.UNSTARTABLE, reason or str(error))
     if result.outcome is Outcome.REFUSED and listening.ended:
         result = result._replace(outcome=Outcome.ENDED)
     lines = [line.strip() for line in child.stderr.splitlines() if line.strip()]
@@ -117,20 +117,20 @@ async def talk(start: Start, mode: str, seconds: float) -> Talk:
     return result._replace(noise=listening.noise, exit_code=child.exit_code, last_words=last)
 
 
-async def converse(client: AbstractAsyncContextManager[Client], mode: str, seconds: float) -> Talk:
+async def converse(client: AbstractAsyncContextManager[Client], mode: str, seconds: float) -> Attempt:
     """Open a session, list the tools, and close it."""
-    result = Talk(mode, Outcome.SILENT, f"no answer in {seconds:g} seconds")
+    result = Attempt(mode, Outcome.SILENT, f"no answer in {seconds:g} seconds")
     with anyio.move_on_after(seconds), suppress(TimeoutError):
         try:
             async with client as entered:
                 server = entered.server
                 tools = len(await entered.plain.list_tools()) if server.can("tools") else 0
-                result = Talk(mode, Outcome.ANSWERED, version=server.version, info=server.info, tools=tools)
+                result = Attempt(mode, Outcome.ANSWERED, version=server.version, info=server.info, tools=tools)
                 result = result._replace(problems=await read_problems(entered))
         except PeerError as error:
-            result = Talk(mode, Outcome.REFUSED, str(error), code=error.code)
+            result = Attempt(mode, Outcome.REFUSED, str(error), code=error.code)
         except (McpError, ConnectionError) as error:
-            result = Talk(mode, Outcome.REFUSED, str(error))
+            result = Attempt(mode, Outcome.REFUSED, str(error))
     return result
 
 
@@ -152,17 +152,17 @@ class Tried(NamedTuple):
     """True if it represents a foreign server, whose name no catalog has."""
 
 
-def judge(tried: Tried, talks: Sequence[Talk]) -> Iterator[Finding]:
+def judge(tried: Tried, attempts: Sequence[Attempt]) -> Iterator[Finding]:
     """Yield the findings from the results of all eras."""
-    failed = [talk for talk in talks if talk.outcome is not Outcome.ANSWERED]
-    if len(failed) == len(talks):
+    failed = [attempt for attempt in attempts if attempt.outcome is not Outcome.ANSWERED]
+    if len(failed) == len(attempts):
         yield _failed(tried, failed[0])
     else:
-        for talk in failed:
-            what = f"it does not speak {_ERAS[talk.mode]}: {mask(talk.reason, tried.secrets)}"
+        for attempt in failed:
+            what = f"it does not speak {_ERAS[attempt.mode]}: {mask(attempt.reason, tried.secrets)}"
             yield fault(tried.where, what, f"if it is an older version, update it, or {tried.another}")
-        yield from judge_version(tried, next(talk for talk in talks if talk.outcome is Outcome.ANSWERED))
-    noise = max(talk.noise for talk in talks)
+        yield from judge_version(tried, next(attempt for attempt in attempts if attempt.outcome is Outcome.ANSWERED))
+    noise = max(attempt.noise for attempt in attempts)
     if noise:
         lines = (
             "1 line of its stdout is not a message" if noise == 1 else f"{noise} lines of its stdout are not messages"
@@ -170,14 +170,14 @@ def judge(tried: Tried, talks: Sequence[Talk]) -> Iterator[Finding]:
         fix = "have whatever it starts write to stderr: look for print or echo in a wrapper, or in a shell's profile"
         yield fault(tried.where, f"{lines}, where clients break off", fix)
     elif not failed:
-        spoken = " and ".join(talk.version for talk in talks)
-        yield fine(tried.where, f"it starts, speaks {spoken}, and has {format_count(talks[0].tools, 'tool')}")
-    yield from judge_problems(tried.where, talks[0].problems)
+        spoken = " and ".join(attempt.version for attempt in attempts)
+        yield fine(tried.where, f"it starts, speaks {spoken}, and has {format_count(attempts[0].tools, 'tool')}")
+    yield from judge_problems(tried.where, attempts[0].problems)
 
 
-def judge_version(tried: Tried, talk: Talk) -> Iterator[Finding]:
+def judge_version(tried: Tried, attempt: Attempt) -> Iterator[Finding]:
     """Check that the server that answered is the one in the catalog, in the same version."""
-    name, version = talk.info.get("name"), talk.info.get("version")
+    name, version = attempt.info.get("name"), attempt.info.get("version")
     if tried.is_foreign:
         return
     if name != tried.entry.name:
@@ -202,34 +202,34 @@ def split_secrets(values: Iterable[str]) -> list[str]:
     return [part for value in values for part in (value, *re.split(r"[=:@\s]+", value))]
 
 
-def _failed(tried: Tried, talk: Talk) -> Finding:
-    words = talk.last_words.removeprefix(f"python -m {tried.entry.module}: ")
+def _failed(tried: Tried, attempt: Attempt) -> Finding:
+    words = attempt.last_words.removeprefix(f"python -m {tried.entry.module}: ")
     where, last_output = tried.where, f"; last it said: {mask(words, tried.secrets)}" if words else ""
     by_hand = "start it in a terminal, and read all that it says"
-    match talk.outcome:
+    match attempt.outcome:
         case Outcome.UNSTARTABLE:
-            return fault(where, f"it can't be started: {talk.reason}", tried.another)
+            return fault(where, f"it can't be started: {attempt.reason}", tried.another)
         case Outcome.ENDED:
-            end = f"it ended with exit code {talk.exit_code}"
-            if talk.exit_code is not None and talk.exit_code < 0 and os.name == "posix":
-                end = f"it was ended by signal {-talk.exit_code}"
-            return fault(where, f"{end} before it answered{last_output}", _fix(tried, talk) or by_hand)
+            end = f"it ended with exit code {attempt.exit_code}"
+            if attempt.exit_code is not None and attempt.exit_code < 0 and os.name == "posix":
+                end = f"it was ended by signal {-attempt.exit_code}"
+            return fault(where, f"{end} before it answered{last_output}", _fix(tried, attempt) or by_hand)
         case Outcome.SILENT:
             fix = f"{by_hand}; files on a network or a disk that sleeps may hold it up"
-            return fault(where, f"it gives no answer: {talk.reason} after it was started{last_output}", fix)
+            return fault(where, f"it gives no answer: {attempt.reason} after it was started{last_output}", fix)
         case _:
-            reason = mask(talk.reason, tried.secrets)
+            reason = mask(attempt.reason, tried.secrets)
             return fault(where, f"it does not answer as an MCP server does: {reason}{last_output}", by_hand)
 
 
-def _fix(tried: Tried, talk: Talk) -> str:
+def _fix(tried: Tried, attempt: Attempt) -> str:
     """Return the advice for its last line of output; "" if there is no special advice."""
-    if "No module named" in talk.last_words or "ImportError" in talk.last_words:
+    if "No module named" in attempt.last_words or "ImportError" in attempt.last_words:
         return tried.another
-    if "it needs the extra" in talk.last_words:
+    if "it needs the extra" in attempt.last_words:
         return "run the command that it names"
-    if talk.exit_code == 2 and tried.is_foreign:
+    if attempt.exit_code == 2 and tried.is_foreign:
         return tried.correct
-    if talk.exit_code == 2:
+    if attempt.exit_code == 2:
         return f"{tried.correct}; `{program_name()} info {tried.entry.name}` lists what it takes"
     return ""

@@ -20,7 +20,7 @@ from .findings import Finding, Severity, fault, fine, warning
 from .installation import Installation
 from .logins import check_logins
 from .prompt_files import judge_problems
-from .trials import MODES, Outcome, Talk, Tried, converse, judge_version, mask, split_secrets
+from .trials import MODES, Attempt, Outcome, Tried, converse, judge_version, mask, split_secrets
 
 _TOKENS = ("authorization", "x-api-key")
 _UNREACHED = "no connection"
@@ -47,38 +47,40 @@ async def check_url(
         if urlsplit(url).scheme not in ("http", "https"):
             return [fine(launch.where, "not asked: its URL is neither of HTTP nor of HTTPS")], None
         # One after the other: a server may allow only one session.
-        talks = [
+        attempts = [
             await converse(connect_http(url, ClientOptions(mode=mode), headers=headers), mode, seconds)
             for mode in modes
         ]
     except ValueError:
         what = "its URL or one of its headers can't be sent"
         return [fault(launch.where, what, f"correct it in {launch.file}")], None
-    if not token and any(talk.code == 401 for talk in talks) and not _has_token(launch):
+    if not token and any(attempt.code == 401 for attempt in attempts) and not _has_token(launch):
         login = await check_logins(launch.where, place_of(url), url)
         if login is not None:
             return [login], None
-    findings = list(_judge(launch, talks, [*split_secrets(headers.values()), token, url]))
-    return findings, None if any(finding.severity is Severity.FAULT for finding in findings) else talks[0].tools
+    findings = list(_judge(launch, attempts, [*split_secrets(headers.values()), token, url]))
+    return findings, None if any(finding.severity is Severity.FAULT for finding in findings) else attempts[0].tools
 
 
-def _judge(launch: Launch, talks: list[Talk], secrets: Sequence[str]) -> Iterator[Finding]:
-    failed = [talk for talk in talks if talk.outcome is not Outcome.ANSWERED]
+def _judge(launch: Launch, attempts: list[Attempt], secrets: Sequence[str]) -> Iterator[Finding]:
+    failed = [attempt for attempt in attempts if attempt.outcome is not Outcome.ANSWERED]
     if failed:
         yield _failed(launch, failed[0], secrets)
         return
     place = place_of(launch.server.url or "")
     tried = Tried(launch.where, launch.entry, f"correct the URL in {launch.file}", "", secrets, launch.is_foreign)
-    strange = list(judge_version(tried, talks[0]))
+    strange = list(judge_version(tried, attempts[0]))
     yield from strange
     if not strange:
-        yield fine(launch.where, f"{place} answers, and speaks {' and '.join(talk.version for talk in talks)}")
-    yield from judge_problems(launch.where, talks[0].problems)
+        yield fine(
+            launch.where, f"{place} answers, and speaks {' and '.join(attempt.version for attempt in attempts)}"
+        )
+    yield from judge_problems(launch.where, attempts[0].problems)
 
 
-def _failed(launch: Launch, talk: Talk, secrets: Sequence[str]) -> Finding:
+def _failed(launch: Launch, attempt: Attempt, secrets: Sequence[str]) -> Finding:
     where, place, entry = launch.where, place_of(launch.server.url or ""), launch.entry
-    reason = mask(talk.reason, secrets)
+    reason = mask(attempt.reason, secrets)
     if reason.startswith(_UNREACHED):
         what = f"nothing answers at {place} ({reason.partition(': ')[2]})"
         start = "start it"
@@ -88,20 +90,20 @@ def _failed(launch: Launch, talk: Talk, secrets: Sequence[str]) -> Finding:
             words = ["--transport http", *([f"--port {port}"] if port else []), *unnamed]
             start += ": " + " ".join([entry.script or f"python -m {entry.module}", *words])
         return fault(where, what, f"{start}, or correct the URL in {launch.file}")
-    if talk.outcome is Outcome.SILENT:
+    if attempt.outcome is Outcome.SILENT:
         return fault(
-            where, f"{place} takes the connection and gives {talk.reason}", "end what listens there, start it anew"
+            where, f"{place} takes the connection and gives {attempt.reason}", "end what listens there, start it anew"
         )
-    if talk.code == 401 and (variable := launch.server.token_variable):
+    if attempt.code == 401 and (variable := launch.server.token_variable):
         what = f"{place} wants another token than {variable} has"
         return fault(where, what, f"set it to the right one where {launch.client.title} is started")
-    if talk.code == 401:
+    if attempt.code == 401:
         fix = f"put its token into {launch.file}, as the header Authorization: Bearer TOKEN"
         if not _has_token(launch):
             # Some clients store it elsewhere.
             return warning(where, f"{place} wants a token, and no header of the entry has one", fix)
         return fault(where, f"{place} wants another token than the entry has", fix)
-    if talk.code == 403:
+    if attempt.code == 403:
         return fault(
             where, f"{place} does not let this client in", "start it with --allowed-host or --allowed-origin"
         )

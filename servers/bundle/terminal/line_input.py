@@ -14,7 +14,7 @@ def has_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def tell(text: str) -> None:
+def write_line(text: str) -> None:
     """Write a line to the terminal, separate from the output."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
@@ -46,6 +46,6 @@ async def ask(prompt: str) -> str | None:
     Thread(target=read, daemon=True).start()
     line = await answer
     if not line:
-        tell("")
+        write_line("")
         return None
     return line.decode("utf-8", "replace").strip()

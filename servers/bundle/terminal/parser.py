@@ -14,14 +14,14 @@ from shared.protocol.wire.dialects import CLIENT_DIALECTS
 
 from .command_parser import CommandParser
 from .endings import Misuse
-from .session import Spoken, Talk
-from .targets import FORMS, Asked
+from .session import ProtocolVariant, Session
+from .targets import FORMS, ServerChoice
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
 _CODES = "Exit codes: 0 done, 1 the server answered with an error, 2 wrong usage, 3 no connection or no answer."
 
 
-class TalkParser(CommandParser):
+class SessionParser(CommandParser):
     """The parser of a command that talks to one server."""
 
     def __init__(self, name: str, rest: str, description: str) -> None:
@@ -51,7 +51,7 @@ class TalkParser(CommandParser):
         self.add_argument("--token-variable", metavar="NAME", help="variable with the bearer token for a URL")
         self.add_catalog()
 
-    def read(self, argv: Sequence[str]) -> tuple[Namespace, Talk]:
+    def read(self, argv: Sequence[str]) -> tuple[Namespace, Session]:
         """Return the options of the command, in any order with its words, and the connection settings."""
         end = argv.index("--") if "--" in argv else len(argv)
         options = self.parse_intermixed_args(argv[:end])
@@ -66,9 +66,9 @@ class TalkParser(CommandParser):
             token = _token(options.token_file, options.token_variable)
             if token is not None:
                 headers["Authorization"] = f"Bearer {token}"
-            request = Asked(options.server, words, options.catalog, dict(map(_variable, options.env)), headers)
-            spoken = Spoken(options.dialect, options.framing)
-            return options, Talk(self.prog, request, options.timeout, options.verbose, spoken)
+            request = ServerChoice(options.server, words, options.catalog, dict(map(_variable, options.env)), headers)
+            variant = ProtocolVariant(options.dialect, options.framing)
+            return options, Session(self.prog, request, options.timeout, options.verbose, variant)
         except Misuse as error:
             exit_with_error(self.prog, str(error))
 

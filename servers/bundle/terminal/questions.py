@@ -17,9 +17,9 @@ from shared.protocol.types.elicitation import ElicitForm, ElicitUrl
 from shared.text import plain
 
 from .endings import Misuse
-from .line_input import ask, has_terminal, tell
+from .line_input import ask, has_terminal, write_line
 from .parameters import Parameter, as_text, parameters_of
-from .session import Talk
+from .session import Session
 from .showing import harmless
 
 Pause = Callable[[], AbstractContextManager[None]]
@@ -32,47 +32,47 @@ class _Declined(Exception):
     """The user has declined to answer."""
 
 
-def asking(talk: Talk, pause: Pause = nullcontext) -> ClientOptions:
+def asking(session: Session, pause: Pause = nullcontext) -> ClientOptions:
     """Return the options of a client that puts the questions of the server to the user."""
 
     def log(level: str, _: str | None, data: Any) -> None:
-        talk.say(f"{level}: {as_text(data)}")
+        session.say(f"{level}: {as_text(data)}")
 
     return ClientOptions(
-        elicit=partial(_elicit, talk, pause),
-        elicit_url=partial(_elicit, talk, pause),
-        on_log=log if talk.is_verbose else None,
-        log_level="debug" if talk.is_verbose else None,
+        elicit=partial(_elicit, session, pause),
+        elicit_url=partial(_elicit, session, pause),
+        on_log=log if session.is_verbose else None,
+        log_level="debug" if session.is_verbose else None,
     )
 
 
-async def _elicit(talk: Talk, pause: Pause, request: ElicitForm | ElicitUrl) -> ElicitResult:
+async def _elicit(session: Session, pause: Pause, request: ElicitForm | ElicitUrl) -> ElicitResult:
     """Answer `elicitation/create` (2025-11-25, Elicitation)."""
     if not has_terminal():
-        talk.say(f"the server asks: {request.message}; declined, as there is no terminal to ask on")
+        session.say(f"the server asks: {request.message}; declined, as there is no terminal to ask on")
         return ElicitResult(action="decline")
     with pause():
-        tell(f"The server asks: {harmless(request.message)}")
+        write_line(f"The server asks: {harmless(request.message)}")
         try:
             if isinstance(request, ElicitUrl):
                 await _visit(request.url)
                 return ElicitResult(action="accept")
             return ElicitResult(action="accept", content=await fill_in(request.requested_schema))
         except _Declined:
-            tell("declined")
+            write_line("declined")
             return ElicitResult(action="decline")
 
 
 async def _visit(url: str) -> None:
     """Show a link; it is not opened here, since opening it may be harmful. Raises _Declined."""
-    tell(f"  {plain(url)}\nOpen it in a browser where you trust it.")
+    write_line(f"  {plain(url)}\nOpen it in a browser where you trust it.")
     if (await ask("Go on? [y/N] ") or "").lower() not in ("y", "yes"):
         raise _Declined
 
 
 async def fill_in(schema: Any) -> dict[str, Any]:
     """Return the user's input for a form. Raises _Declined."""
-    tell("(an empty line takes what is in brackets or leaves it out; Ctrl+D declines)")
+    write_line("(an empty line takes what is in brackets or leaves it out; Ctrl+D declines)")
     content: dict[str, Any] = {}
     for parameter in parameters_of(schema).values():
         value = await _field(parameter)
@@ -86,10 +86,10 @@ async def _field(parameter: Parameter) -> Any:
     many = parameter.items if "array" in parameter.types else None
     described = parameter.description and parameter.description != parameter.name
     label = f"{parameter.name}: {parameter.description}" if described else parameter.name
-    tell("\n".join(textwrap.wrap(plain(f"- {label}"), 79, subsequent_indent="  ")))
+    write_line("\n".join(textwrap.wrap(plain(f"- {label}"), 79, subsequent_indent="  ")))
     choices = many or parameter
     for number, title in enumerate(choices.titles, 1):
-        tell(f"  {number}  {plain(title)}")
+        write_line(f"  {number}  {plain(title)}")
     default, shown = parameter.default, ""
     if default is not None:
         parts: Sequence[Any] = default if isinstance(default, list) else [default]
@@ -111,7 +111,7 @@ async def _field(parameter: Parameter) -> Any:
             values = [_chosen(many, part.strip()) for part in line.split(",") if part.strip()]
             return _checked(parameter, values)
         except Misuse as error:
-            tell(f"  {plain(str(error))}")
+            write_line(f"  {plain(str(error))}")
 
 
 def _hint(parameter: Parameter, many: Parameter | None) -> str:

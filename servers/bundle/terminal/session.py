@@ -23,7 +23,7 @@ from shared.text import plain
 
 from ..log_records import take_records
 from .endings import MISUSED, REFUSED, UNREACHED, Misuse
-from .targets import Asked, find_target
+from .targets import ServerChoice, find_target
 from .waking import woken_by_signals
 
 Answer = TypeVar("Answer")
@@ -39,7 +39,7 @@ _TRACEBACK = "Traceback (most recent call last)"
 _LETS_NOBODY_IN = (401, 403)
 
 
-class Spoken(NamedTuple):
+class ProtocolVariant(NamedTuple):
     """Deviations of a server from the specification."""
 
     dialect: str | None = None
@@ -47,17 +47,17 @@ class Spoken(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class Session:
     """The settings for talking to a server."""
 
     program: str
     """The beginning of messages: the name of the command."""
-    asked: Asked
+    choice: ServerChoice
     seconds: float = 60.0
     """The time limit of the start, and of each request."""
     is_verbose: bool = False
     """True if log messages of the server are shown."""
-    spoken: Spoken = field(default_factory=Spoken)
+    variant: ProtocolVariant = field(default_factory=ProtocolVariant)
 
     def say(self, text: str) -> None:
         """Print a message for people, separate from the output."""
@@ -78,25 +78,25 @@ class Talk:
         """Open the session, do the work and close it; return the exit code. Exits the program if the command line is
         invalid."""
         try:
-            target = find_target(self.asked)
+            target = find_target(self.choice)
         except (Misuse, ValueError) as error:
             exit_with_error(self.program, str(error))
         has_token = any(name.lower() == "authorization" for name in target.headers)
-        options = replace(options or ClientOptions(), dialect=self.spoken.dialect)
-        framing = self.spoken.framing
+        options = replace(options or ClientOptions(), dialect=self.variant.dialect)
+        framing = self.variant.framing
         way: Connect = partial(connect, target.command, env=target.env, cwd=target.directory, framing=framing)
         if target.url and framing is not None:
             exit_with_error(self.program, "--framing goes with a server that is started: over HTTP there is none")
         if target.url:
             way = partial(connect_as_user, target.url, headers=target.headers)
-        advice = "; its arguments are given after `--`" if target.command and not self.asked.words else ""
-        return self.reach(Reached(target.name, way, has_token, advice), work, options)
+        advice = "; its arguments are given after `--`" if target.command and not self.choice.words else ""
+        return self.reach(Connector(target.name, way, has_token, advice), work, options)
 
-    def reach(self, server: "Reached", work: Work, options: ClientOptions | None = None) -> int:
+    def reach(self, server: "Connector", work: Work, options: ClientOptions | None = None) -> int:
         """Do the same with a known server."""
         return anyio.run(self._run, server, work, options or ClientOptions())
 
-    async def _run(self, server: "Reached", work: Work, options: ClientOptions) -> int:
+    async def _run(self, server: "Connector", work: Work, options: ClientOptions) -> int:
         log, phase = _Log(self), _Phase(self.seconds, server.has_token, server.advice)
         # A server that does not know the newest protocol may not answer, and needs time for an older one.
         options = replace(options, probe_seconds=min(options.probe_seconds, self.seconds / 2))
@@ -112,7 +112,7 @@ class Talk:
             self.say(str(error))
             return MISUSED
         except (OSError, McpError) as error:
-            self.say(phase.told(server.name, error, log.last_words))
+            self.say(phase.message(server.name, error, log.last_words))
             if isinstance(error, PeerError) and error.code == InternalError.code:
                 self._show(log.traceback)
             return REFUSED if phase.is_open and isinstance(error, McpError) else UNREACHED
@@ -132,7 +132,7 @@ class Talk:
                 raise Misuse(str(error)) from None
 
 
-class Reached(NamedTuple):
+class Connector(NamedTuple):
     """A server, and how to connect to it."""
 
     name: str
@@ -153,7 +153,7 @@ class _Phase:
     advice: str
     is_open: bool = False
 
-    def told(self, name: str, error: Exception, last_words: str) -> str:
+    def message(self, name: str, error: Exception, last_words: str) -> str:
         """Return the message for an error."""
         reason = (str(error) or type(error).__name__).rstrip(".")
         if isinstance(error, OSError) and error.strerror:
@@ -173,9 +173,9 @@ class _Phase:
 class _Log(logging.Handler):
     """The log records of our client and of the server: warnings are shown, and others if requested."""
 
-    def __init__(self, talk: Talk) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(logging.INFO)
-        self._talk = talk
+        self._session = session
         self._lines: deque[str] = deque(maxlen=_MOST_LINES)
 
     @property
@@ -196,5 +196,5 @@ class _Log(logging.Handler):
         text = record.getMessage()
         if record.name == "shared.transports.process":
             self._lines.append(text.partition(": ")[2])
-        if self._talk.is_verbose or record.levelno >= logging.WARNING:
-            self._talk.say(text)
+        if self._session.is_verbose or record.levelno >= logging.WARNING:
+            self._session.say(text)

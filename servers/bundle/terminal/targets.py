@@ -37,7 +37,7 @@ class Target(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ServerChoice:
     """The command line's description of the server."""
 
     server: str
@@ -48,7 +48,7 @@ class Asked:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def find_target(request: Asked) -> Target:
+def find_target(request: ServerChoice) -> Target:
     """Return the target of SERVER. Raises Misuse, or ValueError, if there is no such server."""
     if "://" in request.server:
         parts = urlsplit(request.server)
@@ -86,7 +86,7 @@ def find_target(request: Asked) -> Target:
 # that read the formats of all clients are imported on use, since most calls do not need them.
 
 
-def _of_client(client_name: str, name: str, request: Asked) -> Target:
+def _of_client(client_name: str, name: str, request: ServerChoice) -> Target:
     """Return the server that the client has as `name`; the project in this directory comes first, as in the clients.
 
     Raises Misuse, or ValueError, if it does not exist or can't be used.
@@ -118,7 +118,7 @@ def _files(client: Client, machine: Machine, project: Path) -> Iterator[tuple[Pa
     yield user, Path(machine.home), read_entries(client, user)
 
 
-def _target(client: Client, machine: Machine, name: str, value: Any, at: tuple[Path, Path, Asked]) -> Target:
+def _target(client: Client, machine: Machine, name: str, value: Any, at: tuple[Path, Path, ServerChoice]) -> Target:
     from ..doctor.arguments import environment_from
     from ..hosts.configured import as_configured
     from ..hosts.variables import Variables

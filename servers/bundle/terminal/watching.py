@@ -14,13 +14,13 @@ from shared.client.connection.changes import Change
 from shared.text import is_unicode
 
 from .endings import DONE, REFUSED, Misuse
-from .session import Talk
+from .session import Session
 from .showing import write_text
 
 _LISTS = ("tools", "prompts", "resources")
 
 
-async def watch(client: Client, options: Namespace, talk: Talk) -> int:
+async def watch(client: Client, options: Namespace, session: Session) -> int:
     """Print every change of `options.uris`, or of the lists if there are no URIs, until cancelled or until the server
     ends the stream. Raises Misuse if the server reports no changes, and the errors of a request."""
     uris: list[str] = options.uris
@@ -32,11 +32,11 @@ async def watch(client: Client, options: Namespace, talk: Talk) -> int:
         raise Misuse("the server does not report changes of its lists: give a URI")
     async with client.changes(uris, lists=not uris) as changes:
         for uri in changes.refused:
-            talk.say(f"the server does not report changes of {uri}")
+            session.say(f"the server does not report changes of {uri}")
         if uris and set(changes.refused) >= set(uris):
             return REFUSED
         what = f"{len(uris)} {'resource' if len(uris) == 1 else 'resources'}" if uris else "the lists"
-        talk.say(f"watching {what}; Ctrl+C ends it")
+        session.say(f"watching {what}; Ctrl+C ends it")
         async for change in changes:
             now = datetime.now().astimezone().replace(microsecond=0)
             if options.json:
@@ -45,7 +45,7 @@ async def watch(client: Client, options: Namespace, talk: Talk) -> int:
             else:
                 write_text(f"{now:%H:%M:%S}  {described(change)}\n")
             if options.exec is not None:
-                await _run(options.exec, change, talk)
+                await _run(options.exec, change, session)
     return DONE
 
 
@@ -59,7 +59,7 @@ def described(change: Change) -> str:
     return f"changed: the list of {change.kind}"
 
 
-async def _run(command: str, change: Change, talk: Talk) -> None:
+async def _run(command: str, change: Change, session: Session) -> None:
     """Run a command of the user for one change.
 
     Data from the server is only in its environment, which the shell does not interpret as commands. cmd.exe would, so
@@ -67,7 +67,7 @@ async def _run(command: str, change: Change, talk: Talk) -> None:
     """
     uri = change.uri or ""
     if not is_unicode(uri) or "\0" in uri:
-        talk.say("--exec: not run for a URI that no variable can hold")
+        session.say("--exec: not run for a URI that no variable can hold")
         return
     words = shlex.split(command, posix=False) if os.name == "nt" else ["/bin/sh", "-c", command]
     env = {**os.environ, "WATCH_KIND": change.kind, "WATCH_URI": uri}
@@ -78,4 +78,4 @@ async def _run(command: str, change: Change, talk: Talk) -> None:
     except OSError as error:
         raise Misuse(f"--exec: {command}: {error.strerror}") from None
     if done.returncode:
-        talk.say(f"--exec: {command}: exit code {done.returncode}")
+        session.say(f"--exec: {command}: exit code {done.returncode}")

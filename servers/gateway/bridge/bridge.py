@@ -230,7 +230,7 @@ def _around(method: Method, handler: Handler) -> Handler:
             uris = dict.fromkeys(params.notifications.resource_subscriptions)
             if not 1 < len(uris) <= running.calls.limits.subscriptions:
                 return await handler(running, context, params)
-            async with state.session_messages.subscriptions.foreseen(context, uris):
+            async with state.session_messages.subscriptions.subscribed_ahead(context, uris):
                 return await handler(running, context, params)
 
         return handle

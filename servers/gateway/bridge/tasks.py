@@ -104,7 +104,7 @@ class UpstreamTasks:
         if isinstance(notice, Gap) or notice.method == "notifications/tools/list_changed":
             self._support, self._is_listed = TaskSupport(), False
 
-    async def wanted(self, client: Client, context: Context[Any], name: object) -> dict[str, Any] | None:
+    async def task_param(self, client: Client, context: Context[Any], name: object) -> dict[str, Any] | None:
         """Return the `task` param for the call of `context` in the session of `client`, of the tool that the server
         knows as `name`; None for no task."""
         call = context.call

@@ -7,7 +7,7 @@ from shared.protocol.identity import LogMessage
 from .part import Part
 
 
-class Standing(MutableMapping[str, LogMessage]):
+class Conditions(MutableMapping[str, LogMessage]):
     """The conditions of all servers that are open now, and those of the gateway itself. Only the latter can be
     changed."""
 

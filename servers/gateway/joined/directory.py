@@ -33,7 +33,7 @@ from shared.server.dispatch.context import Context
 from shared.text import plain
 
 from .apps import page_of, shared_pages, with_page
-from .list_cache import PROMPTS, TEMPLATES, TOOLS, Kind, Roll, Told
+from .list_cache import PROMPTS, TEMPLATES, TOOLS, Kind, ListCache, Listing
 from .part import Part
 from .uris import full_uri, split_uri
 
@@ -55,11 +55,11 @@ class Place:
     """The support for tasks that a tool declares; None for anything else."""
 
 
-class Roster:
+class JoinedList:
     """One list of all servers: its entries under the names that clients see, and the place of each."""
 
     def __init__(
-        self, kind: Kind, lists: Sequence[tuple[Part, Told]], prefix: Prefix, gone: Sequence[Told] = ()
+        self, kind: Kind, lists: Sequence[tuple[Part, Listing]], prefix: Prefix, gone: Sequence[Listing] = ()
     ) -> None:
         """`gone` are the last lists of servers that are not available now."""
         self._kind = kind
@@ -137,9 +137,11 @@ class Directory:
         self._parts = tuple(parts)
         self._prefix = prefix
         self._returned = returned
-        self._rolls = {kind.what: [Roll(part, kind) for part in self._parts] for kind in (TOOLS, PROMPTS, TEMPLATES)}
-        self._rosters: dict[str, Roster] = {}
-        self._rosters_of: WeakKeyDictionary[ServerSession, dict[str, Roster]] = WeakKeyDictionary()
+        self._caches = {
+            kind.what: [ListCache(part, kind) for part in self._parts] for kind in (TOOLS, PROMPTS, TEMPLATES)
+        }
+        self._joined_lists: dict[str, JoinedList] = {}
+        self._joined_lists_of: WeakKeyDictionary[ServerSession, dict[str, JoinedList]] = WeakKeyDictionary()
         self._ages: Counter[str] = Counter()
         """The number of times that each list was invalidated at one of them."""
         self._built: dict[str, int] = {}
@@ -151,9 +153,9 @@ class Directory:
     def forget(self, part: Part, whats: Iterable[str], *, is_new: bool = False) -> None:
         """Invalidate these lists of `part`; `is_new` if it was opened again."""
         for what in whats:
-            for roll in self._rolls[what]:
-                if roll.part is part:
-                    roll.forget(is_new=is_new)
+            for cache in self._caches[what]:
+                if cache.part is part:
+                    cache.forget(is_new=is_new)
             self._ages[what] += 1
 
     def is_stale(self, kind: Kind) -> bool:
@@ -166,96 +168,98 @@ class Directory:
     async def page(self, kind: Kind, context: Context[Any], cursor: str | None) -> CachedResult:
         """Return the page that begins at `cursor`, as the client of `context` should see it. Raises InvalidParams for
         a cursor that was not issued for this list."""
-        own = self._rosters_of.get(context.link.session, {}).get(kind.what)
+        own = self._joined_lists_of.get(context.link.session, {}).get(kind.what)
         # A client that reads further pages gets the list that it began: it is not built again for each page.
         if cursor is None or own is None or self._has_changed(kind):
-            own = await self.roster(kind, context)
+            own = await self.joined_list(kind, context)
         return own.page(cursor, context.running.server.page_size, context.running.signer)
 
-    async def roster(self, kind: Kind, context: Context[Any]) -> Roster:
+    async def joined_list(self, kind: Kind, context: Context[Any]) -> JoinedList:
         """Return the list as the client of `context` should see it, built again if it may have changed."""
         what, age = kind.what, self._ages[kind.what]
-        united, differs = self._rosters.get(what), any(part.differs_by_client for part in self._parts)
+        united, differs = self._joined_lists.get(what), any(part.differs_by_client for part in self._parts)
         if united is not None and not differs and not self.is_stale(kind):
             return united
-        rolls = self._rolls[what]
-        missing = [roll for roll in rolls if roll.is_missing]
-        lists = list(zip(self._parts, await _told(rolls, context), strict=True))
-        shown = zip(rolls, lists, strict=True)
-        gone = [roll.last for roll, (_, listing) in shown if roll.is_gone and not listing.entries]
-        united = Roster(kind, lists, self._prefix, gone)
-        self._tell_of(united)
+        caches = self._caches[what]
+        missing = [cache for cache in caches if cache.is_missing]
+        lists = list(zip(self._parts, await _current_lists(caches, context), strict=True))
+        shown = zip(caches, lists, strict=True)
+        gone = [cache.last for cache, (_, listing) in shown if cache.is_gone and not listing.entries]
+        united = JoinedList(kind, lists, self._prefix, gone)
+        self._log_clashes(united)
         # A build that began before a change may end after one that began behind it.
         if age >= self._built.get(what, 0):
-            self._rosters[what], self._built[what] = united, age
-        if all(roll.is_fresh or roll.part.running is None for roll in rolls):
+            self._joined_lists[what], self._built[what] = united, age
+        if all(cache.is_fresh or cache.part.running is None for cache in caches):
             self._incomplete.discard(what)
         else:
             # The next request asks the server again, unless it was too slow a moment ago.
             self._incomplete.add(what)
         if differs and context.peer.lasts:
-            self._rosters_of.setdefault(context.link.session, {})[what] = united
-        if not all(roll.is_missing for roll in missing):
+            self._joined_lists_of.setdefault(context.link.session, {})[what] = united
+        if not all(cache.is_missing for cache in missing):
             self._returned(what)
         return united
 
-    async def entries(self, kind: Kind, context: Context[Any]) -> list[tuple[Part, Told]]:
+    async def entries(self, kind: Kind, context: Context[Any]) -> list[tuple[Part, Listing]]:
         """Return the list of each server, or its last one; servers that have announced a change are asked again."""
         if self._has_changed(kind):
-            await self.roster(kind, context)
-        return [(roll.part, roll.known(context)) for roll in self._rolls[kind.what]]
+            await self.joined_list(kind, context)
+        return [(cache.part, cache.known(context)) for cache in self._caches[kind.what]]
 
     def page_owner(self, uri: str, context: Context[Any]) -> Part | None:
         """Return the server of the page at `uri`, from the last list of tools of the client of `context`; None if
         none names it."""
-        roster = self._told_last(TOOLS, context)
-        return None if roster is None else roster.pages.get(uri)
+        joined_list = self._last_list(TOOLS, context)
+        return None if joined_list is None else joined_list.pages.get(uri)
 
     def has_full_template(self, part: Part, uri: str) -> bool:
         """Return True if `uri` matches a template of `part` that is published under another name than its own."""
-        roster = self._rosters.get(TEMPLATES.what)
-        return roster is not None and any(fits(template, uri) for template in roster.templates.get(part, ()))
+        joined_list = self._joined_lists.get(TEMPLATES.what)
+        return joined_list is not None and any(
+            fits(template, uri) for template in joined_list.templates.get(part, ())
+        )
 
     def known(self, kind: Kind, name: str, context: Context[Any]) -> Place | None:
         """Return the place of `name` in the last list of the client of `context`; None if it is not in it."""
-        roster = self._told_last(kind, context)
-        return None if roster is None else roster.places.get(name)
+        joined_list = self._last_list(kind, context)
+        return None if joined_list is None else joined_list.places.get(name)
 
-    def _told_last(self, kind: Kind, context: Context[Any]) -> Roster | None:
-        own = self._rosters_of.get(context.link.session) if self._rosters_of else None
-        return own.get(kind.what) if own is not None else self._rosters.get(kind.what)
+    def _last_list(self, kind: Kind, context: Context[Any]) -> JoinedList | None:
+        own = self._joined_lists_of.get(context.link.session) if self._joined_lists_of else None
+        return own.get(kind.what) if own is not None else self._joined_lists.get(kind.what)
 
     async def look_up(self, kind: Kind, name: str, context: Context[Any]) -> Place | None:
         """Return the place of `name` in the current list, or at a server that is not open and had the name; None if
         there is no such entry."""
-        for roll in self._rolls[kind.what]:
+        for cache in self._caches[kind.what]:
             # Servers that declare `listChanged` announce new entries themselves.
-            if not roll.part.has(kind.row.capability[0], "listChanged"):
-                self.forget(roll.part, [kind.what])
-        await self.roster(kind, context)
+            if not cache.part.has(kind.row.capability[0], "listChanged"):
+                self.forget(cache.part, [kind.what])
+        await self.joined_list(kind, context)
         place = self.known(kind, name, context)
         if place is None:
             place = self._full(kind, name, context) or self._closed(kind, name)
         return place
 
     def _full(self, kind: Kind, name: str, context: Context[Any]) -> Place | None:
-        for roll in self._rolls[kind.what]:
-            if server_of(name) == roll.part.name:
-                entries = {entry[kind.key]: entry for entry in roll.known(context).entries}
+        for cache in self._caches[kind.what]:
+            if server_of(name) == cache.part.name:
+                entries = {entry[kind.key]: entry for entry in cache.known(context).entries}
                 own = own_name(name, entries)
-                return None if own is None else Place(roll.part, own, _task_support_in(entries[own]))
+                return None if own is None else Place(cache.part, own, _task_support_in(entries[own]))
         return None
 
     def _closed(self, kind: Kind, name: str) -> Place | None:
         if server_of(name) in {part.name for part in self._parts}:
             return None
-        for roll in self._rolls[kind.what]:
-            if roll.had(name):
-                return Place(roll.part, name)
+        for cache in self._caches[kind.what]:
+            if cache.had(name):
+                return Place(cache.part, name)
         return None
 
-    def _tell_of(self, roster: Roster) -> None:
-        for part, own, name in roster.clashes:
+    def _log_clashes(self, joined_list: JoinedList) -> None:
+        for part, own, name in joined_list.clashes:
             if (part.name, own) not in self._clashes and len(self._clashes) < MAX_CLASHES:
                 self._clashes.add((part.name, own))
                 text = "%s: its %s is known as %s, since it has the name of what belongs to another server"
@@ -289,14 +293,14 @@ def _task_support_in(entry: dict[str, Any]) -> TaskSupport | None:
     return support if support in get_args(TaskSupport) else None
 
 
-async def _told(rolls: Sequence[Roll], context: Context[Any]) -> list[Told]:
+async def _current_lists(caches: Sequence[ListCache], context: Context[Any]) -> list[Listing]:
     """Request the lists of all at the same time, so that a slow server does not delay those after it."""
-    listings: dict[int, Told] = {}
+    listings: dict[int, Listing] = {}
 
-    async def ask(number: int, roll: Roll) -> None:
-        listings[number] = await roll.told(context)
+    async def ask(number: int, cache: ListCache) -> None:
+        listings[number] = await cache.current(context)
 
     async with anyio.create_task_group() as tasks:
-        for number, roll in enumerate(rolls):
-            tasks.start_soon(ask, number, roll)
-    return [listings[number] for number in range(len(rolls))]
+        for number, cache in enumerate(caches):
+            tasks.start_soon(ask, number, cache)
+    return [listings[number] for number in range(len(caches))]

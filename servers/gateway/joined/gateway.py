@@ -34,7 +34,7 @@ from shared.server.running import Opening
 from shared.server.server import Server
 from shared.version import __version__
 
-from .conditions import Standing
+from .conditions import Conditions
 from .directory import Place, Prefix
 from .joined import Joined
 from .list_cache import LISTING_SECONDS, PROMPTS, TEMPLATES, TOOLS, Kind
@@ -76,7 +76,7 @@ def gateway(
     @server.lifespan
     async def open_joined(opening: Opening) -> AsyncIterator[Joined]:
         joined = Joined(opening, members, prefix, foreign)
-        opening.conditions.active = Standing(joined.parts)
+        opening.conditions.active = Conditions(joined.parts)
         async with joined.living():
             yield joined
 
@@ -157,7 +157,7 @@ async def _at(place: Place, context: Context[Joined], params: Any) -> dict[str, 
     if params.name != place.own:
         params = params.model_copy(update={"name": place.own})
     result = await place.part.hand_on(context, context.call.method, params)
-    return context.state.owners.told(place.part, result)
+    return context.state.owners.with_shown_uris(place.part, result)
 
 
 async def _read_resource(running: Run[Any], context: Context[Joined], params: ReadResourceParams) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class Joined:
         self._own_rows = list(opening.features.methods)
         self._tasks = Crew(_failed)
         self._is_wanted = False
-        self._news: set[str] = set()
+        self._changed_lists: set[str] = set()
         self._pausing: asyncio.TimerHandle | None = None
         self._said: tuple[Any, ...] | None = None
 
@@ -106,22 +106,22 @@ class Joined:
             self._forget(part, _KINDS[change.what])
             if change.what == "resources":
                 self.owners.forget(part)
-            self._news.add(change.what)
+            self._changed_lists.add(change.what)
             if self._pausing is None:
-                self._tell_news()
+                self._announce_lists()
 
-    def _tell_news(self) -> None:
+    def _announce_lists(self) -> None:
         """Notify clients of changed lists, at once and then after each pause: a server may announce changes without
         end."""
         self._pausing = None
-        if not self._news:
+        if not self._changed_lists:
             return
-        self._pausing = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._tell_news)
+        self._pausing = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._announce_lists)
         # A foreign server with other tools may have been replaced by another.
         self._describe()
-        news, self._news = self._news, set()
+        lists, self._changed_lists = self._changed_lists, set()
         for what in LISTS:
-            if what in news:
+            if what in lists:
                 getattr(self._opening.changes, what)()
 
     def greet(self, link: Connection) -> None:

@@ -56,7 +56,7 @@ TEMPLATES = Kind("resourceTemplates", _ROWS["resources/templates/list"], "uriTem
 
 
 @record
-class Told:
+class Listing:
     """A complete list, as the server returned it."""
 
     entries: list[dict[str, Any]]
@@ -66,10 +66,10 @@ class Told:
     """True if shared caches may store it."""
 
 
-_NOTHING = Told([])
+_NOTHING = Listing([])
 
 
-class Roll:
+class ListCache:
     """The list of one `kind` at one server."""
 
     def __init__(self, part: Part, kind: Kind) -> None:
@@ -77,7 +77,7 @@ class Roll:
         self.kind = kind
         self.last = _NOTHING
         """The last list returned to anyone; it remains while the server is closed."""
-        self._last_of: WeakKeyDictionary[ServerSession, Told] = WeakKeyDictionary()
+        self._last_of: WeakKeyDictionary[ServerSession, Listing] = WeakKeyDictionary()
         self.is_fresh = False
         """True if it is current."""
         self.is_missing = False
@@ -103,7 +103,7 @@ class Roll:
             self._patience = float("-inf")
             self._patience_of.clear()
 
-    def known(self, context: Context[Any]) -> Told:
+    def known(self, context: Context[Any]) -> Listing:
         """Return the last list of the client of `context`, as far as it is known."""
         return self._last_of.get(context.link.session, self.last) if self._last_of else self.last
 
@@ -116,7 +116,7 @@ class Roll:
         """True if the server is closed, or fails to list it, so that none of its entries are shown."""
         return self.part.running is None or self.is_missing
 
-    async def told(self, context: Context[Any]) -> Told:
+    async def current(self, context: Context[Any]) -> Listing:
         """Return the current list for the client of `context`; the last one if it does not arrive in time, and an
         empty one if the server fails."""
         part = self.part
@@ -136,7 +136,7 @@ class Roll:
                     await self._learn(context)
         return self._shown(context)
 
-    def _shown(self, context: Context[Any]) -> Told:
+    def _shown(self, context: Context[Any]) -> Listing:
         if self.part.differs_by_client:
             # The list of another client may be specific to that one.
             return self._last_of.get(context.link.session, _NOTHING)
@@ -145,7 +145,7 @@ class Roll:
     def _has_own(self, context: Context[Any]) -> bool:
         return self.part.differs_by_client and context.peer.lasts
 
-    async def _learn(self, context: Context[Any]) -> Told:
+    async def _learn(self, context: Context[Any]) -> Listing:
         age, listing = self._age, None
         with anyio.move_on_after(LISTING_SECONDS) as waiting, suppress(McpError, InputRequired):
             listing = await _whole(self.part, self.kind, context)
@@ -165,7 +165,7 @@ class Roll:
         return listing
 
 
-async def _whole(part: Part, kind: Kind, context: Context[Any]) -> Told:
+async def _whole(part: Part, kind: Kind, context: Context[Any]) -> Listing:
     """Fetch all pages of a list. Raises the errors of `Part.ask`, and InvalidResult for a result that is not a
     list."""
     entries: dict[str, dict[str, Any]] = {}
@@ -187,7 +187,7 @@ async def _whole(part: Part, kind: Kind, context: Context[Any]) -> Told:
             # This was the last page, or the list has no end.
             break
         cursors.add(cursor)
-    return Told(list(entries.values()), fresh_ms, is_public)
+    return Listing(list(entries.values()), fresh_ms, is_public)
 
 
 def cursor_in(page: Mapping[str, Any]) -> str | None:

@@ -19,7 +19,7 @@ from shared.server.dispatch.context import Context
 
 from .directory import Directory, Place, fits
 from .list_cache import TEMPLATES
-from .part import Part, absent, asked_by
+from .part import Part, absent, asking_server
 from .uris import full_uri, split_uri, with_uris
 
 Result = TypeVar("Result")
@@ -74,7 +74,7 @@ class Owners:
         owner = owner or next((other for other in self._parts if uri in self._listed[other]), part)
         return uri if owner is part else full_uri(part.name, uri)
 
-    def told(self, part: Part, result: dict[str, Any]) -> dict[str, Any]:
+    def with_shown_uris(self, part: Part, result: dict[str, Any]) -> dict[str, Any]:
         """Return a result of `part` with the URIs of resources that clients know."""
         return with_uris(result, partial(self.shown, part))
 
@@ -93,7 +93,7 @@ class Owners:
         other than "not found".
         """
         name, own = split_uri(uri)
-        asking = asked_by(context.call.round)
+        asking = asking_server(context.call.round)
         if asking is not None:
             return await attempt(self._named(asking), own if name == asking else uri)
         if name in self._names:

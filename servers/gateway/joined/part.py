@@ -174,9 +174,9 @@ class Part:
 
     def _reopened(self, round_: Round) -> Round:
         """Return the round as the server left it. Raises InvalidParams for a round of another server."""
-        if asked_by(round_) is None:
+        if asking_server(round_) is None:
             return round_
-        if asked_by(round_) != self.name:
+        if asking_server(round_) != self.name:
             raise InvalidParams("this requestState belongs to a request that went to another server")
         carried = round_.carried
         return Round(round_.number, {**carried["answers"], **round_.answers}, carried["carried"])
@@ -225,7 +225,7 @@ def absent(parts: Iterable[Part]) -> str:
     return f"; not available at this time: {', '.join(names)}" if names else ""
 
 
-def asked_by(round_: Round) -> str | None:
+def asking_server(round_: Round) -> str | None:
     """Return the name of the server whose questions this round answers; None for a first round."""
     carried = round_.carried
     return carried.get(_OF) if isinstance(carried, dict) else None

@@ -20,7 +20,7 @@ log = logging.getLogger("shared.gateway")
 
 
 @dataclass(slots=True, eq=False)
-class _Held:
+class _Subscription:
     """A subscription at its owner: its run, its key, and the call that made it."""
 
     part: Part
@@ -40,7 +40,7 @@ class Subscriptions:
         known."""
         self._owners = owners
         self._tell = tell
-        self._held: dict[str, _Held] = {}
+        self._subscriptions: dict[str, _Subscription] = {}
         self._ours: dict[tuple[Part, str], set[str]] = {}
         """Our keys by those of the owner. Two of ours may share one, if the owner reused it after it was closed."""
 
@@ -52,9 +52,9 @@ class Subscriptions:
 
         part, own, running, key = await self._owners.first(context, uri, hold)
         ours = f"{part.name} {key}"
-        subscription = self._held.get(ours)
+        subscription = self._subscriptions.get(ours)
         if subscription is None:
-            self._enter(ours, _Held(part, running, key, own, context))
+            self._add(ours, _Subscription(part, running, key, own, context))
         elif subscription.running is not running:
             self._move(ours, subscription, running, key)
         else:
@@ -67,11 +67,11 @@ class Subscriptions:
 
     async def end(self, ours: str) -> None:
         """End the subscription with our key `ours`, which no client has any more."""
-        subscription = self._held.get(ours)
+        subscription = self._subscriptions.get(ours)
         if subscription is None or subscription.coming:
             return
-        del self._held[ours]
-        self._leave(ours, subscription)
+        del self._subscriptions[ours]
+        self._remove(ours, subscription)
         await _release(subscription.part, subscription.running, subscription.key)
 
     def changed(self, part: Part, key: str, of: str | None) -> None:
@@ -82,7 +82,7 @@ class Subscriptions:
     async def renew(self, part: Part) -> None:
         """Subscribe again at `part` after it was opened again, and notify all clients of a change: there may have
         been one meanwhile."""
-        for ours, subscription in list(self._held.items()):
+        for ours, subscription in list(self._subscriptions.items()):
             if subscription.part is not part:
                 continue
             try:
@@ -91,22 +91,22 @@ class Subscriptions:
                 log.info("%s: a subscription ended with the server: %s", part.name, error)
             else:
                 # Meanwhile it may have ended, or a new client may have begun another.
-                if self._held.get(ours) is subscription and subscription.running is not running:
+                if self._subscriptions.get(ours) is subscription and subscription.running is not running:
                     self._move(ours, subscription, running, key)
                 else:
                     await _release(subscription.part, running, key)
             self._tell(ours, None)
 
-    def _move(self, ours: str, subscription: _Held, running: Run[Any], key: str) -> None:
-        self._leave(ours, subscription)
+    def _move(self, ours: str, subscription: _Subscription, running: Run[Any], key: str) -> None:
+        self._remove(ours, subscription)
         subscription.running, subscription.key = running, key
-        self._enter(ours, subscription)
+        self._add(ours, subscription)
 
-    def _enter(self, ours: str, subscription: _Held) -> None:
-        self._held[ours] = subscription
+    def _add(self, ours: str, subscription: _Subscription) -> None:
+        self._subscriptions[ours] = subscription
         self._ours.setdefault((subscription.part, subscription.key), set()).add(ours)
 
-    def _leave(self, ours: str, subscription: _Held) -> None:
+    def _remove(self, ours: str, subscription: _Subscription) -> None:
         sharing = self._ours[subscription.part, subscription.key]
         sharing.discard(ours)
         if not sharing:

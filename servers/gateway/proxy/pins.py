@@ -42,11 +42,11 @@ class Comparison(NamedTuple):
     fitting: Sequence[str]
     changed: Sequence[str]
     new: Sequence[str]
-    gone: Sequence[str]
+    removed: Sequence[str]
     """The pinned tools that no longer exist."""
 
     @property
-    def withheld(self) -> list[str]:
+    def hidden(self) -> list[str]:
         """The names of the tools that are hidden from clients."""
         return [*self.changed, *self.new]
 

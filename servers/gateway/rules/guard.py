@@ -96,9 +96,11 @@ class Guard:
         logged = {name: digest for name, digest in self._told.items() if name not in self._fitting} | wrong
         self._told = dict(list(logged.items())[-_TOLD:])
         if fresh:
-            log.warning("%s; accept with: mcp-server-bundle pin %s --accept", self._said(fresh), self._name)
+            log.warning(
+                "%s; accept with: mcp-server-bundle pin %s --accept", self._withheld_message(fresh), self._name
+            )
         if self._running is not None and self._told:
-            self._running.conditions.begin(_CONDITION, "warning", self._said(list(self._told)))
+            self._running.conditions.begin(_CONDITION, "warning", self._withheld_message(list(self._told)))
         elif self._running is not None:
             self._running.conditions.end(_CONDITION)
         return [tool for tool in tools if tool["name"] not in wrong]
@@ -166,7 +168,7 @@ class Guard:
         except OSError as error:
             log.warning(_NOT_WRITTEN, self._name, self._pins.path, error.strerror)
 
-    def _said(self, names: list[str]) -> str:
+    def _withheld_message(self, names: list[str]) -> str:
         shown = ", ".join(join_lines(name)[:100] for name in names[:_NAMED])
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         return f"{self._name}: withheld, because their definitions are not the pinned ones: {shown}{more}"

@@ -11,7 +11,7 @@ from ..rules.pins import Pins
 from .foreign import Foreign, pins_path
 
 
-def hear_commands(level: str) -> None:
+def log_commands(level: str) -> None:
     """Log the stderr output of commands, unless the level is `error`: they have no terminal."""
     if level != "error":
         logging.getLogger("shared.transports.process").setLevel(logging.INFO)

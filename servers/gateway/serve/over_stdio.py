@@ -24,7 +24,7 @@ from shared.server.server import Server
 from shared.telemetry.supervised import Supervised
 
 from .choice import Chosen, foreign_names
-from .foreign_server import hear_commands
+from .foreign_server import log_commands
 from .joined import joined_server, settled
 from .selection import JOINED
 
@@ -56,7 +56,7 @@ class Joined:
         except ValueError as error:
             exit_with_error(program, str(error))
         set_up_process(self.options, exposed)
-        hear_commands(self.options.log_level)
+        log_commands(self.options.log_level)
         if os.isatty(0):
             tell_in_terminal(program)
         try:

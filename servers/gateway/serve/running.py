@@ -32,8 +32,8 @@ from shared.transports.http.server import run_mounts
 
 from ..joined.gateway import JoinedSettings
 from .choice import Choice, foreign_names
-from .foreign_server import hear_commands
-from .joined import joined_server, kept_apart, settled
+from .foreign_server import log_commands
+from .joined import joined_server, run_per_principal, settled
 from .selection import JOINED
 
 
@@ -55,7 +55,7 @@ def run_all(
     except ValueError as error:
         exit_with_error(program, str(error))
     set_up_process(options, exposed)
-    hear_commands(options.log_level)
+    log_commands(options.log_level)
     mounts: list[Mount] = []
     for server in choice.servers:
         server.limit(options)
@@ -69,7 +69,9 @@ def run_all(
         declared = [server.server for server in members]
         app = joined_server(supervised, declared, choice.prefix, foreign_names(choice.servers))
         mount = Mount(app, "/mcp", http.limits, JoinedSettings(), JOINED)
-        mount.extensions += kept_apart([server.rules for server in choice.servers if server.name in choice.joined])
+        mount.extensions += run_per_principal(
+            [server.rules for server in choice.servers if server.name in choice.joined]
+        )
         mount.scopes = partial(_united, members)
         mount.before = partial(settled, supervised)
         mount.trace = trace and trace.of(JOINED)

@@ -82,7 +82,7 @@ class HostedCall:
         "_tasks",
         "_text",
         "_timer",
-        "_unhear",
+        "_unlisten",
         "id",
         "is_detached",
         "tool",
@@ -109,7 +109,7 @@ class HostedCall:
         """The name of the tool, once the call is a task: the call itself has no params any more."""
         self._is_reloading = False
         self._is_done = False
-        self._unhear: Callable[[], None] | None = None
+        self._unlisten: Callable[[], None] | None = None
         self._keys: tuple[str, ...] = ()  # few tasks have many questions
         self._text: str | None = None
         self._reported = 0.0
@@ -152,7 +152,7 @@ class HostedCall:
         self._known, self.is_detached, self._becoming, self._timer = task, True, None, None
         self.tool = str(getattr(call.params, "name", ""))
         # Before its peer is notified: it may cancel it with the next message.
-        self._unhear = tasks.store.hear(self.id, self._on_change)
+        self._unlisten = tasks.store.listen(self.id, self._on_change)
         tasks.at_work[self.id] = self
         # Its answer gives its memory back, which the work on it still takes.
         release, call.release = call.release, None
@@ -282,8 +282,8 @@ class HostedCall:
     def give_up(self) -> None:
         """Stop the work on the task, which is over."""
         self._tasks.at_work.pop(self.id, None)
-        if self._unhear is not None:
-            self._unhear()
+        if self._unlisten is not None:
+            self._unlisten()
         if self._reporting is not None:
             self._reporting.cancel()
         if not self._is_done:

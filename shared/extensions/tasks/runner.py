@@ -119,7 +119,7 @@ class Tasks:
         """Iterate over the states of the task, from the present one on, until it is over or gone. Changes that come
         close together are one."""
         moved, seen = asyncio.Event(), -1
-        unhear = self.store.hear(id, moved.set)
+        unlisten = self.store.listen(id, moved.set)
         try:
             while True:
                 moved.clear()  # before the read: a store may take its time, and the task may change meanwhile
@@ -134,7 +134,7 @@ class Tasks:
                 if is_over(task):
                     break
         finally:
-            unhear()
+            unlisten()
 
     def lost(self) -> None:
         """Stop the tasks that run here: the others have given this replica up, and marked them as failed."""

@@ -20,13 +20,13 @@ class RedisBus:
         self._link = link
         self._hand: Callable[[News], None] | None = None
         self._waiting: list[News] = []
-        self._told: dict[tuple[str, Change], None] = {}
-        self._owed: dict[tuple[str, Change], None] = {}
+        self._unpublished: dict[tuple[str, Change], None] = {}
+        self._unconfirmed: dict[tuple[str, Change], None] = {}
         """Changes that the others may not have received yet: they happened, even if this replica is lost
         meanwhile."""
         # As a client's: a message that another replica passes on was bounded when it arrived there.
         self._codec = Codec(is_client=True, line_end=b"")
-        self._hear: Callable[[str, Change], None] = lambda _run, _change: None
+        self._on_change: Callable[[str, Change], None] = lambda _run, _change: None
 
     def receive(self, hand: Callable[[News], None]) -> None:
         """Call `hand` once with each notice for this replica, including those that arrived before."""
@@ -45,33 +45,33 @@ class RedisBus:
 
     def publish(self, run: str, change: Change) -> None:
         """Notify all other replicas of a change, once if it is repeated in this turn of the loop."""
-        if not self._told:
+        if not self._unpublished:
             asyncio.get_running_loop().call_soon(self._publish)
-        self._told[run, change] = None
+        self._unpublished[run, change] = None
 
-    def hear(self, hand: Callable[[str, Change], None]) -> None:
+    def listen(self, hand: Callable[[str, Change], None]) -> None:
         """Call `hand` with each change that another replica publishes, and the run that it belongs to."""
-        self._hear = hand
+        self._on_change = hand
 
     def _publish(self) -> None:
-        changes, self._told = self._told, {}
+        changes, self._unpublished = self._unpublished, {}
         for entry in changes:
-            self._owed[entry] = None
-            self._tell(entry)
-        while len(self._owed) > MAX_CHANGES:
-            del self._owed[next(iter(self._owed))]
+            self._unconfirmed[entry] = None
+            self._send(entry)
+        while len(self._unconfirmed) > MAX_CHANGES:
+            del self._unconfirmed[next(iter(self._unconfirmed))]
 
-    def _tell(self, unsent: tuple[str, Change]) -> None:
+    def _send(self, unsent: tuple[str, Change]) -> None:
         run, change = unsent
         words = ("change", run, write_change(change))
-        self._link.tell("publish", *words, reply=lambda _: self._owed.pop(unsent, None))
+        self._link.tell("publish", *words, reply=lambda _: self._unconfirmed.pop(unsent, None))
 
     # For its replica
 
     def joined(self) -> None:
         """Send the pending changes: this replica is one of the others again."""
-        for entry in self._owed:
-            self._tell(entry)
+        for entry in self._unconfirmed:
+            self._send(entry)
 
     def hand(self, news: News) -> None:
         """Deliver `news` to this replica."""
@@ -80,14 +80,14 @@ class RedisBus:
         else:
             self._hand(news)
 
-    def heard(self, session: str, message: bytes) -> None:
+    def on_message(self, session: str, message: bytes) -> None:
         """Handle a message from another replica for a request that runs here."""
         self.hand(News(session, self._codec.decode_body(message) if message else None))
 
-    def heard_post(self, session: str, body: bytes, data: bytes) -> None:
+    def on_post(self, session: str, body: bytes, data: bytes) -> None:
         """Handle a POST that another replica passes on for a stream that is here."""
         self.hand(News(session, post=read_post(body, data)))
 
-    def heard_change(self, run: str, data: bytes) -> None:
+    def on_change(self, run: str, data: bytes) -> None:
         """Handle a change from another replica."""
-        self._hear(run, read_change(data))
+        self._on_change(run, read_change(data))

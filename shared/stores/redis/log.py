@@ -50,7 +50,7 @@ class RedisLog(StreamContext):
 
     # For its replica
 
-    def heard(self, kind: str, session: str, name: str, first: bytes, second: bytes) -> None:
+    def on_event(self, kind: str, session: str, name: str, first: bytes, second: bytes) -> None:
         """Handle an event of a stream that is read here."""
         events = self._sessions.get(session)
         stream = None if events is None else events.known(name)
@@ -59,9 +59,9 @@ class RedisLog(StreamContext):
         if kind == "took":
             stream.took(int(first))
         elif stream.reader is not None and not stream.is_beginning:
-            self._heard(stream, stream.reader, kind, first, second)
+            self._apply_event(stream, stream.reader, kind, first, second)
 
-    def _heard(self, stream: RedisStream, reader: EventReader, kind: str, first: bytes, second: bytes) -> None:
+    def _apply_event(self, stream: RedisStream, reader: EventReader, kind: str, first: bytes, second: bytes) -> None:
         match kind:
             case "message":
                 stream.got(int(first), second)
@@ -81,7 +81,7 @@ class RedisLog(StreamContext):
             if stream.owner not in alive and not stream.is_over:
                 self.link.tell("owe", stream.session, stream.name, *self.bounds, self.kept_ms)
 
-    def keep(self) -> None:
+    def extend(self) -> None:
         """Extend the lifetime of the streams that are served or read here."""
         names = [word for events in self._sessions.values() for name in events.lasting for word in (events.id, name)]
         # In pieces: a script blocks all other clients of Redis while it runs.
@@ -170,7 +170,7 @@ class RedisEvents:
     def make_room(self) -> None:
         """Do nothing: Redis does this when a message is added."""
 
-    def hear_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
+    def watch_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Call `wake` each time a reader here has taken messages, until the returned function is called."""
         self._taken += (wake,)
 

@@ -127,24 +127,24 @@ class RedisSessions:
         for id_ in list(self._known):
             self.release(id_)
 
-    def keep(self) -> None:
+    def extend(self) -> None:
         """Extend the lifetime of the sessions of this replica."""
         ids = list(self._known)
         for start in range(0, len(ids), _MANY):
             self._link.tell("keep", *ids[start : start + _MANY])
 
-    def heard(self, id: str, revision: bytes, data: bytes) -> None:
+    def on_snapshot(self, id: str, revision: bytes, data: bytes) -> None:
         """Handle the new state of a session from another replica."""
         if id in self._known:
             record = read_session(id, data)
             self._known[id] = revision, record
             self._hand(News(id, snapshot=record.snapshot))
 
-    def heard_watch(self, id: str, uri: str) -> None:
+    def on_unwatch(self, id: str, uri: str) -> None:
         """Handle the notice that another replica reports that resource to the client from now on, or none does."""
         self._hand(News(id, uri=uri))
 
-    def heard_end(self, id: str) -> None:
+    def on_end(self, id: str) -> None:
         """Handle the end of a session by another replica."""
         self._known.pop(id, None)
         self._hand(News(id))

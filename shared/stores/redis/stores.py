@@ -164,7 +164,7 @@ class RedisReplica:
         while True:
             if self.link.is_joined:
                 self.link.renew(self._renewed)
-                self._keep(pause)
+                self._extend(pause)
             waited = 0.0
             while waited < pause:
                 # Awake when the lease ends: from that moment on others act in its place.
@@ -199,14 +199,14 @@ class RedisReplica:
         """Subscribe again: this replica has another number, or the primary is another Redis."""
         self._listening.cancel()
 
-    def _keep(self, seconds: float) -> None:
+    def _extend(self, seconds: float) -> None:
         """Extend the lifetime of sessions and streams, now and then."""
         self._kept += seconds
         if self._kept >= self.sessions.idle_seconds / 4:
             self._kept = 0.0
-            self.sessions.keep()
+            self.sessions.extend()
             if self._log is not None:
-                self._log.keep()
+                self._log.extend()
 
     def _renewed(self, newest: int, alive: set[int]) -> None:
         """Handle a renewal with the present replicas. Replicas that came and went since the last time are gone as
@@ -239,18 +239,18 @@ class RedisReplica:
         kind, name, first, second, third = entry
         match kind:
             case b"news":
-                self.bus.heard(name.decode(), first)
+                self.bus.on_message(name.decode(), first)
             case b"post":
-                self.bus.heard_post(name.decode(), first, second)
+                self.bus.on_post(name.decode(), first, second)
             case b"change":
-                self.bus.heard_change(name.decode(), first)
+                self.bus.on_change(name.decode(), first)
             case b"snapshot":
-                self.sessions.heard(name.decode(), first, second)
+                self.sessions.on_snapshot(name.decode(), first, second)
             case b"ended":
-                self.sessions.heard_end(name.decode())
+                self.sessions.on_end(name.decode())
             case b"unwatch":
-                self.sessions.heard_watch(name.decode(), first.decode())
+                self.sessions.on_unwatch(name.decode(), first.decode())
             case b"task" if self._tasks is not None:
-                self._tasks.heard(name.decode())
+                self._tasks.on_change(name.decode())
             case _ if self._log is not None:
-                self._log.heard(kind.decode(), name.decode(), first.decode(), second, third)
+                self._log.on_event(kind.decode(), name.decode(), first.decode(), second, third)

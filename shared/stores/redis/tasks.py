@@ -27,7 +27,7 @@ class RedisTasks:
     def __init__(self, link: Link, limits: TaskLimits) -> None:
         self._link = link
         self._limits = limits
-        self._heard: dict[str, tuple[Wake, ...]] = {}
+        self._listeners: dict[str, tuple[Wake, ...]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     async def create(self, task: TaskRecord) -> bool:
@@ -82,37 +82,37 @@ class RedisTasks:
 
     # Listeners
 
-    def hear(self, id: str, wake: Wake) -> Callable[[], None]:
+    def listen(self, id: str, wake: Wake) -> Callable[[], None]:
         """Call `wake` each time that task was replaced, has expired or was deleted, until the returned function is
         called."""
-        if id not in self._heard:
-            self._tell(id)
-        self._heard[id] = (*self._heard.get(id, ()), wake)
+        if id not in self._listeners:
+            self._subscribe(id)
+        self._listeners[id] = (*self._listeners.get(id, ()), wake)
 
-        def unhear() -> None:
-            remaining = tuple(callback for callback in self._heard.get(id, ()) if callback is not wake)
+        def unlisten() -> None:
+            remaining = tuple(callback for callback in self._listeners.get(id, ()) if callback is not wake)
             if remaining:
-                self._heard[id] = remaining
-            elif self._heard.pop(id, None) is not None:
+                self._listeners[id] = remaining
+            elif self._listeners.pop(id, None) is not None:
                 self._link.tell("unhear_task", id)
                 self._stop(id)
 
-        return unhear
+        return unlisten
 
-    def heard(self, id: str) -> None:
+    def on_change(self, id: str) -> None:
         """Handle a change of a task."""
-        for wake in self._heard.get(id, ()):
+        for wake in self._listeners.get(id, ()):
             wake()
 
     def look(self) -> None:
         """Wake all listeners: any task may have changed, or lost its replica."""
-        for id_ in list(self._heard):
-            self.heard(id_)
+        for id_ in list(self._listeners):
+            self.on_change(id_)
 
     def joined(self) -> None:
         """Subscribe again: this replica is a new one, and Redis does not know its listeners yet."""
-        for id_ in self._heard:
-            self._tell(id_)
+        for id_ in self._listeners:
+            self._subscribe(id_)
         self.look()
 
     def close(self) -> None:
@@ -120,13 +120,13 @@ class RedisTasks:
         for id_ in list(self._timers):
             self._stop(id_)
 
-    def _tell(self, id: str) -> None:
+    def _subscribe(self, id: str) -> None:
         self._link.tell("hear_task", id, _now(), reply=lambda milliseconds: self._expect(id, milliseconds))
 
     def _expect(self, id: str, milliseconds: int) -> None:
-        if id in self._heard:
+        if id in self._listeners:
             self._stop(id)
-            self._timers[id] = asyncio.get_running_loop().call_later(milliseconds / 1000 + 0.01, self.heard, id)
+            self._timers[id] = asyncio.get_running_loop().call_later(milliseconds / 1000 + 0.01, self.on_change, id)
 
     def _stop(self, id: str) -> None:
         timer = self._timers.pop(id, None)

@@ -125,7 +125,7 @@ async def test_tasks_that_have_expired_leave_nothing(version: str) -> None:
         while len(kept.crew) or len(running.calls):
             await anyio.lowlevel.checkpoint()
         store: Any = kept.store  # what is left is seen nowhere but inside it
-        kinds = store, store._timers, store._heard, store._shares, store._sizes
+        kinds = store, store._timers, store._listeners, store._shares, store._sizes
         assert [len(one) for one in kinds] == [0] * 5
         assert store._bytes == 0
         assert not kept.at_work
@@ -140,12 +140,12 @@ async def test_who_listens_and_vanishes_leaves_nothing() -> None:
     async with many.open() as running, talking(running, STATELESS, HAS_TASKS) as peer:
         id_ = await begin(peer, "hold")
         store: Any = tasks_of(running).store  # who listens is seen nowhere else
-        heard = len(store._heard[id_])
+        heard = len(store._listeners[id_])
         async with talking(running, STATELESS, HAS_TASKS) as other:
             await other.begin("subscriptions/listen", {"notifications": {"taskIds": [id_]}})
             await other.other("notifications/tasks")
-            assert len(store._heard[id_]) == heard + 1
-        while len(store._heard[id_]) > heard:
+            assert len(store._listeners[id_]) == heard + 1
+        while len(store._listeners[id_]) > heard:
             await anyio.lowlevel.checkpoint()
 
 
@@ -154,12 +154,12 @@ async def test_who_waits_for_a_result_and_vanishes_leaves_nothing() -> None:
     async with many.open() as running, talking(running, NEWEST_HANDSHAKE) as peer:
         id_ = await begin(peer, "hold")
         store: Any = tasks_of(running).store  # who listens is seen nowhere else
-        heard = len(store._heard[id_])
+        heard = len(store._listeners[id_])
         async with talking(running, NEWEST_HANDSHAKE) as other:
             await other.begin("tasks/result", {"taskId": id_})
-            while len(store._heard[id_]) == heard:
+            while len(store._listeners[id_]) == heard:
                 await anyio.lowlevel.checkpoint()
-        while len(store._heard[id_]) > heard:
+        while len(store._listeners[id_]) > heard:
             await anyio.lowlevel.checkpoint()
 
 

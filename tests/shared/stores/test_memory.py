@@ -81,7 +81,7 @@ class TestBus:
         async with joined(stores, 3) as replicas:
             heard: list[tuple[int, str, Change]] = []
             for one in replicas:
-                one.bus.hear(lambda run, change, number=one.number: heard.append((number, run, change)))
+                one.bus.listen(lambda run, change, number=one.number: heard.append((number, run, change)))
             first, second = Change("resource", "file:///a", "file:///a#b"), Change("tools")
             replicas[0].bus.publish("ada", first)
             replicas[0].bus.publish("", second)

@@ -148,7 +148,7 @@ class TestEventLog:
             await rest(*replicas)
             assert stream.crowds(message)
             taken: list[bool] = []
-            stop = here.hear_taken(lambda: taken.append(True))
+            stop = here.watch_taken(lambda: taken.append(True))
             other.take()
             there.taken()
             await rest(*replicas)

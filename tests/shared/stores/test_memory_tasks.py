@@ -116,8 +116,10 @@ class TestTaskStore:
         async with both(stores) as (here, there, replicas):
             await here.create(task("t"))
             woken: list[str] = []
-            stops = [one.hear("t", lambda name=name: woken.append(name)) for one, name in ((here, "a"), (there, "b"))]
-            again = there.hear("t", lambda: woken.append("c"))
+            stops = [
+                one.listen("t", lambda name=name: woken.append(name)) for one, name in ((here, "a"), (there, "b"))
+            ]
+            again = there.listen("t", lambda: woken.append("c"))
             await rest(*replicas)
             before = await there.get("t")
             assert before is not None

@@ -17,10 +17,10 @@ from shared.text import format_count
 
 from ...terminal.endings import DONE, REFUSED, Misuse
 from ...terminal.parameters import as_text, from_json, parameters_of, read_arguments, unknown
-from ...terminal.parser import TalkParser
+from ...terminal.parser import SessionParser
 from ...terminal.progress import Bar, Status
 from ...terminal.questions import asking
-from ...terminal.session import Talk
+from ...terminal.session import Session
 from ...terminal.showing import Piece, check_out, pieces_of, pieces_of_contents, records_of, save, show, write_json
 
 _MOST_LINKS = 100
@@ -30,7 +30,7 @@ _MOST_LINKS = 100
 def main(argv: Sequence[str]) -> int:
     """Call the tool and show its result; return the exit code."""
     parser = call_parser()
-    options, talk = parser.read(argv)
+    options, session = parser.read(argv)
     try:
         check_out(options.out)
         if (options.task is None) == (options.tool is None):
@@ -43,45 +43,45 @@ def main(argv: Sequence[str]) -> int:
     except Misuse as error:
         exit_with_error(parser.prog, str(error))
     bar = Bar()
-    status = Status(talk.say, bar)
+    status = Status(session.say, bar)
 
     async def work(client: Client) -> int:
         if options.task is not None:
             with bar:
                 try:
-                    task = client.take_up({"taskId": options.task}, timeout=talk.seconds)
+                    task = client.take_up({"taskId": options.task}, timeout=session.seconds)
                     result = await task.plain_result(status.take)
                 except anyio.get_cancelled_exc_class():
-                    talk.say("the task goes on")
+                    session.say("the task goes on")
                     raise
-            return await _give(client, result, options, talk)
-        tools = await _tools(client, talk)
+            return await _give(client, result, options, session)
+        tools = await _tools(client, session)
         arguments = {**(whole or {}), **_arguments(options, tools, is_whole=whole is not None)}
         if options.detach:
             with _naming_tools(options.tool, tools):
-                started = await client.start_tool(options.tool, arguments, timeout=talk.seconds)
+                started = await client.start_tool(options.tool, arguments, timeout=session.seconds)
             if started.id is None:
-                talk.say("the server made no task of it, and has answered")
-                return await _give(client, await started.plain_result(), options, talk)
+                session.say("the server made no task of it, and has answered")
+                return await _give(client, await started.plain_result(), options, session)
             if options.json:
                 write_json(started.saved())
             else:
                 show([Piece(started.id)])
-            talk.say("the task goes on; --task with this id, in place of the tool, waits for its end")
+            session.say("the task goes on; --task with this id, in place of the tool, waits for its end")
             return DONE
         params = {"name": options.tool, "arguments": arguments}
         with bar, _naming_tools(options.tool, tools):
             result = await client.request(
-                "tools/call", params, timeout=talk.seconds, on_progress=bar.report, on_task=status.take
+                "tools/call", params, timeout=session.seconds, on_progress=bar.report, on_task=status.take
             )
-        return await _give(client, result, options, talk)
+        return await _give(client, result, options, session)
 
-    return talk.run(work, asking(talk, bar.pause))
+    return session.run(work, asking(session, bar.pause))
 
 
-def call_parser() -> TalkParser:
+def call_parser() -> SessionParser:
     """Return the parser of the command."""
-    parser = TalkParser(
+    parser = SessionParser(
         "call", " TOOL [KEY=VALUE ...]", "Call a tool of a server. Each VALUE is read as the tool's schema says."
     )
     parser.add_argument("tool", nargs="?", metavar="TOOL", help="which tool")
@@ -112,9 +112,9 @@ def _whole(text: str | None) -> dict[str, Any] | None:
     return value
 
 
-async def _tools(client: Client, talk: Talk) -> Mapping[str, Any]:
+async def _tools(client: Client, session: Session) -> Mapping[str, Any]:
     """Return the tools that the server lists, by name."""
-    tools = await talk.bounded(client.plain.list_tools()) if client.server.can("tools") else []
+    tools = await session.bounded(client.plain.list_tools()) if client.server.can("tools") else []
     return {str(tool.get("name")): tool for tool in records_of(tools)}
 
 
@@ -143,41 +143,43 @@ def _naming_tools(name: str, tools: Mapping[str, Any]) -> Iterator[None]:
         raise Misuse(unknown("tool", name, tools)) from None
 
 
-async def _give(client: Client, result: dict[str, Any], options: Namespace, talk: Talk) -> int:
+async def _give(client: Client, result: dict[str, Any], options: Namespace, session: Session) -> int:
     """Show a result, and save the parts that are for `--out`; return the exit code. Raises Misuse if they can't be
     saved, but after the rest is shown: the call is made, and would not give its answer again."""
     links = [block for block in records_of(result.get("content")) if block.get("type") == "resource_link"]
     if options.out is None:
         if links and "://" not in options.server:
-            talk.say("the links lead to this server while it runs; --out FILE saves what they lead to")
+            session.say("the links lead to this server while it runs; --out FILE saves what they lead to")
         return _show(result, pieces_of(result.get("content")), options)
-    linked = await _read_links(client, links, talk)
+    linked = await _read_links(client, links, session)
     pieces = pieces_of(result.get("content"))
     saved = [*(piece for piece in pieces if piece.data is not None), *linked]
     try:
         if saved:
-            save(saved, options.out, talk.say)
+            save(saved, options.out, session.say)
         elif not links:
-            talk.say("nothing to save: the answer is text")
+            session.say("nothing to save: the answer is text")
     finally:
         ending = _show(result, [piece for piece in pieces if piece.data is None], options)
     return ending
 
 
-async def _read_links(client: Client, links: Sequence[dict[str, Any]], talk: Talk) -> list[Piece]:
+async def _read_links(client: Client, links: Sequence[dict[str, Any]], session: Session) -> list[Piece]:
     """Read what the links lead to, before a server that the command has started ends with it. Report those that can't
     be read."""
     linked: list[Piece] = []
     uris = list(dict.fromkeys(as_text(link.get("uri")) for link in links))
     for uri in uris[:_MOST_LINKS]:
         try:
-            answer = await client.request("resources/read", {"uri": uri}, timeout=talk.seconds)
+            answer = await client.request("resources/read", {"uri": uri}, timeout=session.seconds)
         except (OSError, McpError) as error:
-            talk.say(f"{uri}: {str(error) or 'no answer in time'}")
+            session.say(f"{uri}: {str(error) or 'no answer in time'}")
         else:
             linked += pieces_of_contents(answer.get("contents"))
     if len(uris) > _MOST_LINKS:
-        talk.say(f"{format_count(len(uris) - _MOST_LINKS, 'more link')} not saved: of one answer {_MOST_LINKS} are")
+        session.say(
+            f"{format_count(len(uris) - _MOST_LINKS, 'more link')} not saved: of one answer {_MOST_LINKS} are"
+        )
     return linked
 
 

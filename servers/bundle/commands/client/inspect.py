@@ -6,28 +6,28 @@ from shared.client.client import Client
 
 from ...terminal.endings import DONE
 from ...terminal.offers import find_offers, show_offers
-from ...terminal.parser import TalkParser
+from ...terminal.parser import SessionParser
 from ...terminal.showing import write_json
 
 
 def main(argv: Sequence[str]) -> int:
     """Print the description of the server; return the exit code."""
-    options, talk = inspect_parser().read(argv)
+    options, session = inspect_parser().read(argv)
 
     async def work(client: Client) -> int:
-        offers = await talk.bounded(find_offers(client))
+        offers = await session.bounded(find_offers(client))
         if options.json:
             write_json(offers._asdict())
         else:
             show_offers(offers)
         return DONE
 
-    return talk.run(work)
+    return session.run(work)
 
 
-def inspect_parser() -> TalkParser:
+def inspect_parser() -> SessionParser:
     """Return the parser of the command."""
-    parser = TalkParser(
+    parser = SessionParser(
         "inspect",
         "",
         "Show what a server offers: capabilities, tools with their arguments, resources, prompts.",

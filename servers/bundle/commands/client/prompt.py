@@ -9,22 +9,22 @@ from shared.text import nearest
 
 from ...terminal.endings import DONE, Misuse
 from ...terminal.parameters import texts_of, unknown
-from ...terminal.parser import TalkParser
+from ...terminal.parser import SessionParser
 from ...terminal.questions import asking
 from ...terminal.showing import Piece, pieces_of, records_of, show, write_json
 
 
 def main(argv: Sequence[str]) -> int:
     """Print the messages of the prompt; return the exit code."""
-    options, talk = prompt_parser().read(argv)
+    options, session = prompt_parser().read(argv)
 
     async def work(client: Client) -> int:
-        prompts = await talk.bounded(client.plain.list_prompts()) if client.server.can("prompts") else []
+        prompts = await session.bounded(client.plain.list_prompts()) if client.server.can("prompts") else []
         offered = {str(prompt.get("name")): prompt for prompt in records_of(prompts)}
         arguments = _arguments(offered, options.prompt, options.pairs)
         params = {"name": options.prompt, "arguments": arguments}
         try:
-            result = await client.request("prompts/get", params, timeout=talk.seconds)
+            result = await client.request("prompts/get", params, timeout=session.seconds)
         except PeerError as error:
             if options.prompt in offered or not offered:
                 raise
@@ -42,12 +42,12 @@ def main(argv: Sequence[str]) -> int:
             show(pieces)
         return DONE
 
-    return talk.run(work, asking(talk))
+    return session.run(work, asking(session))
 
 
-def prompt_parser() -> TalkParser:
+def prompt_parser() -> SessionParser:
     """Return the parser of the command."""
-    parser = TalkParser("prompt", " NAME [KEY=VALUE ...]", "Show a prompt of a server, filled in.")
+    parser = SessionParser("prompt", " NAME [KEY=VALUE ...]", "Show a prompt of a server, filled in.")
     parser.add_argument("prompt", metavar="NAME", help="which prompt")
     parser.add_argument("pairs", nargs="*", default=[], metavar="KEY=VALUE", help="an argument of the prompt")
     parser.add_options()

@@ -8,7 +8,7 @@ from shared.client.client import Client
 from shared.program.messages import exit_with_error
 
 from ...terminal.endings import DONE, Misuse
-from ...terminal.parser import TalkParser
+from ...terminal.parser import SessionParser
 from ...terminal.questions import asking
 from ...terminal.showing import check_out, pieces_of_contents, save, show, write_bytes, write_json
 
@@ -16,17 +16,17 @@ from ...terminal.showing import check_out, pieces_of_contents, save, show, write
 def main(argv: Sequence[str]) -> int:
     """Read the resource and print its content; return the exit code."""
     parser = read_parser()
-    options, talk = parser.read(argv)
+    options, session = parser.read(argv)
     try:
         check_out(options.out)
     except Misuse as error:
         exit_with_error(parser.prog, str(error))
 
     async def work(client: Client) -> int:
-        result = await client.request("resources/read", {"uri": options.uri}, timeout=talk.seconds)
+        result = await client.request("resources/read", {"uri": options.uri}, timeout=session.seconds)
         pieces = pieces_of_contents(result.get("contents"))
         if options.out is not None:
-            save(pieces, options.out, talk.say)
+            save(pieces, options.out, session.say)
         if options.json:
             write_json(result)
         elif options.out is None and len(pieces) == 1 and pieces[0].data is not None and not sys.stdout.isatty():
@@ -35,12 +35,12 @@ def main(argv: Sequence[str]) -> int:
             show(pieces)
         return DONE
 
-    return talk.run(work, asking(talk))
+    return session.run(work, asking(session))
 
 
-def read_parser() -> TalkParser:
+def read_parser() -> SessionParser:
     """Return the parser of the command."""
-    parser = TalkParser("read", " URI", "Read a resource of a server. A picture goes into a pipe as it is.")
+    parser = SessionParser("read", " URI", "Read a resource of a server. A picture goes into a pipe as it is.")
     parser.add_argument("uri", metavar="URI", help="which resource")
     parser.add_argument("--out", type=Path, metavar="FILE", help="save it there, whatever it is")
     parser.add_options()

@@ -5,24 +5,24 @@ from dataclasses import replace
 
 from shared.client.client import Client
 
-from ...terminal.parser import TalkParser
+from ...terminal.parser import SessionParser
 from ...terminal.questions import asking
 from ...terminal.watching import watch
 
 
 def main(argv: Sequence[str]) -> int:
     """Print a line for each change, until Ctrl+C ends it; return the exit code."""
-    options, talk = watch_parser().read(argv)
+    options, session = watch_parser().read(argv)
 
     async def work(client: Client) -> int:
-        return await watch(client, options, talk)
+        return await watch(client, options, session)
 
-    return talk.run(work, replace(asking(talk), restart=True))
+    return session.run(work, replace(asking(session), restart=True))
 
 
-def watch_parser() -> TalkParser:
+def watch_parser() -> SessionParser:
     """Return the parser of the command."""
-    parser = TalkParser(
+    parser = SessionParser(
         "watch",
         " [URI ...]",
         "Show a line for each change of the resources; without a URI, of the lists of tools, prompts and resources. "

@@ -49,7 +49,7 @@ class CallRelay:
             if request.stream is not None:
                 self._scopes.add(scope)
             try:
-                return await _asked(without_task(request), partial(self.context.pass_on, carried=None))
+                return await _answer_to(without_task(request), partial(self.context.pass_on, carried=None))
             finally:
                 self._scopes.discard(scope)
         raise RpcError("the call that this question belongs to is over")
@@ -121,10 +121,10 @@ async def ask_standalone(link: Connection, question: ServerRequest) -> dict[str,
             answers[key] = answer.result
         return answers
 
-    return await _asked(without_task(question), ask)
+    return await _answer_to(without_task(question), ask)
 
 
-async def _asked(
+async def _answer_to(
     request: ServerRequest, ask: Callable[[dict[str, tuple[str, dict[str, Any]]]], Awaitable[dict[str, Any]]]
 ) -> dict[str, Any]:
     try:

@@ -289,7 +289,7 @@ class OwnSessions:
     async def _exchange(
         self, session: OwnSession, client: Client, context: Context[Any], params: Any
     ) -> dict[str, Any]:
-        task_params = await self._upstream_tasks.wanted(client, context, getattr(params, "name", None))
+        task_params = await self._upstream_tasks.task_param(client, context, getattr(params, "name", None))
         with session.calling(context) as relay:
 
             async def ask(method: str, sent: dict[str, Any]) -> dict[str, Any]:

@@ -77,14 +77,14 @@ class Pool:
         if call is None:
             identity, call_info = identity_of(context.peer), context.call
             request = (call_info.method.name, params_of(context, params))
-            call = UpstreamCall(context, self._heard)
+            call = UpstreamCall(context, self._on_server_message)
             session = await self._leased(context.owner, identity)
             session.lease(call)
             task_params, is_known = None, False
             try:
                 name = getattr(params, "name", None)
                 if (client := session.client) is not None:
-                    task_params = await self.upstream_tasks.wanted(client, context, name)
+                    task_params = await self.upstream_tasks.task_param(client, context, name)
                 is_known = True
             finally:
                 if not is_known:  # nothing else releases the session
@@ -116,7 +116,7 @@ class Pool:
             else:
                 session.closing.set()
 
-    def _heard(self, notice: Notified | Gap) -> None:
+    def _on_server_message(self, notice: Notified | Gap) -> None:
         if isinstance(notice, Notified):
             self.parking.visiting.on_server_message(notice)
         self._session_messages(notice)
@@ -130,7 +130,7 @@ class Pool:
             await self._room(among)
             session = self._idle_one(key)
         if session is None:
-            session = LeasedSession(owner, key, identity, self._heard)
+            session = LeasedSession(owner, key, identity, self._on_server_message)
             self._sessions.add(session)
             self._tasks.start(self._live(session))
         if not session.settled.is_set():

@@ -138,7 +138,7 @@ class SharedSession:
 
         self._under_way.append(relay)
         try:
-            task_params = await self.upstream_tasks.wanted(client, context, params.get("name"))
+            task_params = await self.upstream_tasks.task_param(client, context, params.get("name"))
             return await through_task(ask, context.call.method.name, params, task_params, relay)
         finally:
             self._under_way.remove(relay)

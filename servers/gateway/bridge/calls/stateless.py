@@ -25,7 +25,7 @@ class StatelessPlace:
     def __init__(self, base: Base) -> None:
         self._base = base
         self._calls: list[CallRelay] = []
-        base.listen(self._heard)
+        base.listen(self._on_server_message)
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
         """Return the server's result. Its questions go to the client, and end the call if that is stateless.
@@ -80,7 +80,7 @@ class StatelessPlace:
         finally:
             self._calls.remove(relay)
 
-    def _heard(self, notice: Notified | Gap) -> None:
+    def _on_server_message(self, notice: Notified | Gap) -> None:
         # On a pipe a log message can't be attributed to a request.
         if isinstance(notice, Notified) and notice.method == "notifications/message":
             relay = newest_of_one(self._calls)

@@ -77,13 +77,13 @@ class _Stream:
                     self.error, self.refused = None, refused
                     self.opened.set()
                 async for change in changes:
-                    self._heard(change)
+                    self._on_change(change)
         except (McpError, OSError) as error:
             if not self.opened.is_set():
                 self.error = error
             _log.info("a listen stream for %s resources has ended: %s", len(self.uris), error)
 
-    def _heard(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.kind == "missed":
             self._missed()
         else:

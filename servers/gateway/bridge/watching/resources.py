@@ -115,9 +115,9 @@ class Watching:
         if self._base.up:
             self._tasks.start(self._again())
         if self._base.up and self._base.stateless:
-            self._tasks.start(self._hear_lists(self._base.client))
+            self._tasks.start(self._watch_lists(self._base.client))
         else:
-            self._hear_now()
+            self._watching_lists()
 
     def on_server_message(self, notice: Notified | Gap) -> None:
         """Handle a message of the server that belongs to no request. The streams of a stateless server handle their
@@ -126,7 +126,7 @@ class Watching:
             return
         change = Change("missed") if isinstance(notice, Gap) else change_of(notice)
         if change is not None:
-            self._tell(change)
+            self._report(change)
 
     def _turn(self, uri: str) -> asyncio.Lock:
         lock = self._turns.get(uri)
@@ -138,7 +138,7 @@ class Watching:
         client = self._base.client
         if self.asking is None or self.asking.client is not client:
             if self._base.stateless:
-                self.asking = Listening(client, self._tasks, self._tell)
+                self.asking = Listening(client, self._tasks, self._report)
             else:
                 self.asking = _Subscribing(client, self._seconds)
         return self.asking
@@ -158,27 +158,27 @@ class Watching:
                     await self._current().add(uri)
         self._changes.resource(key_of(uri))
 
-    async def _hear_lists(self, client: Client) -> None:
+    async def _watch_lists(self, client: Client) -> None:
         # A server that refuses has no changes to report.
         with suppress(PeerError, OSError):
             async with client.changes() as changes:
                 # Changes before this were not reported to anyone.
-                self._hear_now()
+                self._watching_lists()
                 async for change in changes:
-                    self._tell(change)
+                    self._report(change)
             return
-        self._hear_now()
+        self._watching_lists()
 
-    def _hear_now(self) -> None:
+    def _watching_lists(self) -> None:
         self.hears.set()
         if self._is_served:
-            self._tell_lists()
+            self._report_lists()
 
-    def _tell_lists(self) -> None:
+    def _report_lists(self) -> None:
         for report in (self._changes.tools, self._changes.prompts, self._changes.resources):
             report()
 
-    def _tell(self, change: Change) -> None:
+    def _report(self, change: Change) -> None:
         match change.kind:
             case "resource" if change.uri is not None:
                 for uri in covering(change.uri, self._held.__contains__):
@@ -186,7 +186,7 @@ class Watching:
             case "missed":
                 for uri in tuple(self._held):
                     self._changes.resource(key_of(uri))
-                self._tell_lists()
+                self._report_lists()
             case "tools":
                 self._changes.tools()
             case "prompts":

@@ -65,7 +65,7 @@ class Subscriptions:
             own = self._own.get(session)
             if own is None:
                 own = self._own[session] = _Own(session, next(self._numbers))
-                own.keeper = self._tasks.start(self._keep(own))
+                own.keeper = self._tasks.start(self._keep_open(own))
             key = own.keys[uri] = f"session {own.number} {uri}"
             self._by_key[key] = (own, uri)
             return key
@@ -96,7 +96,7 @@ class Subscriptions:
                 await client.request("resources/unsubscribe", {"uri": uri}, timeout=FAREWELL_SECONDS)
 
     @asynccontextmanager
-    async def foreseen(self, context: Context[Any], uris: Collection[str]) -> AsyncIterator[None]:
+    async def subscribed_ahead(self, context: Context[Any], uris: Collection[str]) -> AsyncIterator[None]:
         """Subscribe to all `uris` at the same time, for a block that subscribes to them one after the other."""
         refused: set[str] = set()
 
@@ -158,7 +158,7 @@ class Subscriptions:
                 tasks.start_soon(again, uri)
         self._missed(own)
 
-    async def _keep(self, own: _Own) -> None:
+    async def _keep_open(self, own: _Own) -> None:
         """Open the session again when it is lost, while it has subscriptions: there may be no call that would do
         so."""
         session = own.session

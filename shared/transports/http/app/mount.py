@@ -72,7 +72,7 @@ class Mount:
         self.metrics = Metrics()
         self.supervised = Supervised(self.name, self._run, alone=self.is_alone)
         """The life of the server, which other parts of the program may watch."""
-        self.supervised.watch(self._heard)
+        self.supervised.watch(self._on_state_change)
         self._served = served
         self._settings = settings
         self.extensions: list[Extension[Any]] = [DIALECTS] if limits.dialects else []
@@ -182,7 +182,7 @@ class Mount:
             running.hooks.endpoints, running.hooks.trace = self.endpoints, self.trace
             yield running
 
-    def _heard(self) -> None:
+    def _on_state_change(self) -> None:
         """Handle the opening, closing or failure of the server."""
         server = self.supervised
         if server.running is not None:

@@ -72,7 +72,9 @@ class Probes:
         is_ready = unreached is None and all(state.phase is Phase.READY for state in states)
         body: dict[str, Any] = {"status": "ready" if is_ready else "not ready"}
         if refusal is None:
-            body["servers"] = {mount.name: _told(state) for mount, state in zip(self._mounts, states, strict=True)}
+            body["servers"] = {
+                mount.name: _state_body(state) for mount, state in zip(self._mounts, states, strict=True)
+            }
             if unreached is not None:
                 body["reason"] = unreached
         return JSONResponse(body, 200 if is_ready else 503, {"cache-control": "no-store"})
@@ -110,7 +112,7 @@ def refused(refusal: Refusal) -> Response:
     return Response(encode(refusal.failure), refusal.status, dict(refusal.headers), media_type=JSON)
 
 
-def _told(state: State) -> dict[str, str]:
+def _state_body(state: State) -> dict[str, str]:
     reason = {} if state.reason is None else {"reason": state.reason}
     return {"status": state.phase.value, **reason}
 

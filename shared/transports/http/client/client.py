@@ -67,7 +67,7 @@ class HttpTransport:
         for item in outgoing:
             # The GET stream is opened afterwards: a server may refuse one in a session that is not initialized.
             if isinstance(item.message, Notification) and item.message.method == _INITIALIZED:
-                await self._tell(item.message)
+                await self._post_message(item.message)
                 self._asking.start(self._listen())
             else:
                 self._begin(item)
@@ -118,9 +118,9 @@ class HttpTransport:
             case Response() | Failure() if len(self._background_posts) >= MAX_POSTS:
                 pass
             case Notification() | Response() | Failure() as message:
-                self._background_posts.start(self._tell(message))
+                self._background_posts.start(self._post_message(message))
 
-    async def _tell(self, message: Notification | Response | Failure) -> None:
+    async def _post_message(self, message: Notification | Response | Failure) -> None:
         """Send a message without an answer. Raises BrokenResourceError if it can't be delivered, or the session is
         over."""
         try:
@@ -134,7 +134,7 @@ class HttpTransport:
 
     async def _try_post(self, message: Notification) -> None:
         with suppress(anyio.BrokenResourceError):
-            await self._tell(message)
+            await self._post_message(message)
 
     async def _ask(self, post: Post) -> None:
         request = post.request

@@ -94,11 +94,11 @@ class SseTransport:
                 case Request() as request:
                     self._tasks.start(self._ask(request))
                 case Notification("notifications/initialized") as message:
-                    await self._tell(message)
+                    await self._post_message(message)
                 case Response() | Failure() if len(self._background_posts) >= MAX_POSTS:
                     pass
                 case Notification() | Response() | Failure() as message:
-                    self._background_posts.start(self._tell(message))
+                    self._background_posts.start(self._post_message(message))
 
     async def aclose(self) -> None:
         """End the stream, and with it the session."""
@@ -109,7 +109,7 @@ class SseTransport:
             self._stream.close()
             await self._tasks.stop()
 
-    async def _tell(self, message: Message) -> None:
+    async def _post_message(self, message: Message) -> None:
         try:
             async with asyncio.timeout(TELL_SECONDS), self._post_slots, self._post(message) as response:
                 await drain(response)

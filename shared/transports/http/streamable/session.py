@@ -276,7 +276,7 @@ class HttpSession:
         self._held = self._streams.send(outgoing, patient=patient)
         if self._held:
             timer = asyncio.get_running_loop().call_later(CATCH_UP_SECONDS, self._go_on)
-            self._waiting = timer, self._streams.hear_taken(self._go_on)
+            self._waiting = timer, self._streams.watch_taken(self._go_on)
 
     def _go_on(self) -> None:
         self._stop_waiting()
@@ -285,9 +285,9 @@ class HttpSession:
 
     def _stop_waiting(self) -> None:
         if self._waiting is not None:
-            timer, stop_hearing = self._waiting
+            timer, stop_watching = self._waiting
             timer.cancel()
-            stop_hearing()
+            stop_watching()
             self._waiting = None
 
     # The time

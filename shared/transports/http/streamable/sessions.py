@@ -77,7 +77,7 @@ class Sessions:
         """True if new requests have to go to the other replicas."""
         self.on_post: Callable[[str, Post], None] = _ignore
         """Handles messages from other replicas for the local streams of HTTP+SSE, by session id."""
-        self._bus.receive(self._hear)
+        self._bus.receive(self._on_news)
         replica.watch(self)
 
     def __len__(self) -> int:
@@ -224,7 +224,7 @@ class Sessions:
         goes_on = is_back or not await self._store.lapse(session.id, busy=False)
         await self._finish(session, orderly=False, goes_on=goes_on)
 
-    def _hear(self, news: News) -> None:
+    def _on_news(self, news: News) -> None:
         """Handle news from another replica about a session."""
         if news.post is not None:
             self.on_post(news.session, news.post)

@@ -182,9 +182,9 @@ class Streams:
         """Record that a reader has taken its messages."""
         self._events.taken()
 
-    def hear_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
+    def watch_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Call `wake` whenever a reader has taken messages. Returns a function that ends this."""
-        return self._events.hear_taken(wake)
+        return self._events.watch_taken(wake)
 
     # Writing
 

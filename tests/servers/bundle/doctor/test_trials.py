@@ -1,28 +1,28 @@
 """What is said of a server that was tried shows none of its secrets, whatever the server says."""
 
-from servers.bundle.doctor.trials import MODES, Outcome, Talk, Tried, judge, mask, split_secrets
+from servers.bundle.doctor.trials import MODES, Attempt, Outcome, Tried, judge, mask, split_secrets
 from tests.servers.bundle.doctor.machines import CATALOG
 
 TOKEN = "do-not-show-this-7c1f"
 ENTRY = CATALOG.entry("fetch")
 INFO = {"name": ENTRY.name, "version": ENTRY.version}
-WELL = Talk(MODES[0], Outcome.ANSWERED, info=INFO)
+WELL = Attempt(MODES[0], Outcome.ANSWERED, info=INFO)
 
 
 SAYING = [
-    ([Talk(MODES[0], Outcome.REFUSED, f"bad token {TOKEN}")], "bad token ***"),
-    ([Talk(MODES[0], Outcome.REFUSED, "refused", last_words=f"bad token {TOKEN}")], "bad token ***"),
-    ([Talk(MODES[0], Outcome.ENDED, exit_code=1, last_words=f"bad token {TOKEN}")], "bad token ***"),
-    ([Talk(MODES[0], Outcome.SILENT, "nothing", last_words=f"bad token {TOKEN}")], "bad token ***"),
-    ([WELL, Talk(MODES[1], Outcome.REFUSED, f"bad token {TOKEN}")], "bad token ***"),
+    ([Attempt(MODES[0], Outcome.REFUSED, f"bad token {TOKEN}")], "bad token ***"),
+    ([Attempt(MODES[0], Outcome.REFUSED, "refused", last_words=f"bad token {TOKEN}")], "bad token ***"),
+    ([Attempt(MODES[0], Outcome.ENDED, exit_code=1, last_words=f"bad token {TOKEN}")], "bad token ***"),
+    ([Attempt(MODES[0], Outcome.SILENT, "nothing", last_words=f"bad token {TOKEN}")], "bad token ***"),
+    ([WELL, Attempt(MODES[1], Outcome.REFUSED, f"bad token {TOKEN}")], "bad token ***"),
     ([WELL._replace(info={**INFO, "name": f"for {TOKEN}"})], "it calls itself 'for ***'"),
     ([WELL._replace(info={**INFO, "version": f"1 for {TOKEN}"})], "it is version 1 for ***"),
 ]
 
 
 def test_a_secret_is_not_shown() -> None:
-    for talks, said in SAYING:
-        findings = list(judge(Tried("here", ENTRY, "another", "correct it", [TOKEN]), talks))
+    for trials, said in SAYING:
+        findings = list(judge(Tried("here", ENTRY, "another", "correct it", [TOKEN]), trials))
         assert TOKEN not in repr(findings)
         assert any(said in finding.what for finding in findings)
 

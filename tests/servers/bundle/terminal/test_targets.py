@@ -10,7 +10,7 @@ import pytest
 from servers.bundle.hosts.clients import client_named
 from servers.bundle.hosts.variables import Variables
 from servers.bundle.terminal.endings import Misuse
-from servers.bundle.terminal.targets import Asked, Target, find_target
+from servers.bundle.terminal.targets import ServerChoice, Target, find_target
 from servers.common.machine import this_machine
 
 
@@ -27,20 +27,20 @@ def write(path: Path, key: str, **servers: dict) -> None:
 
 
 def test_what_stands_in_the_catalog_for_a_command_and_at_a_url() -> None:
-    command = find_target(Asked("filesystem", ("--allow-write", "/data"))).command
+    command = find_target(ServerChoice("filesystem", ("--allow-write", "/data"))).command
     assert command[-2:] == ("--allow-write", "/data")
-    assert find_target(Asked("-", ("/bin/server", "-v"))) == Target("server", ("/bin/server", "-v"))
+    assert find_target(ServerChoice("-", ("/bin/server", "-v"))) == Target("server", ("/bin/server", "-v"))
     # It is named without its secrets.
-    assert find_target(Asked("https://me:secret@example.com/mcp?key=secret")).name == "https://example.com/mcp"
+    assert find_target(ServerChoice("https://me:secret@example.com/mcp?key=secret")).name == "https://example.com/mcp"
 
 
 REFUSED = [
-    (Asked("files"), "there is no server 'files' in the catalog; there are: filesystem, "),
-    (Asked("-"), "- means a command"),
-    (Asked("ftp://example.com"), "the URL of a server begins with"),
-    (Asked("http://example.com", ("--x",)), "is started elsewhere"),
-    (Asked("http://me:x@example.com", headers={"Authorization": "b"}), "the URL has a user name already"),
-    (Asked("filesystem", headers={"a": "b"}), "headers and tokens go with a URL"),
+    (ServerChoice("files"), "there is no server 'files' in the catalog; there are: filesystem, "),
+    (ServerChoice("-"), "- means a command"),
+    (ServerChoice("ftp://example.com"), "the URL of a server begins with"),
+    (ServerChoice("http://example.com", ("--x",)), "is started elsewhere"),
+    (ServerChoice("http://me:x@example.com", headers={"Authorization": "b"}), "the URL has a user name already"),
+    (ServerChoice("filesystem", headers={"a": "b"}), "headers and tokens go with a URL"),
 ]
 
 
@@ -52,7 +52,7 @@ def test_what_stands_for_nothing_is_refused() -> None:
 
 def test_an_entry_of_a_client_is_started_as_it_stands_there(home: Path) -> None:
     write(home / ".cursor/mcp.json", "mcpServers", x={"command": "x", "args": ["a"], "env": {"KEY": "v"}})
-    target = find_target(Asked("cursor:x", ("b",)))
+    target = find_target(ServerChoice("cursor:x", ("b",)))
     assert (target.name, target.command, target.directory) == ("cursor:x", ("x", "a", "b"), home)
     assert (target.env["KEY"], target.env["PATH"]) == ("v", os.environ["PATH"])
 
@@ -60,12 +60,12 @@ def test_an_entry_of_a_client_is_started_as_it_stands_there(home: Path) -> None:
 def test_the_project_comes_before_the_user(home: Path) -> None:
     write(home / ".cursor/mcp.json", "mcpServers", x={"command": "user"})
     write(home / "project/.cursor/mcp.json", "mcpServers", x={"command": "project"})
-    target = find_target(Asked("cursor:x"))
+    target = find_target(ServerChoice("cursor:x"))
     assert (target.command, target.directory) == (("project",), home / "project")
     # Claude Code has servers of one project in its own file.
     local = {"mcpServers": {"x": {"command": "local"}}}
     write(home / ".claude.json", "projects", **{(home / "project").as_posix(): local})
-    assert find_target(Asked("claude-code:x")).command == ("local",)
+    assert find_target(ServerChoice("claude-code:x")).command == ("local",)
 
 
 def test_an_entry_with_a_url_brings_its_token(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def test_an_entry_with_a_url_brings_its_token(home: Path, monkeypatch: pytest.Mo
         home / ".claude.json", "mcpServers",
         x={"type": "http", "url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}},
     )  # fmt: skip
-    target = find_target(Asked("claude-code:x"))
+    target = find_target(ServerChoice("claude-code:x"))
     assert (target.url, dict(target.headers)) == ("https://example.com/mcp", {"Authorization": "Bearer secret"})
 
 
@@ -90,10 +90,10 @@ def test_an_entry_that_can_not_be_used_is_refused(home: Path) -> None:
     for entry, why in UNUSABLE:
         write(home / ".cursor/mcp.json", "mcpServers", x=entry)
         with pytest.raises((Misuse, ValueError), match=why):
-            find_target(Asked("cursor:x"))
+            find_target(ServerChoice("cursor:x"))
     write(home / ".cursor/mcp.json", "mcpServers", files={"command": "x"})
     with pytest.raises(Misuse, match=r"there is no server 'fles'; did you mean files\? \(Cursor\)"):
-        find_target(Asked("cursor:fles"))
+        find_target(ServerChoice("cursor:fles"))
 
 
 def test_variables_are_those_of_the_client(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

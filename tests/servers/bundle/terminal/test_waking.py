@@ -9,8 +9,8 @@ from threading import Thread, get_ident, main_thread
 import anyio
 import pytest
 
-from servers.bundle.terminal.session import Talk
-from servers.bundle.terminal.targets import Asked
+from servers.bundle.terminal.session import Session
+from servers.bundle.terminal.targets import ServerChoice
 from shared.client.client import Client
 
 TINY = Path(__file__).parents[1] / "tiny.py"
@@ -37,5 +37,5 @@ def test_a_signal_that_interrupts_nothing_is_heard_at_once() -> None:
         return 0
 
     with pytest.raises(KeyboardInterrupt):
-        Talk("watch", Asked("-", (sys.executable, "-I", "-S", str(TINY)))).run(work)
+        Session("watch", ServerChoice("-", (sys.executable, "-I", "-S", str(TINY)))).run(work)
     assert not late

@@ -196,7 +196,7 @@ async def test_changes_that_come_without_an_end_are_told_once_a_pause(monkeypatc
         # What clients ask for is that of today all the same.
         opened(door).features.tools.remove("a_tool")
         assert await names(peer) == []
-        running.state._tell_news()
+        running.state._announce_lists()
         assert heard.changes == ["tools", "tools", "prompts"]
 
 

@@ -14,7 +14,7 @@ import pytest
 from servers.filesystem.server import app as filesystem
 from servers.filesystem.settings import Narrowing
 from servers.filesystem.settings import Settings as FilesystemSettings
-from servers.gateway.serve.joined import joined_server, kept_apart, settled
+from servers.gateway.serve.joined import joined_server, run_per_principal, settled
 from shared import Server
 from shared.auth.policy import Entitlement, Rules
 from shared.program.rules import keeping_to
@@ -89,7 +89,7 @@ async def joined(*members: Member) -> AsyncIterator[Run[Any]]:
     try:
         await settled(lives)
         app = joined_server(lives, [app for app, _, _ in members], "auto", [])
-        async with app.open(extensions=kept_apart([rules for _, _, rules in members])) as running:
+        async with app.open(extensions=run_per_principal([rules for _, _, rules in members])) as running:
             yield running
     finally:
         for life in lives:

@@ -55,5 +55,5 @@ class SlowTasks:
         found: Sequence[TaskRecord] = await self._do("listed", principal)
         return found
 
-    def hear(self, id: str, wake: Callable[[], None]) -> Callable[[], None]:
-        return self.inner.hear(id, wake)
+    def listen(self, id: str, wake: Callable[[], None]) -> Callable[[], None]:
+        return self.inner.listen(id, wake)

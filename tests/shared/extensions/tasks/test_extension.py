@@ -187,7 +187,7 @@ async def test_nothing_is_left_of_what_is_over():
             await until(peer, await begin(peer, "fail"), "completed")
         tasks = running.opened[TASKS]
         # Nobody but the store itself knows who still hears of what.
-        assert (tasks.at_work, tasks.store._heard) == ({}, {})
+        assert (tasks.at_work, tasks.store._listeners) == ({}, {})
 
 
 # Declaring

@@ -12,7 +12,7 @@ async def test_what_has_changed_is_told_by_whoever_was_lost_meanwhile(redis_serv
     stores = fresh(redis_server)
     async with stores.join() as here, stores.join() as there:
         watching, heard = Watching(here), list[Change]()
-        there.bus.hear(lambda _run, change: heard.append(change))
+        there.bus.listen(lambda _run, change: heard.append(change))
         changes = [Change("resource", f"a://{name}") for name in ("told", "queued", "later")]
         here.bus.publish("", changes[0])
         await quiet()
@@ -29,7 +29,7 @@ async def test_what_is_kept_for_the_others_is_bounded(redis_server: RedisServer)
     stores = fresh(redis_server)
     async with stores.join() as here, stores.join() as there:
         watching, heard = Watching(here), list[Change]()
-        there.bus.hear(lambda _run, change: heard.append(change))
+        there.bus.listen(lambda _run, change: heard.append(change))
         here.link.lose("the test says so")
         for number in range(2 * MAX_CHANGES):
             here.bus.publish("", Change("resource", f"a://{number}"))

@@ -63,7 +63,7 @@ async def test_who_hears_of_a_task_hears_that_its_replica_is_gone(redis_server: 
         woken = asyncio.Event()
         async with stores.join() as here:
             await here.tasks(LIMITS).create(task())
-            there.tasks(LIMITS).hear("t", woken.set)
+            there.tasks(LIMITS).listen("t", woken.set)
             await rest(here, there)
         async with asyncio.timeout(30):
             await woken.wait()
@@ -78,7 +78,7 @@ async def test_one_that_comes_back_hears_of_its_tasks_as_before_and_does_not_run
         await here.tasks(LIMITS).create(task())
         await there.tasks(LIMITS).create(task("u"))
         here.link.lose("the test says so")
-        here.tasks(LIMITS).hear("u", woken.set)
+        here.tasks(LIMITS).listen("u", woken.set)
         await until(lambda: len(watching.heard) == 2)
         await rest(here)
         woken.clear()

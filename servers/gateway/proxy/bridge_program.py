@@ -28,7 +28,7 @@ class Limits(BaseModel):
     )
 
 
-class Door:
+class BridgeProgram:
     """The bridge to one server, as a program that serves it."""
 
     def __init__(
