@@ -112,9 +112,10 @@ class Files:
             check = from_thread.check_cancelled
             async with turn(brief=part.offset is None):
                 return await to_thread.run_sync(pages.read_text, self.beneath, place, budget, part, check)
-        if plain(small_file.data) is None:
+        text = plain(small_file.data)
+        if text is None:
             return await to_thread.run_sync(pages.text_in, small_file, place, budget, part)
-        return pages.text_in(small_file, place, budget, part)
+        return pages.text_in(small_file, place, budget, part, text)
 
     async def read_any_text(self, place: Place, budget: int, turn: Turn, part: Part = WHOLE) -> TextRead:
         """Return a part of the text at `place`; documents are converted to Markdown. Raises FilesError."""

@@ -44,7 +44,7 @@ async def list_directory(ctx: Ctx, path: str, limit: Count | None = None, cursor
     """List a directory by name: files, directories, links."""
     place, page = ctx.state.place(path), _page(ctx, limit, cursor)
     async with ctx.turn(brief=True):
-        entries = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, place, page)
+        entries = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, place, page, False, True)
     return listing_text(entries)
 
 

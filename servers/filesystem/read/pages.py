@@ -22,7 +22,6 @@ from servers.filesystem.read.charsets import (
     is_wide,
     marked,
     named,
-    plain,
 )
 from servers.filesystem.read.parts import WHOLE, Cursor, Part, cursor_of, require_possible
 from shared.program.files.entries import Held, Place, etag_of
@@ -74,12 +73,12 @@ def read_text(
         return _text_of(Opened(handle), etag_of(handle.stat), place.written, budget, part, check)
 
 
-def text_in(small_file: Held, place: Place, budget: int, part: Part = WHOLE) -> TextRead:
-    """Return a part of the text of a small file that is in memory, as `read_text` does."""
-    if part == WHOLE and len(small_file.data) * _LONGEST_ESCAPE <= budget:
-        text = plain(small_file.data)
-        if text is not None:
-            return TextRead(text, len(small_file.data), etag_of(small_file.stat))
+def text_in(small_file: Held, place: Place, budget: int, part: Part = WHOLE, plain: str | None = None) -> TextRead:
+    """Return a part of the text of a small file that is in memory, as `read_text` does; `plain` is all of it, if
+    the file is UTF-8 without a byte order mark.
+    """
+    if plain is not None and part == WHOLE and len(small_file.data) * _LONGEST_ESCAPE <= budget:
+        return TextRead(plain, len(small_file.data), etag_of(small_file.stat))
     require_possible(part, place.written)
     return _text_of(small_file, etag_of(small_file.stat), place.written, budget, part)
 

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator, Set
 from contextlib import suppress
 from dataclasses import dataclass
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes
 
 from servers.common.files.rooted_files import RootedFiles, missing
 from servers.filesystem.errors import FilesError
@@ -29,8 +29,8 @@ _START = "file:///"
 class ListedEntry:
     """One entry: `name` as displayed, `kind` file, directory, symlink or other; `size` of files in bytes.
 
-    `modified` is in seconds since 1970; both are None if they could not be read, have no meaning, or are those of a
-    denied entry, which nothing else reveals, either.
+    `modified` is in seconds since 1970; both are None if they were not requested, could not be read, have no meaning,
+    or are those of a denied entry, which nothing else reveals, either.
     """
 
     name: str
@@ -73,8 +73,13 @@ class FileInfo:
     etag: str
 
 
-def list_directory(beneath: RootedFiles, place: Place, page: Page, by_size: bool = False) -> Listing:
-    """Return a page of the directory at `place`, by name or by size with the largest first. Raises FilesError."""
+def list_directory(
+    beneath: RootedFiles, place: Place, page: Page, by_size: bool = False, names_only: bool = False
+) -> Listing:
+    """Return a page of the directory at `place`, by name or by size with the largest first. Raises FilesError.
+
+    With `names_only`, sizes and times are None, since they need a system call for each entry.
+    """
     after = None if page.cursor is None else decode_cursor(page.cursor)
     with beneath.open_directory(place) as directory:
         children = scanned(directory)
@@ -87,8 +92,9 @@ def list_directory(beneath: RootedFiles, place: Place, page: Page, by_size: bool
         elif after is not None:
             rest = [entry for entry in children if entry.name > after.parts[0]]
         budget, entries, reached = ByteBudget(page.max_bytes), [], after
+        uri = beneath.roots.uri(place).rstrip("/")
         for entry in rest[: page.limit]:
-            listed = _listed(beneath, place, entry, entry.name in closed)
+            listed = _listed(uri, entry, not names_only and entry.name not in closed)
             size = "" if listed.size is None else f"  {format_count(listed.size, 'byte')}"
             if not budget.take(_OVERHEAD, listed.told + size):
                 break
@@ -108,10 +114,11 @@ def _size(entry: "os.DirEntry[str]", closed: Set[str]) -> int:
         return 0
 
 
-def _listed(beneath: RootedFiles, place: Place, entry: "os.DirEntry[str]", closed: bool) -> ListedEntry:
-    kind, name, uri = kind_of(entry), displayed(entry.name), beneath.roots.uri(place.child(entry.name))
+def _listed(directory_uri: str, entry: "os.DirEntry[str]", with_stat: bool) -> ListedEntry:
+    kind, name = kind_of(entry), displayed(entry.name)
+    uri = f"{directory_uri}/{quote(os.fsencode(entry.name))}"
     try:
-        status = None if closed else entry.stat(follow_symlinks=False)
+        status = entry.stat(follow_symlinks=False) if with_stat else None
     except OSError:
         status = None
     if status is None:

@@ -126,3 +126,17 @@ def test_info_of_a_file_a_directory_and_a_link(files, root, outside, at):
     assert (info(files, at(".")).kind, info(files, at(".")).mime) == ("directory", None)
     assert info(files, at("link")).kind == "symlink"
     assert info(files, at("a.txt")).etag == found.etag == etag_of((root / "a.txt").stat())
+
+
+def test_a_list_of_names_has_the_same_entries_without_sizes_and_times(files, root, at, listed):
+    (root / "a b").write_text("12")
+    (root / "d").mkdir()
+    listing = list_directory(files, at("."), Page(100, sys.maxsize), names_only=True)
+    assert [entry[:2] + entry[4:] for entry in map(_fields, listing.entries)] == [
+        entry[:2] + entry[4:] for entry in map(_fields, listed().entries)
+    ]
+    assert {(entry.size, entry.modified) for entry in listing.entries} == {(None, None)}
+
+
+def _fields(entry):
+    return entry.name, entry.kind, entry.size, entry.modified, entry.uri
