@@ -6,4 +6,4 @@ from pydantic import BaseModel, Field
 class Settings(BaseModel):
     """Whether the user is asked first."""
 
-    confirm: bool = Field(False, description="ask the user before a list or the watched resource is changed")
+    confirm: bool = Field(False, description="ask the user before changing a list or the watched resource")

@@ -31,19 +31,17 @@ class Settings(BaseModel):
     model_config = ConfigDict(hide_input_in_errors=True)
 
     allow_private: list[str] = option(
-        [], "private host or network that may be reached: HOST[:PORT] or NET[:PORT]; * is any port", "HOST"
+        [], "private host or network to allow: HOST[:PORT] or NET[:PORT]; * means any port", "HOST"
     )
-    allow_host: list[str] = option(
-        [], "host that may be reached, with its subdomains; all others are refused", "HOST"
-    )
+    allow_host: list[str] = option([], "host to allow, with its subdomains; all others are refused", "HOST")
     deny_host: list[str] = option([], "host that is refused, with its subdomains", "HOST")
-    allow_port: list[int] = option([80, 443], "port that may be reached", "PORT")
+    allow_port: list[int] = option([80, 443], "port to allow", "PORT")
     user_agent: str | None = Field(None, description="User-Agent to send, instead of the one that names this server")
-    ignore_robots: bool = Field(False, description="fetch what robots.txt asks programs not to fetch")
+    ignore_robots: bool = Field(False, description="ignore robots.txt")
     header: list[str] = Field(
         [],
         repr=False,
-        description="header for one host, which no client sees: HOST[:PORT]=NAME:VALUE",
+        description="header for one host, hidden from clients: HOST[:PORT]=NAME:VALUE",
         json_schema_extra={"metavar": "HOST=NAME:VALUE"},
     )
     proxy_url: str | None = Field(
@@ -60,13 +58,11 @@ class Settings(BaseModel):
     max_redirects: int = Field(10, ge=0, le=50, description="redirects that are followed")
     max_concurrent: int = Field(50, ge=1, le=1_000, description="pages fetched at once")
     max_per_host: int = Field(10, ge=1, le=100, description="pages of one host fetched at once")
-    poll: float = Field(
-        60, ge=1, description="least number of seconds between two requests for a page with subscribers"
-    )
-    cache: int = Field(16, ge=0, description="mebibytes of cached pages; 0 caches none")
+    poll: float = Field(60, ge=1, description="minimum seconds between two requests for a page with subscribers")
+    cache: int = Field(16, ge=0, description="size of the page cache in mebibytes; 0 disables it")
     readers: int = Field(2, ge=1, le=32, description="processes that read pages")
-    reading_time: float = Field(10, gt=0, le=600, description="seconds until reading a page is given up")
-    reading_memory: int = Field(512, ge=128, description="mebibytes that reading a page may take")
+    reading_time: float = Field(10, gt=0, le=600, description="time limit for reading a page, in seconds")
+    reading_memory: int = Field(512, ge=128, description="memory limit for reading a page, in mebibytes")
 
     @field_validator("allow_private", "allow_host", "deny_host", "allow_port")
     @classmethod

@@ -40,27 +40,25 @@ class Settings(BaseModel):
     _within: tuple[Path, ...] | None = PrivateAttr(None)
 
     roots: list[Path] = positional("directories that may be read", "DIR", required=True)
-    root: list[str] = option(
-        [], "directory with a permission of its own: DIR:ro or DIR:rw", "DIR:MODE", paths_after=""
-    )
+    root: list[str] = option([], "directory with its own permission: DIR:ro or DIR:rw", "DIR:MODE", paths_after="")
     allow_write: bool = Field(False, description="offer the tools that change files, in every DIR without :ro")
-    deny: list[str] = option([], "glob of what stays closed, besides the built-in list of secrets", "GLOB")
-    allow: list[str] = option([], "glob of what the built-in list of secrets shall not close", "GLOB")
+    deny: list[str] = option([], "glob of files to deny, in addition to the built-in list of secrets", "GLOB")
+    allow: list[str] = option([], "glob of files to allow despite the built-in list of secrets", "GLOB")
     disable_tool: list[str] = option([], "name of a tool that is not offered", "TOOL")
     max_read: int = Field(100_000, ge=1_000, le=900_000, description="bytes of text that one read may give, as JSON")
     poll: bool = Field(False, description="look for changes every second, where the system reports none")
     replace_protected: bool = Field(
-        False, description="also change files that are write-protected, or have several hard links, which then part"
+        False, description="also replace write-protected files, and files with several hard links, which are split"
     )
-    no_undo: bool = Field(False, description="keep no changes, and offer neither undo nor recent_changes")
+    no_undo: bool = Field(False, description="keep no undo journal, and offer neither undo nor recent_changes")
     undo_dir: Path | None = option(
-        None, "where changes are kept with what was there before; else a directory of the user's", "DIR"
+        None, "directory for the undo journal (default: in the user's data directory)", "DIR"
     )
-    undo_size: int = option(256, "megabytes of what was there before that are kept; then the oldest goes", "MB")
-    undo_days: int = option(7, "days that a change is kept", "DAYS")
-    confirm: bool = Field(False, description="ask the user before anything is changed")
+    undo_size: int = option(256, "size of the undo journal in megabytes; the oldest changes are dropped", "MB")
+    undo_days: int = option(7, "days until a change is dropped from the undo journal", "DAYS")
+    confirm: bool = Field(False, description="ask the user before each change")
     client_roots: bool = Field(
-        False, description="give a client that has roots only what of DIR lies in them, which may be nothing"
+        False, description="limit a client that declares roots to the parts of DIR inside them, if any"
     )
 
     @field_validator("roots", "root", mode="before")

@@ -25,12 +25,12 @@ _OPTIONS: Mapping[str, FieldInfo] = {
 
 
 class _Own(BaseModel):
-    names: list[str] = positional("server to join (default: those that are configured to be, or all)", "NAME")
-    join: bool = Field(False, description="serve several as one; without it, run NAME starts the one server alone")
-    config: Path | None = option(None, "YAML file of servers and their settings, as serve takes it", "FILE")
+    names: list[str] = positional("server to join (default: those configured for it, or all)", "NAME")
+    join: bool = Field(False, description="serve several servers as one; without it, run NAME starts one server")
+    config: Path | None = option(None, "YAML file of servers and their settings, as for serve", "FILE")
     catalog: Path | None = option(None, "catalog of other servers to use instead", "FILE")
     prefix: Literal["auto", "always"] = Field(
-        "auto", description="when names begin with the name of their server: always, or only if two are the same"
+        "auto", description="when to prefix names with that of their server: always, or only on a clash"
     )
 
 
@@ -42,7 +42,7 @@ def run_gateway(program: str, argv: Sequence[str], *, is_command: bool = False) 
     parser = OptionParser(
         program,
         [Group(own_fields), Group(_OPTIONS, "options of every server", "MCP")],
-        "Serve several servers as one over stdio, so that a client needs one entry for all of them.",
+        "Serve several servers as one over stdio, so that a client needs only one entry for all of them.",
         EPILOG,
         "--join [OPTION ...] [NAME ...]" if is_command else None,
     )

@@ -28,14 +28,12 @@ class _Databases(BaseModel):
         [], "what else statements may define: policies, grants, roles, or extension=NAME", "WHAT"
     )
     hide: list[str] = option(
-        [], "TABLE or TABLE.COLUMN that nobody may see: ends the start where the role may read it", "NAME"
+        [], "TABLE or TABLE.COLUMN that must be hidden: refuse to start if the role may read it", "NAME"
     )
     query_tool: bool = Field(
-        False, description="offer the tool and resources of the archived npm server, too; so does mcp-server-postgres"
+        False, description="also offer the tool and resources of the archived npm server, as mcp-server-postgres does"
     )
-    watch_triggers: bool = Field(
-        False, description="make triggers that report changes, in the databases that may be changed"
-    )
+    watch_triggers: bool = Field(False, description="create triggers that report changes, in writable databases")
 
 
 class Settings(SqlSettings, _Databases):

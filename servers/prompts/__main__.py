@@ -7,7 +7,7 @@ import sys
 
 from servers.start import start
 
-HELP = "With lint, render, test, export or update as the first word it does that instead: lint --help says more."
+HELP = "lint, render, test, export and update are commands of their own; see lint --help."
 
 COMMANDS = frozenset(["export", "lint", "render", "test", "update"])
 """The possible first arguments. A folder with such a name is served as ./lint."""

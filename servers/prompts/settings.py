@@ -31,15 +31,17 @@ class Settings(BaseModel):
     narrowing: ClassVar[type[BaseModel]] = Narrowing
 
     libraries: list[Path] = positional(
-        "directories, .zip files or marketplace.json files of prompts; of two with one name that of the first counts",
+        "directories, .zip files or marketplace.json files of prompts; on a name clash the first wins",
         "DIR",
     )
-    starter: bool = Field(False, description="also serve the prompts that come with the server, as without any DIR")
+    starter: bool = Field(False, description="also serve the built-in prompts, as without any DIR")
     allow_write: bool = Field(False, description="offer the tools that save and delete prompts, in the first DIR")
-    confirm: bool = Field(False, description="ask the user before a prompt is saved or deleted")
+    confirm: bool = Field(False, description="ask the user before saving or deleting a prompt")
     library: list[str] = option([], f"library in a git repository, after each DIR: {FORM}", "URL")
-    refresh_minutes: float = Field(30.0, ge=0, description="how often each --library is looked at; 0: at the start")
-    files: list[Path] = option([], "directory whose files are suggested where an argument is a file", "DIR")
+    refresh_minutes: float = Field(
+        30.0, ge=0, description="minutes between updates of each --library; 0 updates at the start only"
+    )
+    files: list[Path] = option([], "directory whose files complete arguments that are files", "DIR")
 
     @field_validator("libraries", "files", mode="before")
     @classmethod

@@ -28,18 +28,18 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 class _Databases(BaseModel):
     databases: list[Path] = positional("database files; each is named by its file name without ending", "DATABASE")
     db: list[str] = option(
-        [], "database with a name or a permission of its own: NAME=PATH[:ro|:rw]", "NAME=PATH", paths_after="="
+        [], "database with its own name or permission: NAME=PATH[:ro|:rw]", "NAME=PATH", paths_after="="
     )
-    demo: bool = Field(False, description="make a small shop called demo for first steps, which ends with the server")
+    demo: bool = Field(False, description="create a sample database called demo, deleted at exit")
     allow_write: bool = Field(False, description="allow changes, in every database without :ro")
     hide: list[str] = option(
-        [], "what nobody may see: TABLE, TABLE.COLUMN, or TABLE.COLUMN=EXPRESSION to show that instead", "NAME"
+        [], "hide TABLE or TABLE.COLUMN from everyone; TABLE.COLUMN=EXPRESSION shows that instead", "NAME"
     )
     extension: list[str] = option(
-        [], "extension of SQLite to load: PATH, or PATH=ENTRY with another entry point", "PATH", paths_after=""
+        [], "SQLite extension to load: PATH, or PATH=ENTRY with its entry point", "PATH", paths_after=""
     )
     attach: bool = Field(False, description="let statements of one database read the others, as NAME.TABLE")
-    create: bool = Field(False, description="make database files that do not exist")
+    create: bool = Field(False, description="create database files that do not exist")
 
     @field_validator("databases", mode="before")
     @classmethod
@@ -93,7 +93,7 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
     give_one: ClassVar[str] = "give at least one DATABASE, or --demo"
     name_them: ClassVar[str] = "name them with --db NAME=PATH"
 
-    files: Directory = option(None, "directory of CSV files to import, and of the backups that are made", "DIR")
+    files: Directory = option(None, "directory of CSV files to import, and of backups", "DIR")
 
     @model_validator(mode="after")
     def _can_be_attached(self) -> Self:

@@ -62,9 +62,9 @@ class GeneralOptions(BaseModel):
     port: int = Field(8000, ge=0, le=65535, description="port to bind, for HTTP; 0 takes a free one")
     path: str = Field("/mcp", pattern="^/", description="path of the endpoint, for HTTP")
     allowed_host: list[str] = Field(
-        [], description="host name that clients may use; on loopback its own names, elsewhere any unless one is given"
+        [], description="host name that clients may use (default: loopback's own names on loopback, else any)"
     )
-    allowed_origin: list[str] = Field([], description="origin of web pages that may connect")
+    allowed_origin: list[str] = Field([], description="web origin that may connect")
     cards: bool = Field(False, description="publish server cards and a catalog of them to everybody, for HTTP")
     token_file: Path | None = option(None, "file with the token that every HTTP request must carry", "FILE")
     token: Annotated[str, AfterValidator(_check_token)] | None = secret(None, "the token itself")
@@ -73,9 +73,11 @@ class GeneralOptions(BaseModel):
         "on",
         description="whether clients may speak dialects of the protocol, or send headers on stdio",
     )
-    log_level: Literal["debug", "info", "warning", "error"] = Field("warning", description="what is logged to stderr")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "warning", description="lowest level logged to stderr"
+    )
     log_format: Literal["text", "json"] = Field("text", description="format of log lines")
-    trace: Path | None = option(None, "file for every message, as lines of JSON without secrets", "FILE")
+    trace: Path | None = option(None, "file that records every message, as JSON lines without secrets", "FILE")
     max_message: int | None = Field(None, ge=1024, description="bytes of one message (default: 64 MiB, HTTP 4 MiB)")
     max_result: int = Field(900_000, ge=1024, description="bytes of one tool result; hosts drop results over 1 MB")
     max_text: int | None = Field(

@@ -41,11 +41,11 @@ class ProtectionOptions(RuledOptions):
     auth_algorithm: list[str] = Field(
         [], description="signature algorithm to accept for tokens, instead of the defaults"
     )
-    auth_skew: float = Field(60.0, ge=0, le=600, description="seconds by which the clock of an issuer may be off")
-    auth_principal_claim: str = Field("sub", description="claim of a token that is the NAME in [principal.NAME]")
+    auth_skew: float = Field(60.0, ge=0, le=600, description="tolerated clock difference to an issuer, in seconds")
+    auth_principal_claim: str = Field("sub", description="token claim that is the NAME in [principal.NAME]")
     auth_dpop: Literal["bound", "required", "nonce"] = Field(
         "bound",
-        description="tokens that need a DPoP proof: bound ones, all, or all with a nonce of this server",
+        description="tokens that need a DPoP proof: bound ones, all, or all with this server's nonce",
     )
     auth_client_id: str | None = option(None, "client id for introspection, for tokens that are not JWTs", "ID")
     auth_client_secret: str | None = secret(None, "client secret for introspection")
@@ -55,11 +55,11 @@ class ProtectionOptions(RuledOptions):
     max_client_calls: int = Field(512, ge=1, description="requests of one principal in progress at the same time")
     max_client_sessions: int = Field(10_000, ge=1, description="sessions of one principal open at the same time")
     max_client_bytes: int = Field(100 * 1024**3, ge=1024, description="bytes per day to and from one principal")
-    audit: Path | None = option(None, "file that gets a line of JSON for each request", "FILE")
+    audit: Path | None = option(None, "file that records each request, as JSON lines", "FILE")
     audit_arguments: bool = Field(False, description="log arguments without their secrets, instead of their digest")
     audit_required: bool = Field(False, description="refuse work while the audit log can't be written")
     audit_bytes: int = Field(100 * 1024**2, ge=65_536, description="size at which the audit log is rotated")
-    audit_files: int = Field(10, ge=1, description="files of the audit log that are kept")
+    audit_files: int = Field(10, ge=1, description="number of audit log files to keep")
 
     @property
     def tokens_have_scopes(self) -> bool:

@@ -32,7 +32,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 def main(argv: Sequence[str]) -> int:
     """Print the snippet, and its destination on stderr; return the exit code."""
-    parser = HostParser("config", "Print what is pasted into the configuration of a client.")
+    parser = HostParser("config", "Print the entry to paste into a client's configuration.")
     parser.add_entry()
     parser.add_server()
     options, arguments = parser.read(argv)
@@ -76,12 +76,15 @@ class HostParser(CommandParser):
 
     def add_entry(self) -> None:
         """Add `--name`, the name of the entry in the client."""
-        self.add_argument("--name", metavar="ENTRY", help="name the client knows it by (default: NAME)")
+        self.add_argument("--name", metavar="ENTRY", help="name of the entry in the client (default: NAME)")
 
     def add_scope(self) -> None:
         """Add `--scope`."""
         self.add_argument(
-            "--scope", choices=SCOPES, default="user", help="for the user, or for the project in this directory"
+            "--scope",
+            choices=SCOPES,
+            default="user",
+            help="the user's configuration, or that of the project in this directory",
         )
 
     def add_server(self) -> None:
@@ -92,19 +95,19 @@ class HostParser(CommandParser):
             f"       {self.prog} --join NAME ... --client CLIENT [OPTION ...]"
         )
         self.epilog = (
-            "What stands after `--` goes to the server, also where this command has an option of that name. Without "
-            "NAME, --url is that of any server, and a client that takes no URLs starts `connect`, which reaches it; "
-            "--token-file FILE has a token sent."
+            "Arguments after `--` go to the server, even if this command has an option of that name. Without "
+            "NAME, --url takes any server; a client that accepts no URLs starts `connect` instead, which sends the "
+            "token in --token-file FILE."
         )
-        text = "variable the client sets for the server"
+        text = "environment variable that the client sets for the server"
         self.add_argument("--env", metavar="NAME=VALUE", help=text, action="append", default=[])
-        self.add_argument("--url", metavar="URL", help="the server runs already, and is reached there over HTTP")
-        text = "variable of the client's environment with the token for --url"
+        self.add_argument("--url", metavar="URL", help="URL of a server that is already running")
+        text = "environment variable of the client that contains the token for --url"
         self.add_argument("--token-variable", metavar="NAME", help=text)
-        text = "have the client start `connect`, even if it takes URLs: for servers whose version it does not speak"
+        text = "make the client start `connect` even if it accepts URLs, if it does not speak the server's version"
         self.add_argument("--connect", action="store_true", help=text)
-        self.add_argument("--join", action="store_true", help="have all servers that are named in one entry, as one")
-        text = "file of settings for --join, as `serve` reads it"
+        self.add_argument("--join", action="store_true", help="add all the named servers as one entry")
+        text = "settings file for --join, as for `serve`"
         self.add_argument("--config", type=Path, metavar="FILE", help=text)
         self.set_defaults(token_file=None)
 

@@ -24,13 +24,13 @@ _OWN = "MCP_CONNECT"
 
 
 class _Where(BaseModel):
-    url: list[str] = positional("where the server is: http://, https://, ws:// or wss://", "URL")
+    url: list[str] = positional("URL of the server: http://, https://, ws:// or wss://", "URL")
 
 
 class _Sent(BaseModel):
-    token_file: Path | None = option(None, "file with the bearer token that the server is sent", "FILE")
+    token_file: Path | None = option(None, "file with the bearer token to send to the server", "FILE")
     token: str | None = secret(None, "the token itself")
-    header: list[str] = option([], "header that the server is sent", "NAME=VALUE")
+    header: list[str] = option([], "header to send to the server", "NAME=VALUE")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -43,10 +43,10 @@ def main(argv: Sequence[str]) -> int:
             Group({**_Sent.model_fields, **Limits.model_fields}, "options of connect", _OWN),
             Group(OVER_STDIO, "options of every server", PREFIX),
         ],
-        "Be the server at a URL, for a host that starts its servers and speaks to them over stdio. Both may speak "
-        "any version of the protocol. A server that is lost is connected to again.",
-        f"Each option can also be set by the environment variable in brackets, and the token by {_OWN}_TOKEN. Others "
-        "on this machine can see command lines: a secret belongs in a file or a variable.",
+        "Relay a server at a URL to a host that starts its servers and talks to them over stdio. Both may speak "
+        "any version of the protocol. A lost connection is restored.",
+        f"Each option can also be set by the environment variable in brackets, and the token by {_OWN}_TOKEN. Other "
+        "users can see command lines, so a secret belongs in a file or a variable.",
         "[OPTION ...] URL",
     )
     arguments = parser.read(argv)

@@ -33,8 +33,8 @@ _JOINED = [part for part in PARTS if not part.is_alone]
 def main(argv: Sequence[str]) -> int:
     """Run the demo; return 0 if all of it worked. It prints a line for each piece of work, and with `--verbose` every
     call with its answer. Raises the error of a failure."""
-    parser = CommandParser("demo", "Start the servers as a desktop host would, and do real work through them.")
-    parser.add_argument("--verbose", action="store_true", help="show every call, and all that came of it")
+    parser = CommandParser("demo", "Start the servers as a desktop host does, and do real work through them.")
+    parser.add_argument("--verbose", action="store_true", help="show every call with its result")
     verbose: bool = parser.parse_args(argv).verbose
     for part in PARTS:
         if part.needs is not None and not os.environ.get(part.needs):

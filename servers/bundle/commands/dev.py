@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
     program = f"{program_name()} dev"
     what = "Serve FILE.py with the workbench, and start it again when it or a Python file beside it changes."
     parser = LineParser(program, "%(prog)s [OPTION ...] FILE.py", what)
-    parser.add_argument("file", metavar="FILE.py", type=Path, help="it has a Server, as `app`")
+    parser.add_argument("file", metavar="FILE.py", type=Path, help="file with a Server called `app`")
     parser.add_argument("--port", type=int, help="port to bind (default: 8000)")
     parser.add_argument("--no-browser", action="store_true", help="only print the URL")
     args = parser.parse_args(argv)

@@ -28,14 +28,14 @@ def main(argv: Sequence[str]) -> int:
     """Print the findings; return the exit code, which is 1 if something does not work."""
     parser = CommandParser(
         "doctor",
-        "Look at the installation, at the configuration of each client, and at this shell; start each of our servers "
-        "as its client would, and speak to it. Say in plain words what to do.",
+        "Check the installation, the configuration of each client and this shell; start each of our servers as its "
+        "client does, and talk to it. Say how to fix each fault.",
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="servers to look at (default: all)")
-    text = "look at this configuration of `serve` and at the servers in it, in place of the clients"
+    parser.add_argument("names", nargs="*", metavar="NAME", help="servers to check (default: all)")
+    text = "check this configuration of `serve` and its servers, instead of the clients"
     parser.add_argument("--config", type=Path, metavar="FILE", help=text)
     names = ", ".join(client.name for client in CLIENTS)
-    parser.add_argument("--client", metavar="CLIENT", help=f"the only client to look at: {names}")
+    parser.add_argument("--client", metavar="CLIENT", help=f"the only client to check: {names}")
     parser.add_catalog()
     parser.add_json()
     args = parser.parse_args(argv)

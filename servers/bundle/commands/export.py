@@ -21,13 +21,15 @@ from ..terminal.command_parser import CommandParser
 
 def main(argv: Sequence[str]) -> int:
     """Write the files and print the path of each, with its use; return the exit code."""
-    parser = CommandParser("export", "Write what the MCP registry, hosts and Docker's MCP gateway take.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="a server; all of them, where none is named")
+    parser = CommandParser(
+        "export", "Write bundles, plugins, and entries of the MCP registry and Docker's MCP gateway."
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="server to export (default: all)")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="directory for the files")
     parser.add_argument(
-        "--namespace", default=NAMESPACE, help="who publishes, as a domain in reverse order (default: %(default)s)"
+        "--namespace", default=NAMESPACE, help="publisher, as a reversed domain (default: %(default)s)"
     )
-    parser.add_argument("--force", action="store_true", help="replace files that hold something else")
+    parser.add_argument("--force", action="store_true", help="overwrite files with other contents")
     parser.add_catalog()
     options = parser.parse_args(argv)
     try:

@@ -30,11 +30,11 @@ class _Started(BaseModel):
 
 
 class _How(BaseModel):
-    shared: bool = Field(False, description="have one process for all clients, instead of one for each session")
-    processes: int = Field(MAX_PROCESSES, ge=1, description="processes that run at once; one client has half of them")
+    shared: bool = Field(False, description="use one process for all clients, instead of one for each session")
+    processes: int = Field(MAX_PROCESSES, ge=1, description="processes at once; one client may use half of them")
     env: list[str] = option(
         [],
-        "variable that the command has, besides PATH, HOME and such; NAME alone has its value here",
+        "environment variable for the command; NAME alone passes on its value here",
         "NAME[=VALUE]",
     )
 
@@ -49,8 +49,8 @@ def main(argv: Sequence[str]) -> int:
             Group({**_How.model_fields, **Limits.model_fields}, "options of expose", _OWN),
             Group(OVER_HTTP, "options of every server", PREFIX),
         ],
-        "Serve over HTTP the stdio server that a command starts. Both may speak any version of the protocol. "
-        "What it writes to stderr goes to the log; it is started again when it ends.",
+        "Serve the stdio server that a command starts over HTTP. Server and clients may speak any versions of the "
+        "protocol. The command's stderr is logged, and a command that ends is started again.",
         "Each option can also be set by the environment variable in brackets.",
         "[OPTION ...] -- COMMAND [ARGUMENT ...]",
     )

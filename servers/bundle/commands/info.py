@@ -31,8 +31,8 @@ def list_servers(argv: Sequence[str]) -> int:
 
 def main(argv: Sequence[str]) -> int:
     """Print one server; return the exit code."""
-    parser = CommandParser("info", "Show everything that the catalog says of a server.")
-    parser.add_argument("name", metavar="NAME", help="which server")
+    parser = CommandParser("info", "Show the catalog entry of a server.")
+    parser.add_argument("name", metavar="NAME", help="server to show")
     parser.add_catalog()
     parser.add_json()
     args = parser.parse_args(argv)

@@ -40,8 +40,10 @@ _STYLES = {"-": "red", "+": "green", " ": "dim"}
 
 def main(argv: Sequence[str]) -> int:
     """Show the change and make it; return the exit code."""
-    parser = _parser("install", "Put a server into the configuration of a client, and nothing else.")
-    parser.add_switch("--replace", "replace an entry of that name that was not put there, or was changed since")
+    parser = _parser("install", "Add a server to a client's configuration; nothing else changes.")
+    parser.add_switch(
+        "--replace", "replace an entry of that name that this command did not add, or that was changed since"
+    )
     parser.add_server()
     options, arguments = parser.read(argv)
     try:
@@ -84,7 +86,7 @@ def main(argv: Sequence[str]) -> int:
 
 def uninstall(argv: Sequence[str]) -> int:
     """Show the change and make it; return the exit code."""
-    parser = _parser("uninstall", "Take a server out of the configuration of a client, without a trace.")
+    parser = _parser("uninstall", "Remove a server from a client's configuration, without a trace.")
     options, arguments = parser.read(argv)
     try:
         if arguments:
@@ -111,7 +113,7 @@ def _parser(name: str, description: str) -> HostParser:
     parser = HostParser(name, description)
     parser.add_entry()
     parser.add_scope()
-    parser.add_switch("--dry-run", "show what would change, and change nothing")
+    parser.add_switch("--dry-run", "show the changes without making them")
     return parser
 
 

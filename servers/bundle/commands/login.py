@@ -36,28 +36,28 @@ def main(argv: Sequence[str]) -> int:
     """Log the user in to a server; return the exit code."""
     parser = CommandParser(
         "login",
-        "Log in to a server at a URL, with the browser. `connect`, `call` and the other commands then use the login, "
+        "Log in to a server at a URL, in the browser. `connect`, `call` and the other commands then use the login, "
         "and renew its tokens. Exit codes: 0 logged in, 1 refused, 2 wrong usage, 3 no connection.",
     )
-    parser.add_argument("url", metavar="URL", help="the server's")
+    parser.add_argument("url", metavar="URL", help="URL of the server")
     parser.add_argument(
         "--scope",
         action="append",
         default=[],
         metavar="SCOPE",
-        help="scope to ask for besides those that the server wants",
+        help="scope to request in addition to those that the server requires",
     )
-    parser.add_argument(
-        "--client-id", metavar="ID", help="client id with which this program is registered at the issuer"
-    )
-    text = "file with the secret that goes with the client id"
+    parser.add_argument("--client-id", metavar="ID", help="client id of this program at the issuer")
+    text = "file with the client secret"
     parser.add_argument("--client-secret-file", type=Path, metavar="FILE", help=text)
-    text = "URL at which this program's client metadata is, which is its client id then"
+    text = "URL of this program's client metadata document, used as its client id"
     parser.add_argument("--client-metadata-url", type=_metadata_url, metavar="URL", help=text)
     parser.add_argument(
-        "--port", type=_port, default=0, help="port that the browser comes back to (default: a free one)"
+        "--port", type=_port, default=0, help="port that the browser is redirected to (default: a free one)"
     )
-    parser.add_argument("--no-browser", action="store_true", help="only print the page to log in on")
+    parser.add_argument(
+        "--no-browser", action="store_true", help="print the URL of the login page instead of opening it"
+    )
     args = parser.parse_args(argv)
     try:
         check_url(args.url)
@@ -71,10 +71,10 @@ def logout(argv: Sequence[str]) -> int:
     """Log the user out; return the exit code."""
     parser = CommandParser(
         "logout",
-        "Forget a login, and have the server's issuer take its tokens back. Exit codes: 0 it is forgotten, 1 there "
-        "is no such login, 2 wrong usage.",
+        "Forget a login, and revoke its tokens at the server's issuer. Exit codes: 0 forgotten, 1 no such login, "
+        "2 wrong usage.",
     )
-    parser.add_argument("url", metavar="URL", nargs="?", help="the server's, as `accounts` has it")
+    parser.add_argument("url", metavar="URL", nargs="?", help="URL of the server, as `accounts` lists it")
     parser.add_argument("--all", action="store_true", help="forget all logins")
     args = parser.parse_args(argv)
     if (args.url is None) is not args.all:

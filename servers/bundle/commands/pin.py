@@ -32,14 +32,14 @@ def main(argv: Sequence[str]) -> int:
     withheld."""
     parser = CommandParser(
         "pin",
-        "Compare the tools of a server of others with what they were when they were pinned, and show the changes. "
-        "Tools that changed or are new are withheld from clients until they are accepted. Exit codes: 0 all is as it "
-        "is pinned, 1 something is withheld, 2 wrong usage, 3 no connection or no answer.",
+        "Compare the tools of a third-party server with their pins, and show the changes. "
+        "Tools that changed or are new are hidden from clients until they are accepted. Exit codes: 0 all match "
+        "their pins, 1 some are hidden, 2 wrong usage, 3 no connection or no answer.",
     )
-    parser.add_argument("name", metavar="NAME", help="which server of the configuration")
-    text = "the configuration that `serve` reads; the pins stand beside it in NAME.pins.json"
+    parser.add_argument("name", metavar="NAME", help="server in the configuration")
+    text = "configuration of `serve`; the pins are beside it, in NAME.pins.json"
     parser.add_argument("--config", type=Path, required=True, metavar="FILE", help=text)
-    text = "pin the tools as they are now: these, or all where none is named"
+    text = "pin these tools as they are now (default: all)"
     parser.add_argument("--accept", nargs="*", metavar="TOOL", help=text)
     args = parser.parse_args(argv)
     try:

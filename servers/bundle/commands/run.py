@@ -26,9 +26,9 @@ def main(argv: Sequence[str]) -> int:
         return code
     names = sorted(path.parent.name for path in SERVERS.glob("*/__main__.py"))
     usage = "%(prog)s NAME [ARGUMENT ...]\n       %(prog)s --join [OPTION ...] [NAME ...]"
-    what = "Start one server, over stdio unless it is told otherwise, or several as one: --join --help says more."
+    what = "Start one server, over stdio by default, or several joined into one; see --join --help."
     parser = LineParser(f"{program_name()} run", usage, what)
-    parser.add_argument("name", metavar="NAME", choices=names, help=f"{', '.join(names)}; NAME --help says more")
+    parser.add_argument("name", metavar="NAME", choices=names, help=f"{', '.join(names)}; see NAME --help")
     name = parser.parse_args(argv[:1]).name
     sys.argv = [f"mcp-bundle-{name}", *argv[1:]]
     import_module(f"...{name}.__main__", __package__).main()

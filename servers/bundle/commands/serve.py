@@ -25,8 +25,7 @@ def main(argv: Sequence[str]) -> int:
             Group({**Selection.model_fields, **PageOptions.model_fields}),
             Group(OPTIONS, "options of every server", "MCP"),
         ],
-        "Serve several servers on one port, each at /NAME/mcp, and at / the workbench, a page that shows and "
-        "uses them.",
+        "Serve several servers on one port, each at /NAME/mcp, and the workbench, a web page that uses them, at /.",
         EPILOG,
     )
     arguments = parser.read(argv)

@@ -25,26 +25,24 @@ def main(argv: Sequence[str]) -> int:
     """Create, list or revoke tokens; return the exit code."""
     parser = CommandParser(
         "token",
-        "Make tokens for people and programs, list them, and revoke them. The file has their digests alone: a token "
-        "is shown once. Servers see a change of their file of tokens within a second.",
+        "Create, list and revoke the tokens of people and programs. A token is shown once: the file only has its "
+        "digest. Servers notice a change of their tokens file within a second.",
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=LineParser)
-    new = actions.add_parser("new", help="make a token, and print it", description="Make a token, and print it.")
-    new.add_argument("name", metavar="NAME", help="whose it is: settings, limits and the audit log call it so")
-    text = "what it allows, such as filesystem:read; may be given several times (default: everything)"
+    new = actions.add_parser("new", help="create a token and print it", description="Create a token and print it.")
+    new.add_argument("name", metavar="NAME", help="name of its owner, for settings, limits and the audit log")
+    text = "scope it grants, such as filesystem:read; may be given several times (default: everything)"
     new.add_argument("--scope", action="append", metavar="SCOPE", help=text)
-    new.add_argument(
-        "--custom-scopes", action="store_true", help="take scopes that no server of the catalog has: your own"
-    )
-    new.add_argument("--expires", type=int, metavar="DAYS", help="days until it ends (default: never)")
-    text = "list the tokens, without what they are"
-    shown = actions.add_parser("list", help=text, description="List the tokens, without what they are.")
+    new.add_argument("--custom-scopes", action="store_true", help="accept scopes that no server in the catalog has")
+    new.add_argument("--expires", type=int, metavar="DAYS", help="days until it expires (default: never)")
+    text = "list the names of the tokens"
+    shown = actions.add_parser("list", help=text, description="List the names, scopes and expiry of the tokens.")
     shown.add_argument("--json", action="store_true", help="print JSON")
-    text = "take a token out"
-    revoked = actions.add_parser("revoke", help=text, description="Take a token out.")
-    revoked.add_argument("name", metavar="NAME", help="whose it is")
+    text = "revoke a token"
+    revoked = actions.add_parser("revoke", help=text, description="Revoke a token.")
+    revoked.add_argument("name", metavar="NAME", help="name of its owner")
     for action_parser in (new, shown, revoked):
-        text = f"file with the digests (default: {VARIABLE}, or tokens.toml in your own directory for such things)"
+        text = f"file with the digests (default: {VARIABLE}, or tokens.toml in your state directory)"
         action_parser.add_argument("--tokens-file", type=Path, metavar="FILE", help=text)
     args = parser.parse_args(argv)
     try:
@@ -58,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
             if args.expires is not None and not 1 <= args.expires <= _MOST_DAYS:
                 raise ValueError(f"--expires: give between 1 and {_MOST_DAYS} days")
             print(tokens.make(args.name, scopes, args.expires))  # noqa: T201 - it is the output
-            note = f"this is shown once; servers take it with --tokens-file {tokens.path}"
+            note = f"this is shown only once; servers accept it with --tokens-file {tokens.path}"
             print(plain(note), file=sys.stderr)  # noqa: T201 - for people
         elif args.action == "list":
             _list(tokens, as_json=args.json)

@@ -29,21 +29,21 @@ class SessionParser(CommandParser):
         super().__init__(name, description)
         self.usage = f"{self.prog} SERVER{rest}\n       [OPTION ...] [-- ARGUMENT ...]"
         self.epilog = f"{FORMS} {_CODES}"
-        self.add_argument("server", metavar="SERVER", help="which server; see below")
+        self.add_argument("server", metavar="SERVER", help="server to use; see below")
 
     def add_options(self) -> None:
         """Add the options that all of these commands have; they come last in the help."""
         self.add_json()
         self.add_argument(
             "--timeout", type=_seconds, default=60.0, metavar="SECONDS",
-            help="how long the server may take to start, and for each answer (default: 60)",
+            help="time limit for the start and for each answer (default: 60)",
         )  # fmt: skip
-        text = "description of the protocol that the server was built after, where it is not the specification"
+        text = "dialect of the server, if it does not follow the specification"
         self.add_argument("--dialect", choices=CLIENT_DIALECTS, help=text)
-        text = "how messages are told apart that a server which is started is sent"
+        text = "how messages to a started server are separated"
         self.add_argument("--framing", choices=get_args(Framing), help=text)
-        self.add_argument("--verbose", action="store_true", help="show what the server logs, on stderr")
-        text = "variable for a server that is started; NAME alone takes its value from here"
+        self.add_argument("--verbose", action="store_true", help="show the server's log messages, on stderr")
+        text = "environment variable for a started server; NAME alone passes on its value from here"
         self.add_argument("--env", action="append", default=[], metavar="NAME[=VALUE]", help=text)
         text = "header to send to a URL; may be given several times"
         self.add_argument("--header", action="append", default=[], metavar="NAME:VALUE", help=text)

@@ -17,8 +17,8 @@ from .endings import Misuse
 from .parameters import unknown
 
 FORMS = (
-    "SERVER is a name of the catalog; CLIENT:NAME, as a client on this machine has it in its configuration, such as "
-    "claude-desktop:filesystem; a URL; or - for the command after `--`. What stands after `--` goes to the server."
+    "SERVER is a name in the catalog; CLIENT:NAME, an entry in the configuration of a client on this machine, such "
+    "as claude-desktop:filesystem; a URL; or - for the command after `--`. Arguments after `--` go to the server."
 )
 
 

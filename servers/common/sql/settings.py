@@ -59,7 +59,9 @@ class Source(Protocol):
 class StatementLimits(BaseModel):
     """What one statement may cost, and its answer."""
 
-    timeout: float = Field(30, gt=0, le=3_600, description="seconds until a statement that is not a task is stopped")
+    timeout: float = Field(
+        30, gt=0, le=3_600, description="seconds until a statement is stopped, unless it is a task"
+    )
     busy_timeout: float = Field(5, ge=0, le=3_600, description="seconds to wait for the lock of another process")
     max_rows: int = Field(10_000, ge=1, description="rows that one answer may have")
     max_page: int = Field(100_000, ge=2_000, le=900_000, description="bytes of rows that one answer may have")
@@ -77,11 +79,11 @@ class SqlSettings(StatementLimits):
     """The error for an operator who configured two of the same name."""
     _names: frozenset[str] | None = PrivateAttr(None)
 
-    confirm: bool = Field(False, description="ask the user before anything is changed")
+    confirm: bool = Field(False, description="ask the user before each change")
     confirm_rows: int | None = Field(
         None,
         ge=0,
-        description="ask the user before the schema or more rows than this are changed",
+        description="ask the user before changing the schema, or more rows than this",
         json_schema_extra={"metavar": "ROWS"},
     )
     files: Directory = option(None, "directory of CSV files to import", "DIR")

@@ -16,10 +16,8 @@ from .options import Options
 class Limits(BaseModel):
     """What clients are shown of the server behind it, and how long it may take to be there."""
 
-    allow: list[str] = option(
-        [], "tool that clients see, instead of all; a* is every tool that begins with a", "NAME"
-    )
-    deny: list[str] = option([], "tool that clients are not shown", "NAME")
+    allow: list[str] = option([], "only show this tool to clients; a* means every tool that begins with a", "NAME")
+    deny: list[str] = option([], "hide this tool from clients", "NAME")
     timeout: float = Field(
         60.0,
         gt=0,

@@ -27,7 +27,7 @@ from .selection import Joining
 
 DEFAULTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     f"{PACKAGE}.filesystem": ("the current directory, read-only", {"roots": ["."]}),
-    f"{PACKAGE}.sqlite": ("a small shop to try, which ends with the server", {"demo": True}),
+    f"{PACKAGE}.sqlite": ("a sample database, deleted at exit", {"demo": True}),
     f"{PACKAGE}.fetch": ("the public web", {}),
     f"{PACKAGE}.prompts": ("the starter library", {}),
 }
@@ -37,7 +37,7 @@ DEFAULTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 _USEFUL = "; ".join(f"{module.rpartition('.')[2]}: {words}" for module, (words, _) in DEFAULTS.items())
 EPILOG = (
     f"Without --config: {_USEFUL}. Each option can also be set by the environment variable in brackets, and so can "
-    "those of the servers, as their own --help says."
+    "those of the servers; see their --help."
 )
 """The last part of `--help` of the programs that run them."""
 

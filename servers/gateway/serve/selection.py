@@ -16,7 +16,7 @@ JOINED = "joined"
 class Selection(BaseModel):
     """Which servers run, and whether they are offered as one as well."""
 
-    names: list[str] = positional("server to serve (default: all that are configured)", "NAME")
+    names: list[str] = positional("server to serve (default: all configured ones)", "NAME")
     config: Path | None = option(
         None,
         "YAML file of these options by their names, such as log-level, and of the settings of each "
@@ -24,10 +24,10 @@ class Selection(BaseModel):
         "FILE",
     )
     catalog: Path | None = option(None, "catalog of other servers to use instead", "FILE")
-    join: bool = Field(False, description="offer all of them as one server as well, at /mcp")
+    join: bool = Field(False, description="also offer all of them as one server, at /mcp")
     prefix: Literal["auto", "always"] = Field(
         "auto",
-        description="when names there begin with the name of their server: always, or only if two are the same",
+        description="when to prefix names with that of their server: always, or only on a clash",
     )
 
 
@@ -43,7 +43,7 @@ class Joining(BaseModel):
     """Which servers are offered as one as well, and how its tools are called."""
 
     join: Annotated[bool | list[str], PlainValidator(_all_or_some)] = Field(
-        False, description="offer all of them as one server as well, at /mcp"
+        False, description="also offer all of them as one server, at /mcp"
     )
     prefix: Literal["auto", "always"] = Field(
         "auto",
@@ -65,4 +65,4 @@ class Joining(BaseModel):
 class PageOptions(BaseModel):
     """Whether there is a page at `/`."""
 
-    no_page: bool = Field(False, description="leave the workbench at / away")
+    no_page: bool = Field(False, description="don't serve the workbench at /")

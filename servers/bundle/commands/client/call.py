@@ -82,18 +82,20 @@ def main(argv: Sequence[str]) -> int:
 def call_parser() -> SessionParser:
     """Return the parser of the command."""
     parser = SessionParser(
-        "call", " TOOL [KEY=VALUE ...]", "Call a tool of a server. Each VALUE is read as the tool's schema says."
+        "call",
+        " TOOL [KEY=VALUE ...]",
+        "Call a tool of a server. Each VALUE is converted as the tool's schema requires.",
     )
-    parser.add_argument("tool", nargs="?", metavar="TOOL", help="which tool")
-    text = "an argument; a list takes its KEY several times, or JSON, and an object takes JSON"
+    parser.add_argument("tool", nargs="?", metavar="TOOL", help="tool to call")
+    text = "argument; repeat the KEY or give JSON for a list, and give JSON for an object"
     parser.add_argument("pairs", nargs="*", default=[], metavar="KEY=VALUE", help=text)
-    text = "all arguments as one JSON object, sent as it is; - reads it from standard input"
+    text = "all arguments as one JSON object; - reads it from standard input"
     parser.add_argument("--arguments", dest="whole", metavar="JSON", help=text)
-    text = "save there the images and other binary parts, and what the answer links to"
+    text = "file for images, other binary content and linked resources"
     parser.add_argument("--out", type=Path, metavar="FILE", help=text)
-    text = "print the id of the task that the server at a URL makes of the call, and do not wait for its end"
+    text = "run the call as a task of the server at a URL, print its id, and don't wait for its end"
     parser.add_argument("--detach", action="store_true", help=text)
-    text = "in place of TOOL: wait for the end of a task, and show what it gives"
+    text = "instead of TOOL: wait for a task, and show its result"
     parser.add_argument("--task", metavar="ID", help=text)
     parser.add_options()
     return parser

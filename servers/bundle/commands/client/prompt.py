@@ -47,8 +47,8 @@ def main(argv: Sequence[str]) -> int:
 
 def prompt_parser() -> SessionParser:
     """Return the parser of the command."""
-    parser = SessionParser("prompt", " NAME [KEY=VALUE ...]", "Show a prompt of a server, filled in.")
-    parser.add_argument("prompt", metavar="NAME", help="which prompt")
+    parser = SessionParser("prompt", " NAME [KEY=VALUE ...]", "Show a prompt with its arguments filled in.")
+    parser.add_argument("prompt", metavar="NAME", help="prompt to show")
     parser.add_argument("pairs", nargs="*", default=[], metavar="KEY=VALUE", help="an argument of the prompt")
     parser.add_options()
     return parser

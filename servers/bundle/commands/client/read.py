@@ -40,8 +40,10 @@ def main(argv: Sequence[str]) -> int:
 
 def read_parser() -> SessionParser:
     """Return the parser of the command."""
-    parser = SessionParser("read", " URI", "Read a resource of a server. A picture goes into a pipe as it is.")
-    parser.add_argument("uri", metavar="URI", help="which resource")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="save it there, whatever it is")
+    parser = SessionParser(
+        "read", " URI", "Read a resource of a server. Binary contents go to a pipe or to --out FILE."
+    )
+    parser.add_argument("uri", metavar="URI", help="resource to read")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="file to save it to, whatever its type")
     parser.add_options()
     return parser

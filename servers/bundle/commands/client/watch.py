@@ -26,14 +26,14 @@ def watch_parser() -> SessionParser:
         "watch",
         " [URI ...]",
         "Show a line for each change of the resources; without a URI, of the lists of tools, prompts and resources. "
-        "A server that is lost is started or connected to again.",
+        "A lost server is started or connected to again.",
     )
-    parser.add_argument("uris", nargs="*", default=[], metavar="URI", help="which resources")
+    parser.add_argument("uris", nargs="*", default=[], metavar="URI", help="resource to watch")
     parser.add_argument(
         "--exec",
         metavar="COMMAND",
-        help="run this for each change, one after the other, by sh (on Windows without a shell); the variables "
-        "WATCH_KIND and WATCH_URI say what changed",
+        help="shell command to run for each change, one at a time (on Windows without a shell); the variables "
+        "WATCH_KIND and WATCH_URI describe the change",
     )
     parser.add_options()
     return parser
