@@ -1,7 +1,8 @@
 # `make` lists the targets. Each one first builds .venv when pyproject.toml or the constraints are newer.
 PYTHON ?= python3
-# How many processes run the tests: "auto" is one for each core.
+# How many processes run the tests: "auto" is one for each core, and two where the tests wait half of the time.
 WORKERS ?= auto
+WAITING = $(if $(filter auto,$(WORKERS)),$(shell $(BIN)/python -c 'import os; print(2 * os.cpu_count())'),$(WORKERS))
 BIN := .venv/bin
 CODE := shared servers tests docker docs examples hatch_build.py
 # What an author runs after each change; with AREA, all of what mirrors one folder of the source.
@@ -33,7 +34,7 @@ check: .venv/.stamp ## Lint, check types and run all tests, side by side: what C
 
 # In the order of the folders: what takes minutes is in tests/checks, and would keep one core busy at the end.
 all-tests: .venv/.stamp
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(WAITING) --dist loadfile --no-loadscope-reorder
 
 conformance: .venv/.stamp ## Run the official conformance suite on our servers and our client, in every version
 	$(BIN)/python -m tests.checks.conformance.run
