@@ -1,8 +1,6 @@
 """The errors of the prompt library, as one exception with a stable code.
 
 `PromptError` is the only exception that the domain raises intentionally.
-
-`PromptError` is the only exception the domain lets out on purpose.
 """
 
 from typing import NamedTuple

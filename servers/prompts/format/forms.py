@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from servers.prompts.errors import PromptError
 from servers.prompts.format.commands import get_name, parse_command, parse_toml_command
 from servers.prompts.format.definitions import Prompt, Syntax
 from servers.prompts.format.front_matter import PROMPT, STRUCTURED, Document, parse_document
@@ -17,17 +18,22 @@ from servers.prompts.format.skills import parse_skill
 from shared.yaml import YamlMapping
 
 SKILL = "SKILL.md"
-HIDDEN_FOLDERS = frozenset({".agents", ".claude", ".codex", ".cursor", ".gemini", ".github", ".opencode"})
+HIDDEN_FOLDERS = frozenset(
+    {".agents", ".claude", ".claude-plugin", ".codex", ".cursor", ".gemini", ".github", ".opencode"}
+)
 """Hidden folders with commands or skills in one of their subfolders."""
 
 _HOSTS: dict[tuple[str, ...], tuple[Syntax, str]] = {
     (".claude", "commands"): ("claude", ".md"),
     (".claude", "agents"): ("claude", ".md"),
+    (".claude-plugin", "commands"): ("claude", ".md"),
+    (".claude-plugin", "agents"): ("claude", ".md"),
     (".codex", "prompts"): ("codex", ".md"),
     (".cursor", "agents"): ("plain", ".md"),
     (".cursor", "commands"): ("plain", ".md"),
     (".gemini", "commands"): ("gemini", ".toml"),
     (".github", "agents"): ("plain", ".md"),
+    (".github", "commands"): ("gemini", ".toml"),
     (".github", "prompts"): ("vscode", ".prompt.md"),
     (".opencode", "agent"): ("plain", ".md"),
     (".opencode", "agents"): ("plain", ".md"),
@@ -113,17 +119,18 @@ def _join_names(folders: tuple[str, ...], stem: str, plugin: str = "") -> str:
     return "-".join(filter(None, (plugin, kind, *folders[1:], stem)))
 
 
-def find_longer_names(path: str, kind: Kind, declared: str) -> Iterator[str]:
-    """Yield names for the file at `path`, each with one more of its folders than the one before."""
+def find_longer_names(path: str, kind: Kind, declared: str, whole: bool = False) -> Iterator[str]:
+    """Yield names for the file at `path`, each with one more of its folders than the one before: of those that say
+    whose it is, or, if `whole`, of all."""
     *folders, file = path.split("/")
     if kind.form == "skill":
         folders, stem = folders[:-1], kind.name
     else:
         stem = next((file.removesuffix(ending) for ending in _ENDINGS if file.endswith(ending)), file)
     name = stem if declared == kind.name else declared
-    for folder in reversed([folder for folder in folders if folder not in _NOT_IN_NAMES]):
+    for folder in reversed([folder for folder in folders if whole or folder not in _NOT_IN_NAMES]):
         yield name
-        name = f"{folder}-{name}"
+        name = f"{folder.lstrip('.')}-{name}"
     yield name
 
 
@@ -148,8 +155,15 @@ def parse_file(kind: Kind, data: bytes) -> Prompt:
     if kind.form == "skill":
         return parse_skill(document, kind.name, kind.base)
     if kind.may_be_ours and kind.syntax == "claude" and _is_template(document):
-        prompt = parse_prompt(document, kind.name)
-        return prompt._replace(name=kind.name) if kind.form == "command" else prompt
+        try:
+            prompt = parse_prompt(document, kind.name)
+        except PromptError as error:
+            if _has_tags(document):
+                raise
+            # Other programs declare arguments in the same way, and have keys and names of their own.
+            document = document._replace(notice=(error.line or 1, f"{error.reason}; it is served as a command"))
+        else:
+            return prompt._replace(name=kind.name) if kind.form == "command" else prompt
     name = kind.name if kind.form == "command" else get_name(document.front, kind.name)
     return parse_command(document, name, kind.syntax)
 
@@ -161,6 +175,14 @@ def _is_template(document: Document) -> bool:
         return False
     declared = any(isinstance(item, YamlMapping) for key in STRUCTURED for item in _items(front, key))
     return declared or (front.keys() <= PROMPT.keys() and _INCLUDES.search(document.body) is not None)
+
+
+def _has_tags(document: Document) -> bool:
+    """Return True if a body has messages before it, a statement of a template, or a declared argument in it."""
+    front = document.front or YamlMapping(1)
+    names = [re.escape(str(item.get("name"))) for item in _items(front, "arguments") if isinstance(item, YamlMapping)]
+    tags = "|".join([r"\{%", *(rf"\{{\{{-?\s*{name}\b" for name in names)])
+    return "messages" in front or re.search(tags, document.body) is not None
 
 
 def _items(front: YamlMapping, key: str) -> list[object]:

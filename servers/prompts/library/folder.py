@@ -1,8 +1,6 @@
 """A directory whose files are read without following links and without leaving it.
 
 Links are refused, wherever they lead: all files of a library are inside it.
-
-A link, wherever it leads, is refused: what a library has lies in it.
 """
 
 import os
@@ -17,6 +15,7 @@ from typing import NamedTuple
 from servers.common.files.directories import Directory, enter, entry_in, leave, open_directory, read_file
 from servers.common.files.names import is_device
 from servers.prompts.errors import PromptError
+from servers.prompts.format.forms import SKILL
 from servers.prompts.format.front_matter import MOST_BYTES
 from shared.program.files.entries import current
 from shared.program.files.system import SYSTEM
@@ -101,8 +100,9 @@ class Folder:
 
     def walk(self, enter: frozenset[str], cached: Mapping[str, Signature]) -> Iterator[Entry]:
         """Yield all entries: the files of a directory before its subdirectories, and a directory before its content;
-        directories that can't be entered are left out. Markdown and TOML files have their bytes, unless their
-        signature is the `cached` one, they can't be read, or the files before them had MOST_TOTAL bytes.
+        directories that can't be entered are left out. Markdown and TOML files have their bytes, unless they lie next
+        to or below a SKILL.md, their signature is the `cached` one, they can't be read, or the files before them had
+        MOST_TOTAL bytes.
 
         Directories with a name like .x are skipped, except those in `enter`. Raises OSError if the folder itself
         can't be read, and PromptError if it is too large.
@@ -128,12 +128,15 @@ class _Walk:
         self._known = cached
         self._left = MOST_TOTAL
 
-    def entries(self, directory: Directory, above: str) -> Iterator[Entry]:
+    def entries(self, directory: Directory, above: str, in_skill: bool = False) -> Iterator[Entry]:
         """Yield the entries of an open directory, and those below it."""
         entries = _list_children(directory, above)
+        in_skill = in_skill or any(entry.path == above + SKILL and entry.kind != "directory" for entry in entries)
+        # The other files of a skill are no prompts.
+        suffixes = (f"/{SKILL}",) if in_skill else (".md", ".toml")
         for entry in entries:
             changed = entry.kind == "file" and self._known.get(entry.path) != entry.signature
-            if changed and entry.path.endswith((".md", ".toml")):
+            if changed and f"/{entry.path}".endswith(suffixes):
                 yield self._with_data(entry, directory)
             elif entry.kind != "directory":
                 yield entry
@@ -148,7 +151,7 @@ class _Walk:
                 continue
             try:
                 yield entry
-                yield from self.entries(below, f"{entry.path}/")
+                yield from self.entries(below, f"{entry.path}/", in_skill)
             finally:
                 leave(below)
 

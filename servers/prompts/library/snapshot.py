@@ -123,6 +123,9 @@ class _Look:
         self.kinds: dict[str, Kind] = {}
         """The kinds of files that have not changed theirs."""
         self._total = 0
+        """The bytes of the prompts."""
+        self._read_total = 0
+        """The bytes of the entries, which may be no prompts."""
         self._files: dict[str, File] = {}
         self._seen: dict[str, Signature | None] = {}
         self._directories: dict[str, Signature | None] = {}
@@ -135,6 +138,7 @@ class _Look:
             self._directories[path] = entry.signature
             return
         self._seen[path] = entry.signature
+        self._read_total += len(entry.data or b"")
         if entry.kind in _NO_FILE:
             self._problem(path, _NO_FILE[entry.kind])
             return
@@ -157,11 +161,14 @@ class _Look:
         """Return the new state of the library."""
         names: dict[str, File] = {}
         without: list[File] = []
-        for path, file in sorted(self._files.items()):
+        # Of a skill and a command, Claude Code takes the skill; only under its own name a skill is one.
+        for path, file in sorted(self._files.items(), key=lambda item: (item[1].kind.form != "skill", item[0])):
             if NAME.fullmatch(file.declared) is None or path != names.setdefault(file.declared, file).path:
                 without.append(file)
             elif file.name != file.declared:
                 names[file.declared] = self._files[path] = file._replace(name=file.declared)
+        # A file further up has fewer folders to be told apart by.
+        without.sort(key=lambda file: file.path.count("/"))
         renamed = [problem for file in without if (problem := self._rename(file, names)) is not None]
         for path in _find_unfitting(self._seen):
             self._problem(path, f"the skill goes without it: {LIMIT}")
@@ -180,7 +187,11 @@ class _Look:
             candidates = [*find_longer_names(file.path, file.kind, file.declared)][::-1]
         else:
             reason = f"{first.path!r} has a prompt called {file.declared!r} already"
-            longer = find_longer_names(file.path, file.kind, file.declared)
+            longer = [
+                name
+                for whole in (False, True)
+                for name in find_longer_names(file.path, file.kind, file.declared, whole)
+            ]
             candidates = [name for name in longer if len(name) > len(file.declared)]
         name = next((name for name in candidates if NAME.fullmatch(name) and name not in names), None)
         if name is None:
@@ -212,7 +223,7 @@ class _Look:
             if signature[1] > MOST_BYTES:
                 reason = f"it has more than {MOST_BYTES:,} bytes"
             else:
-                reason = _TOO_MUCH if self._total > MOST_TOTAL - MOST_BYTES else "it can't be read"
+                reason = _TOO_MUCH if self._read_total > MOST_TOTAL else "it can't be read"
             self._problem(entry.path, reason)
             return previous
         return self._read(entry.path, kind, signature, entry.data, previous)

@@ -12,6 +12,8 @@ KINDS: list[tuple[str, tuple[str, str, str] | None]] = [
     (".claude/commands/git/fix.md", ("command", "git-fix", "claude")),
     (".claude/agents/tester.md", ("command", "agents-tester", "claude")),
     (".claude/settings.md", None),
+    (".claude-plugin/commands/fix.md", ("command", "fix", "claude")),
+    (".claude-plugin/agents/tester.md", ("command", "agents-tester", "claude")),
     (".agents/skills/pdf/SKILL.md", ("skill", "pdf", "claude")),
     (".github/agents/tester.agent.md", ("command", "agents-tester", "plain")),
     (".opencode/agent/tester.md", ("command", "agents-tester", "plain")),
@@ -21,6 +23,8 @@ KINDS: list[tuple[str, tuple[str, str, str] | None]] = [
     (".gemini/commands/git/fix.toml", ("command", "git-fix", "gemini")),
     (".gemini/commands/fix.md", None),
     (".github/prompts/fix.prompt.md", ("command", "fix", "vscode")),
+    (".github/commands/triage.toml", ("command", "triage", "gemini")),
+    (".github/commands/triage.md", None),
     (".github/ISSUE_TEMPLATE/bug.md", None),
     (".opencode/command/fix.md", ("command", "fix", "opencode")),
     (".opencode/commands/team/fix.md", ("command", "team-fix", "opencode")),
@@ -63,6 +67,31 @@ def test_a_command_in_a_folder_of_its_host_is_no_template(tmp_path: Path) -> Non
     found = library(tmp_path, {".claude/commands/one.md": text, "commands/two.md": front("arguments: [{name: a}]")})
     assert texts(found, "one") == ["{% include 'a.md' %} {{ a }}"]
     assert found.prompt("two").syntax == "jinja"
+
+
+DECLARED = {
+    "another key": (["allowed-tools: [Read]", "arguments: [{name: site-url}]"], "Set up $ARGUMENTS.", True),
+    "a name with a hyphen": (
+        ["arguments: [{name: site-url, required: true}]"],
+        "Set up {site-url} {{ title }}.",
+        True,
+    ),
+    "no description": (["description: ''", "arguments: [{name: a}]"], "Say it.", True),
+    "a template with another key": (["titel: x", "arguments: [{name: a}]"], "Say {{ a }}.", False),
+    "a template with a hyphen": (["arguments: [{name: a-b}]"], "Say {{a-b|fence}}.", False),
+    "a statement": (["titel: x", "arguments: [{name: a}]"], "{% if a %}Say it.{% endif %}", False),
+    "messages": (["titel: x", "messages: [{text: a}]"], "Say it.", False),
+}
+
+
+def test_arguments_as_other_programs_declare_them_cost_no_command(tmp_path: Path) -> None:
+    files = {f"{name}.md": "\n".join(("---", *head, "---", body)) for name, (head, body, _) in DECLARED.items()}
+    found = library(tmp_path, files)
+    reasons = {problem.path.removesuffix(".md"): problem.reason for problem in found.check()}
+    served = {name: reasons[name].endswith("; it is served as a command") for name in DECLARED}
+    assert served == {name: is_command for name, (_, _, is_command) in DECLARED.items()}
+    assert texts(found, "another key", arguments="a b") == ["Set up a b."]
+    assert texts(found, "a name with a hyphen") == ["Set up {site-url} {{ title }}."]
 
 
 FRONTS = {

@@ -73,6 +73,12 @@ def test_a_walk_gives_files_first_and_reads_markdown_alone(tmp_path: Path) -> No
     ]
 
 
+def test_a_walk_reads_of_a_skill_its_manifest_alone(tmp_path: Path) -> None:
+    files = ("a/SKILL.md", "a/forms.md", "a/old/SKILL.md", "a/old/x.md", "a/NO-SKILL.md", "b/x.md")
+    write(tmp_path, dict.fromkeys(files, "x"))
+    assert {path for path, _, data in walked(tmp_path) if data} == {"a/SKILL.md", "a/old/SKILL.md", "b/x.md"}
+
+
 def test_what_is_known_is_not_read_again(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": "A", "b.md": "B"})
     known = {one.path: one.signature for one in Folder(tmp_path).children("") if one.signature is not None}

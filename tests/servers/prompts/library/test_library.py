@@ -153,10 +153,11 @@ def test_a_name_that_another_file_has_is_made_longer_by_folders(tmp_path: Path) 
         "new/web/commands/fix.md": "New.",
     }
     found = library(tmp_path, files)
-    assert found.names == ["access", "b-test", "mail-access", "old-web-fix", "test", "web-fix"]
+    assert found.names == ["access", "b-test", "commands-test", "mail-access", "old-web-fix", "test", "web-fix"]
     assert texts(found, "mail-access") == texts(found, "access")
     assert [str(one) for one in found.check()] == [
-        "b/.claude/commands/test.md: 'a/.claude/commands/test.md' has a prompt called 'test' already",
+        "b/.claude/commands/test.md: it is called 'commands-test': "
+        "'a/.claude/commands/test.md' has a prompt called 'test' already",
         "old/web/commands/fix.md: it is called 'old-web-fix': "
         "'new/web/commands/fix.md' has a prompt called 'web-fix' already",
         "plugins/mail/skills/access/SKILL.md: it is called 'mail-access' and is not a skill: "
@@ -168,6 +169,27 @@ def test_a_name_that_another_file_has_is_made_longer_by_folders(tmp_path: Path) 
     (tmp_path / "a/.claude/commands/test.md").unlink()
     assert found.look() == Changed(frozenset({"b-test", "test"}), others=False)
     assert texts(found, "test") == ["In b."]
+
+
+def test_of_a_skill_and_a_command_with_one_name_the_skill_has_it(tmp_path: Path) -> None:
+    skill = SKILL.replace("name: pdf", "name: fix")
+    files = {
+        ".claude/commands/fix.md": "Of the project.",
+        "commands/fix.md": "Of the plugin.",
+        "commands/fix.toml": 'prompt = "Of the extension."',
+        "skills/fix/SKILL.md": skill,
+        "skills/skills/fix/SKILL.md": skill,
+    }
+    found = library(tmp_path, files)
+    named = {name: found.path(name) for name in found.names}
+    assert named == {
+        "claude-commands-fix": ".claude/commands/fix.md",
+        "commands-fix": "commands/fix.md",
+        "fix": "skills/fix/SKILL.md",
+        "skills-fix": "skills/skills/fix/SKILL.md",
+    }
+    assert texts(found, "commands-fix") == ["Of the plugin."]
+    assert len(found.problems()) == 4
 
 
 def test_a_file_with_another_name_and_a_fault_has_one_problem(tmp_path: Path) -> None:
@@ -224,6 +246,15 @@ def test_no_more_is_read_than_a_library_may_have(tmp_path: Path, monkeypatch: py
     write(tmp_path, {f"{number}.md": SIMPLE for number in range(9)})
     found = Folder(tmp_path).walk(frozenset(), {})
     assert [one.path for one in found if one.data] == ["0.md", "1.md", "2.md", "3.md"]
+
+
+def test_a_file_beyond_the_size_of_a_library_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("folder", "snapshot"):
+        monkeypatch.setattr(f"servers.prompts.library.{name}.MOST_TOTAL", 400_000)
+    found = library(tmp_path, dict.fromkeys(("CHANGELOG.md", "README.md"), 250_000 * "x") | {"a.md": SIMPLE})
+    assert found.names == []
+    assert [problem.path for problem in found.problems()] == ["a.md"]
+    assert "the files of the library have more than" in found.problems()[0].reason
 
 
 def test_names_that_no_client_could_send_are_reported(tmp_path: Path) -> None:
