@@ -6,9 +6,10 @@ above it that appears or is replaced, a link that points elsewhere. A notice abo
 to look; the look (see `fingerprint` and `tree`) decides whether there is a change to report.
 
 Nothing is lost between watches: the first look is taken before anything else, and after every new operating system
-watch everything is looked at again. Notices may get lost all the same, in a full queue of the system for one, so
-everything is looked at every few seconds anyway: so seldom that it takes a twentieth of the time at most. Where the
-system gives no notices, everything is looked at every second.
+watch everything is looked at again. Notices may get lost all the same: in a full queue of the system, or in
+watchfiles, which drops those that arrive while it hands over others. So everything is looked at again soon after each
+notice, and every few seconds: so seldom that it takes a twentieth of the time at most. Where the system gives no
+notices, everything is looked at every second.
 
 A target that notices do not reach, on the file system of another machine, is remote: it is looked at every second,
 and by a task of its own, because that machine may not answer.
@@ -43,6 +44,8 @@ LISTING_PACE = Pace(quiet=0.1, longest=1.0, leading=False)
 """Many new files make one new listing, so it waits until they are all there."""
 
 _SWEEP_SECONDS = 5.0
+_AGAIN_SECONDS = 0.25
+"""Seconds from a notice to a look at everything."""
 _POLL_SECONDS = 1.0
 _GATHER_SECONDS, _GATHER_LONGEST = 0.02, 0.2
 
@@ -248,6 +251,8 @@ class Watcher:
             dues = [watched.due for watched in self._which(remote=False) if watched.due is not None]
             seconds = max(0.0, min([*dues, self._sweep_at]) - time.monotonic())
             noticed = await self._threads.wait(self._notices.wait, self._stop, seconds)
+            if noticed:
+                self._sweep_at = min(self._sweep_at, time.monotonic() + _AGAIN_SECONDS)
             if noticed is None and self._stale:
                 # A client that subscribes to many things causes one look at all of them, not one for each.
                 await anyio.sleep(max(_GATHER_SECONDS, min(_GATHER_LONGEST, self._took)))

@@ -364,6 +364,28 @@ async def test_w7_a_change_whose_notice_was_lost_is_found_by_the_sweep(watching,
         assert watcher.health == {"watched": 1, "polled": 0, "degraded": False}
 
 
+async def test_a_notice_that_is_lost_as_others_are_handed_over_is_made_up_for(watching, seen, root, at):
+    class Losing:
+        """A watch that loses the notices about one file, as watchfiles does at times."""
+
+        def __init__(self, directories):
+            self._watch = open_watch(directories)
+            self.close = self._watch.close
+
+        def watch(self, *arguments):
+            changes = self._watch.watch(*arguments)
+            return changes if isinstance(changes, str) else {one for one in changes if not one[1].endswith("lost")}
+
+    async with watching(notices=Notices(Losing)) as watcher:
+        for name in ("other", "lost"):
+            await watcher.watch(name, at(name))
+        (root / "other").touch()
+        assert await seen.next() == "other"
+        (root / "lost").touch()
+        (root / "other").write_text("x")
+        assert {await seen.next(), await seen.next()} == {"lost", "other"}
+
+
 async def test_w17_more_than_the_most_are_refused_and_the_rest_goes_on(watching, seen, root, at, monkeypatch):
     monkeypatch.setattr("servers.filesystem.watch.watcher.MAX_WATCHED", 2)
     async with watching() as watcher:
