@@ -248,9 +248,7 @@ class _Call:
         finally:
             _outer.reset(token)
             error = sys.exc_info()[1] if result is None else None
-            call = self._context.call
-            # True if the call was given up; one that became a task was answered long before it ended.
-            is_over = call.is_over if call.link is not None else call.outlet is None
+            is_over = self._context.call.is_over
             outcome = _outcome_of(result) if error is None else _outcome_of_error(error, is_over=is_over)
             if not note.is_written[0]:
                 self._write(outcome, time.perf_counter() - began, result)

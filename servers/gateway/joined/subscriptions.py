@@ -28,8 +28,6 @@ class _Subscription:
     key: str
     uri: str
     context: Context[Any]
-    coming: int = 0
-    """The number of clients that are about to share it."""
 
 
 class Subscriptions:
@@ -58,17 +56,13 @@ class Subscriptions:
         elif subscription.running is not running:
             self._move(ours, subscription, running, key)
         else:
-            subscription.coming += 1
-            try:
-                await running.changes.release([key])
-            finally:
-                subscription.coming -= 1
+            await running.changes.release([key])
         return ours
 
     async def end(self, ours: str) -> None:
         """End the subscription with our key `ours`, which no client has any more."""
         subscription = self._subscriptions.get(ours)
-        if subscription is None or subscription.coming:
+        if subscription is None:
             return
         del self._subscriptions[ours]
         self._remove(ours, subscription)
