@@ -86,6 +86,33 @@ async def test_one_that_is_given_up_lets_the_next_by() -> None:
     assert budget.held == 0
 
 
+async def test_room_that_is_given_to_one_that_is_cancelled_is_given_back() -> None:
+    budget = ByteBudget(LARGE)
+    with budget.share() as first:
+        await first.need(LARGE, LARGE)
+        second = asyncio.create_task(budget.take(LARGE))
+        await anyio.wait_all_tasks_blocked()
+        first.keep(0)
+        second.cancel()
+        await asyncio.wait([second])
+    assert (second.cancelled(), budget.held) == (True, 0)
+
+
+async def test_one_that_gives_up_lets_a_smaller_one_behind_it_by() -> None:
+    budget = ByteBudget(2 * LARGE)
+    with budget.share() as first, budget.share() as second:
+        await first.need(LARGE, LARGE)
+        impatient = asyncio.create_task(budget.take(2 * LARGE))
+        await anyio.wait_all_tasks_blocked()
+        with anyio.fail_after(20):
+            waiting = asyncio.create_task(second.need(LARGE, LARGE))
+            await anyio.wait_all_tasks_blocked()
+            assert budget.held == LARGE
+            impatient.cancel()
+            await asyncio.wait([waiting, impatient])
+        assert budget.held == 2 * LARGE
+
+
 async def test_waiting_for_room_is_no_time_of_the_site() -> None:
     budget = ByteBudget(LARGE)
     with budget.share() as first, budget.share() as second, anyio.CancelScope() as second.limit:

@@ -11,6 +11,9 @@ from shared.program.files.entries import etag_of
 from tests.servers.common.files.conftest import opened_by
 from tests.servers.filesystem.conftest import by_path
 from tests.servers.filesystem.editing_files import code
+from tests.servers.filesystem.undo.conftest import folder, history, recorder
+
+__all__ = ["folder", "history", "recorder"]
 
 
 @pytest.fixture
@@ -34,9 +37,9 @@ def test_f8_what_links_lead_to_stays(root, outside, either):
     (root / "kept").mkdir()
     (root / "a").mkdir()
     links = {"in": root / "kept", "out": outside, "secret": outside / "secret", "none": "nothing"}
-    for folder in (root, root / "a"):
+    for directory in (root, root / "a"):
         for name, target in links.items():
-            (folder / name).symlink_to(target)
+            (directory / name).symlink_to(target)
     assert [remove(name, recursive=True) for name in links] == [1] * 4
     assert remove("a", recursive=True) == 5
     assert (os.listdir(root), os.listdir(outside)) == (["kept"], ["secret"])
@@ -132,3 +135,20 @@ def test_a_directory_swapped_for_a_link_while_it_is_deleted_is_not_followed(file
     monkeypatch.setattr(deleting, "opened", swapped)
     assert code(delete, files, at("dir"), recursive=True) == "not_a_directory"
     assert (sorted(os.listdir(root)), os.listdir(outside)) == (["dir", "kept"], ["secret"])
+
+
+def test_a_recorded_directory_that_somebody_changes_keeps_its_name(files, root, recorder, monkeypatch):
+    (root / "a").mkdir()
+    (root / "a/file").write_text("x")
+    plain = deleting.rename_to_free
+
+    def renamed(old, new):
+        plain(old, new)
+        # The first time, somebody writes to the file that they have open.
+        for aside in root.glob(".mcp-*"):
+            (aside / "file").write_text("other")
+
+    monkeypatch.setattr(deleting, "rename_to_free", renamed)
+    assert code(delete, files, files.roots.place("a"), recursive=True, recorder=recorder) == "changed"
+    assert [str(path.relative_to(root)) for path in sorted(root.rglob("*"))] == ["a", "a/file"]
+    assert (root / "a/file").read_text() == "other"

@@ -4,6 +4,8 @@ import errno
 import os
 import resource
 import subprocess
+import threading
+import time
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -11,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from servers.common.files import locks
+from servers.common.files.locks import locked
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.edit.edit import FileEdits, edit_files
 from servers.filesystem.edit.replacements import Edit
@@ -46,6 +50,19 @@ def test_f8_links_are_written_through_but_not_out(root, outside, either):
     assert code(write, "out", "new") == code(write, "dir/new", "new") == "outside_roots"
     assert code(write, "dangling", "new") == "not_found"
     assert (os.listdir(outside), (root / "none").exists()) == (["secret"], False)
+
+
+@pytest.mark.parametrize("mode", ["overwrite", "create", "append"])
+def test_one_writer_of_a_name_at_a_time(files, root, at, write, mode):
+    with files.locate(at("file")) as entry, locked(entry):
+        writer = threading.Thread(target=write, args=("file", "new", mode))
+        writer.start()
+        # Two use the lock: this thread, which has it, and the writer, which waits for it.
+        while writer.is_alive() and locks._locks[locks._key(entry)].users < 2:
+            time.sleep(0.001)
+        assert os.listdir(root) == []
+    writer.join(30)
+    assert (root / "file").read_text() == "new"
 
 
 def test_what_is_no_file_is_refused(root, either):

@@ -5,6 +5,7 @@ from typing import Any
 import anyio
 
 from shared import ResourceNotFound
+from tests.quiet import quiet
 from tests.servers.gateway.changes import subscribed, updated
 from tests.servers.gateway.joined.members import (
     Door,
@@ -26,11 +27,14 @@ class Watching:
         self.begun: list[str] = []
         self.ended: list[str] = []
         self.refuses = False
+        self.may_begin = anyio.Event()
+        self.may_begin.set()
         self.server.on_subscribe(self._begin)
         self.server.on_unsubscribe(self._end)
 
     async def _begin(self, _ctx: Any, uri: str) -> str:
         self.begun.append(uri)
+        await self.may_begin.wait()
         if self.refuses:
             raise ResourceNotFound(uri)
         return uri.casefold()
@@ -123,6 +127,33 @@ async def test_who_subscribes_anew_brings_the_others_their_subscription_back() -
             for peer in (first, second):
                 assert await updated(peer) == "a://1"
         assert opened.changes.subscribed_resources == 1
+
+
+async def test_a_subscription_that_ends_while_its_owner_returns_is_released() -> None:
+    watching = Watching()
+    door = Door("a", watching.server)
+    async with joined(door) as running, talking(running) as peer:
+        await subscribed(peer, "a://1")
+        await door.close()
+        watching.may_begin = anyio.Event()
+        returned = await door.open()
+        while len(watching.begun) < 2:
+            await anyio.lowlevel.checkpoint()
+        await peer.request("resources/unsubscribe", {"uri": "a://1"})
+        watching.may_begin.set()
+        await quiet()
+        assert watching.ended == ["a://1"]
+        assert returned.changes.subscribed_resources == 0
+
+
+async def test_a_subscription_ends_at_no_owner_that_is_closed() -> None:
+    watching = Watching()
+    door = Door("a", watching.server)
+    async with joined(door) as running, talking(running) as peer:
+        await subscribed(peer, "a://1")
+        await door.close()
+        await peer.request("resources/unsubscribe", {"uri": "a://1"})
+        assert watching.ended == []
 
 
 async def test_a_member_that_announces_without_end_is_heard_once_at_a_time() -> None:

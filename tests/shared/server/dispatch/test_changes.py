@@ -238,6 +238,83 @@ async def test_the_hook_knows_who_subscribes():
     assert asked == [("wire", "a")]
 
 
+class Slow:
+    """Hooks that take until they may `go` on."""
+
+    def __init__(self, changes=None):
+        self.log, self.begun, self.go = [], 0, anyio.Event()
+        if changes is not None:
+            changes.on_subscribe = self.begin
+            changes.on_unsubscribe = self.end
+
+    async def begin(self, _ctx, uri):
+        await self._take(f"+{uri}")
+        return uri
+
+    async def end(self, key):
+        await self._take(f"-{key}")
+
+    async def _take(self, line):
+        self.begun += 1
+        await self.go.wait()
+        self.log.append(line)
+
+
+async def test_a_hook_that_has_begun_is_not_interrupted(changes):
+    slow = Slow(changes)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(changes.hold, None, "a")
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+        slow.go.set()
+    slow.go = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(changes.release, ["a"])
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+        slow.go.set()
+    assert slow.log == ["+a", "-a"]
+
+
+def slowly_watched():
+    """A server whose hooks take a while, and they."""
+    app, slow = watched()[0], Slow()
+    app.on_subscribe(slow.begin)
+
+    @app.on_unsubscribe
+    async def end(_running, key):
+        await slow.end(key)
+
+    return app, slow
+
+
+async def test_what_is_unsubscribed_from_while_it_is_subscribed_to_is_released():
+    app, slow = slowly_watched()
+    async with app.open() as running, talking(running) as peer:
+        id_ = await peer.begin("resources/subscribe", {"uri": "a:1"})
+        while not slow.begun:
+            await anyio.lowlevel.checkpoint()
+        await peer.request("resources/unsubscribe", {"uri": "a:1"})
+        slow.go.set()
+        assert (await peer.answer(id_))["result"] == {}
+        assert (slow.log, running.changes.subscribed_resources) == (["+a:1", "-a:1"], 0)
+
+
+async def test_of_two_subscriptions_to_one_resource_at_once_one_stays():
+    app, slow = slowly_watched()
+    async with app.open() as running, talking(running) as peer:
+        ids = [await peer.begin("resources/subscribe", {"uri": "a:1"}) for _ in range(2)]
+        while slow.begun < 2:
+            await anyio.lowlevel.checkpoint()
+        slow.go.set()
+        for id_ in ids:
+            assert (await peer.answer(id_))["result"] == {}
+        running.changes.resource("a:1")
+        assert (await peer.other("notifications/resources/updated"))["params"]["uri"] == "a:1"
+        await peer.request("resources/unsubscribe", {"uri": "a:1"})
+        assert running.changes.subscribed_resources == 0
+
+
 async def test_a_hook_that_fails_leaves_nothing_held():
     app, _ = watched()
 

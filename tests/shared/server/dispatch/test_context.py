@@ -17,6 +17,8 @@ from shared.errors import DeclarationError
 from shared.protocol.session.questions import elicit_form
 from shared.protocol.shaping import shape_question
 from shared.protocol.versions import V2025_11_25
+from shared.protocol.wire.jsonrpc import Response
+from shared.server.dispatch.connection import Answers
 from shared.server.dispatch.context import form_schema
 from tests import schemas
 from tests.clock import forward
@@ -27,7 +29,8 @@ ALL = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
 MESSAGES = {"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 5}
 BLUE = {"role": "assistant", "content": {"type": "text", "text": "blue"}, "model": "m"}
 ROOTS = {"roots": [{"uri": "file:///home", "name": "home"}]}
-ACCEPTED = {"action": "accept", "content": {"dish": "soup"}}
+FILLED = {"content": {"dish": "soup"}}
+ACCEPTED = {"action": "accept", **FILLED}
 
 
 class Order(BaseModel):
@@ -143,6 +146,27 @@ async def test_a_client_that_refuses_ends_the_call_without_its_words():
         id_ = await peer.start("order")
         await peer.reply((await peer.receive())["id"], {"action": "accept"})  # without content
         assert (await peer.answer(id_))["error"]["code"] == -32602
+
+
+async def test_answers_to_questions_of_several_calls_reach_each_its_own_in_any_order():
+    async with talking(app_with(order), NEWEST_HANDSHAKE, ALL) as peer:
+        calls = [await peer.start("order") for _ in range(3)]
+        questions = [await peer.other("elicitation/create") for _ in calls]
+        for number in (1, 2, 0):
+            await peer.reply(questions[number]["id"], {"action": ("accept", "decline", "cancel")[number], **FILLED})
+            text = (await peer.answer(calls[number]))["result"]["content"][0]["text"]
+            assert text.split()[0] == ("accept", "decline", "cancel")[number]
+
+
+async def test_an_answer_is_forgotten_once_it_is_read():
+    answers = Answers()
+    answers.expect([1])
+    answers.settle(1, Response(1, {}))
+    assert await answers.wait(1) == Response(1, {})
+    answers.forget([1])
+    answers.settle(1, Response(1, {}))
+    with pytest.raises(KeyError):
+        await answers.wait(1)
 
 
 async def test_a_question_is_withdrawn_when_the_handler_no_longer_waits():

@@ -173,19 +173,24 @@ async def test_who_waits_hears_of_the_end() -> None:
             await streams.add("memo://1")
 
 
-async def test_a_stream_that_the_server_ends_for_good_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stream_that_the_server_ends_for_good_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", listen_streams._log.name)
     # A clock that is set forward would end what bounds the test, too.
     monkeypatch.setattr(listen_streams, "PAUSE_SECONDS", 0.001)
     monkeypatch.setattr(changes, "backoff", lambda _failed: 0)
     heard = Heard()
     async with heard.listening() as streams:
         await streams.add("memo://0")
-        heard.running.calls.limits = Limits(streams=0)
+        # A stream that is refused as one too many would be asked for again by the client itself.
+        heard.running.calls.limits = Limits(subscriptions=0)
         (call,) = heard.running.calls._tasks  # what a server does that is about to close
         call.link.session.end_listen(call)
         heard.running.calls.cancel(call)
         call.link.soon()
-        await until(lambda: not heard.held)
+        await until(lambda: "has ended" in caplog.text)
+        assert heard.told == []
         heard.running.calls.limits = Limits()
         await until(lambda: heard.told)
         assert heard.told == [Change("resource", "memo://0")]

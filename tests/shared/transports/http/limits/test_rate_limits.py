@@ -12,10 +12,12 @@ import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from shared.auth.tokens import StaticTokens
+from shared.contracts import Rate
 from shared.protocol.http.rules import Denial, HttpRequest
 from shared.protocol.identity import Principal
 from shared.stores.memory_limiter import MemoryLimiter
 from shared.testing import replicas
+from shared.transports.http.limits import failed_logins
 from shared.transports.http.limits.endpoint_limits import ClientLimits, EndpointLimits
 from shared.transports.http.limits.rate_limits import account_of
 from tests.shared.transports.http.http_wire import Json, Site, coming_from, listening, make_server, merged, served
@@ -315,6 +317,36 @@ async def test_whatever_gets_nobody_in_gets_no_answer_but_429_in_the_end(headers
         assert statuses[0] in (401, 403)
         assert statuses[-1] == 429
         assert (await ask(site, ADA)).status_code == 200
+
+
+class Pausing(Named):
+    """Takes until it may `go` on to find out about a token."""
+
+    def __init__(self) -> None:
+        super().__init__(knows=False)
+        self.go = anyio.Event()
+
+    async def authenticate(self, request: HttpRequest) -> Principal | Denial | None:
+        sender = await super().authenticate(request)
+        await self.go.wait()
+        return sender
+
+
+async def test_of_guesses_at_once_no_more_are_looked_at_than_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failed_logins, "RATE", Rate(per_second=0.01, burst=3))
+    authenticator, statuses = Pausing(), list[int]()
+
+    async def guess(headers: Json) -> None:
+        statuses.append((await ask(site, headers)).status_code)
+
+    async with limited(ClientLimits(), authenticator=authenticator) as (site, _), anyio.create_task_group() as tasks:
+        for headers in guesses(5):
+            tasks.start_soon(guess, headers)
+        while len(statuses) < 2:
+            await anyio.sleep(0.001)
+        assert (statuses, authenticator.asked) == ([429, 429], 3)
+        authenticator.go.set()
+    assert sorted(statuses) == [401, 401, 401, 429, 429]
 
 
 class Denying(Named):
