@@ -121,7 +121,7 @@ def _join_names(folders: tuple[str, ...], stem: str, plugin: str = "") -> str:
 
 def find_longer_names(path: str, kind: Kind, declared: str, whole: bool = False) -> Iterator[str]:
     """Yield names for the file at `path`, each with one more of its folders than the one before: of those that say
-    whose it is, or, if `whole`, of all."""
+    whose it is, or, if `whole`, of all, and at last its form."""
     *folders, file = path.split("/")
     if kind.form == "skill":
         folders, stem = folders[:-1], kind.name
@@ -132,6 +132,8 @@ def find_longer_names(path: str, kind: Kind, declared: str, whole: bool = False)
         yield name
         name = f"{folder.lstrip('.')}-{name}"
     yield name
+    if whole:
+        yield f"{'skill' if kind.form == 'skill' else 'prompt'}-{name}"
 
 
 def find_name(kind: Kind, data: bytes) -> str | None:

@@ -107,6 +107,13 @@ def compare(old: Snapshot, new: Snapshot) -> Changed:
     return Changed(frozenset(names), bool(others - files))
 
 
+def _get_precedence(item: tuple[str, File]) -> tuple[bool, int, str]:
+    """Return the sort key of a file, by which the first one with a name keeps it: a skill before a command, as in
+    Claude Code, and then the one with fewer folders, since there are fewer to make its name longer with."""
+    path, file = item
+    return file.kind.form != "skill", path.count("/"), path
+
+
 def _get_text(snapshot: Snapshot, name: str) -> tuple[str, bytes] | None:
     file = snapshot.names.get(name)
     return None if file is None else (file.path, file.data)
@@ -161,14 +168,11 @@ class _Look:
         """Return the new state of the library."""
         names: dict[str, File] = {}
         without: list[File] = []
-        # Of a skill and a command, Claude Code takes the skill; only under its own name a skill is one.
-        for path, file in sorted(self._files.items(), key=lambda item: (item[1].kind.form != "skill", item[0])):
+        for path, file in sorted(self._files.items(), key=_get_precedence):
             if NAME.fullmatch(file.declared) is None or path != names.setdefault(file.declared, file).path:
                 without.append(file)
             elif file.name != file.declared:
                 names[file.declared] = self._files[path] = file._replace(name=file.declared)
-        # A file further up has fewer folders to be told apart by.
-        without.sort(key=lambda file: file.path.count("/"))
         renamed = [problem for file in without if (problem := self._rename(file, names)) is not None]
         for path in _find_unfitting(self._seen):
             self._problem(path, f"the skill goes without it: {LIMIT}")

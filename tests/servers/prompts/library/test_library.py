@@ -135,9 +135,11 @@ def test_p3_of_two_files_with_one_name_the_second_is_reported_and_takes_it_when_
     named = front("name: same", body="From {}.")
     found = library(tmp_path, {"a.md": named.format("a"), "b.md": named.format("b")})
     assert texts(found, "same") == ["From a."]
-    assert [str(one) for one in found.problems()] == ["b.md: 'a.md' has a prompt called 'same' already"]
+    assert texts(found, "prompt-same") == ["From b."]
+    reason = "b.md: it is called 'prompt-same': 'a.md' has a prompt called 'same' already"
+    assert [str(one) for one in found.problems()] == [reason]
     (tmp_path / "a.md").unlink()
-    assert found.look() == Changed(frozenset({"same"}), others=False)
+    assert found.look() == Changed(frozenset({"prompt-same", "same"}), others=False)
     assert texts(found, "same") == ["From b."]
     assert found.problems() == []
 
@@ -175,8 +177,10 @@ def test_of_a_skill_and_a_command_with_one_name_the_skill_has_it(tmp_path: Path)
     skill = SKILL.replace("name: pdf", "name: fix")
     files = {
         ".claude/commands/fix.md": "Of the project.",
+        "fix.md": "By itself.",
         "commands/fix.md": "Of the plugin.",
         "commands/fix.toml": 'prompt = "Of the extension."',
+        "fix/SKILL.md": skill,
         "skills/fix/SKILL.md": skill,
         "skills/skills/fix/SKILL.md": skill,
     }
@@ -185,11 +189,14 @@ def test_of_a_skill_and_a_command_with_one_name_the_skill_has_it(tmp_path: Path)
     assert named == {
         "claude-commands-fix": ".claude/commands/fix.md",
         "commands-fix": "commands/fix.md",
-        "fix": "skills/fix/SKILL.md",
-        "skills-fix": "skills/skills/fix/SKILL.md",
+        "fix": "fix/SKILL.md",
+        "prompt-commands-fix": "commands/fix.toml",
+        "prompt-fix": "fix.md",
+        "skills-fix": "skills/fix/SKILL.md",
+        "skills-skills-fix": "skills/skills/fix/SKILL.md",
     }
     assert texts(found, "commands-fix") == ["Of the plugin."]
-    assert len(found.problems()) == 4
+    assert len(found.problems()) == 6
 
 
 def test_a_file_with_another_name_and_a_fault_has_one_problem(tmp_path: Path) -> None:

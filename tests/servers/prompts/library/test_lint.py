@@ -71,7 +71,7 @@ def test_missing_descriptions_are_found(tmp_path: Path) -> None:
 
 def test_what_is_wrong_is_on_one_line(tmp_path: Path) -> None:
     found = said(tmp_path, {"a\n.md": front("name: one"), "b.md": front("name: one")})
-    assert found == ["b.md: 'a\\n.md' has a prompt called 'one' already"]
+    assert found == ["b.md: it is called 'prompt-one': 'a\\n.md' has a prompt called 'one' already"]
 
 
 def test_what_is_too_long_is_found(tmp_path: Path) -> None:
