@@ -84,6 +84,10 @@ REQUIRED = ("2025-11-25", "2026-07-28")
 """The versions of which the suite has the requirements: these are all scenarios of the version, and more."""
 REPLICATED = {"2025-11-25": 33, "all": 65}
 
+SKILLS = ("no-prefetch", "verify-digest", "verify-size", "verify-frontmatter")
+"""The scenarios of the client that only the suite `all` has: its 44 others are, in the same versions, those of the
+requirements and of `backcompat`."""
+
 LEGS = (
     *(_version(date, scenarios) for date, scenarios in SERVED.items() if date not in REQUIRED),
     *(_through(way, date, scenarios) for way in THROUGH for date, scenarios in SERVED.items()),
@@ -95,7 +99,8 @@ LEGS = (
     _client("2025-06-18", "--suite", "all", "--spec-version", "2025-06-18", scenarios=5),
     _client_requirements("2025-11-25", 25, 18),
     _client_requirements("2026-07-28", 39, 32, skipped=HANDSHAKE_HEADERS),
-    _client("all", "--suite", "all", scenarios=48, skipped=HANDSHAKE_HEADERS),
+    _client("backcompat", "--suite", "backcompat", scenarios=2),
+    *(_client(f"skills {name}", "--scenario", f"sep-2640-client-{name}", scenarios=1) for name in SKILLS),
 )
 
 
