@@ -54,7 +54,7 @@ def _requirements(date: str, scenarios: int, scored: int) -> Leg:
 
 def _client(what: str, *arguments: str, scenarios: int, skipped: int = 0) -> Leg:
     """Scenarios of the client, all at once."""
-    patient = (*arguments, "--timeout", "60000")
+    patient = (*arguments, "--timeout", "120000")
     return Leg(f"client {what}", patient, scenarios, "client", skipped)
 
 
