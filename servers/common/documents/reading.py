@@ -8,8 +8,8 @@ from lxml.html import HtmlElement
 
 from servers.common.documents.document import Document
 from servers.common.documents.kinds import DocumentKind
-from servers.common.html.seen import leave_what_is_seen
 from servers.common.html.tree import length, parse
+from servers.common.html.visible import keep_visible
 
 DocumentReader = Callable[[bytes, str | None, str | None], Document]
 """Takes the file, and the requested `pages` and `section`, which most kinds ignore."""
@@ -43,7 +43,7 @@ def document_reader(kind: DocumentKind) -> DocumentReader:
     return read_opendocument
 
 
-class SeenDocument(NamedTuple):
+class VisibleDocument(NamedTuple):
     """The visible tree of a document."""
 
     root: HtmlElement
@@ -58,13 +58,13 @@ class SeenDocument(NamedTuple):
         return self.root.find("body")
 
 
-def seen_document(document: Document) -> SeenDocument:
+def visible_document(document: Document) -> VisibleDocument:
     """Parse a document and leave only its visible parts. Long cells of sheets move below their table."""
     root, whole = parse(document.html)
     if "sheets" in document.counts:
         _put_long_cells_below(root)
-    removed = leave_what_is_seen(root)[:2]
-    return SeenDocument(root, removed, (*document.notes, *(() if whole else (_CUT,))))
+    removed = keep_visible(root)[:2]
+    return VisibleDocument(root, removed, (*document.notes, *(() if whole else (_CUT,))))
 
 
 def _put_long_cells_below(root: HtmlElement) -> None:

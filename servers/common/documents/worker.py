@@ -45,7 +45,7 @@ def pdf_reader(seconds: float) -> TextReader:
 
 def text_reader(kind: DocumentKind) -> TextReader:
     """Return a reader of documents of a kind, and load its libraries."""
-    from servers.common.documents.reading import document_reader, seen_document
+    from servers.common.documents.reading import document_reader, visible_document
     from servers.common.html.writer import write
 
     read = document_reader(kind)
@@ -53,10 +53,10 @@ def text_reader(kind: DocumentKind) -> TextReader:
     def text(head: Head, body: bytes) -> tuple[str, tuple[str, ...]]:
         pages, sheet = choose_part(kind, head["media_type"], head["pages"])
         document = read(body, pages, sheet)
-        seen = seen_document(document)
+        visible = visible_document(document)
         if sheet is not None:
-            require_sheet(sheet, [title.text_content() for title in seen.root.iter("h2")], document.hidden_sheets)
-        return write(seen.body, "", ""), seen.notes
+            require_sheet(sheet, [title.text_content() for title in visible.root.iter("h2")], document.hidden_sheets)
+        return write(visible.body, "", ""), visible.notes
 
     return text
 

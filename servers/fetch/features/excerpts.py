@@ -10,9 +10,9 @@ from pydantic_core import to_json
 from shared import CallToolResult, TextContent
 
 from ..errors import FetchError
-from ..pages.snapshots import Snapshot, Wanted
+from ..pages.snapshots import PageRequest, Snapshot
 from ..pages.texts import Piece, cut, facts_of, header_of, text_of
-from .state import Ctx, kept_snapshot, snapshot_of
+from .state import Ctx, snapshot_of, stored_snapshot
 
 if TYPE_CHECKING:
     from ..pages.passages import Excerpts
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound="Excerpts | None")
 
 
-class Asked(NamedTuple):
+class Selection(NamedTuple):
     """The requested part of a page and its largest size."""
 
     find: str | None
@@ -32,7 +32,7 @@ class Asked(NamedTuple):
     refresh: bool
 
 
-async def excerpts(ctx: Ctx, request: Wanted, selection: Asked) -> CallToolResult:
+async def excerpts(ctx: Ctx, request: PageRequest, selection: Selection) -> CallToolResult:
     """Return the passages of a page that answer `selection.find`, or its changes since the version `selection.since`.
 
     Raises FetchError, `bad_argument` for a version that is not stored.
@@ -40,7 +40,7 @@ async def excerpts(ctx: Ctx, request: Wanted, selection: Asked) -> CallToolResul
     if selection.start_index or (selection.find is not None and selection.since is not None):
         raise FetchError("bad_argument", "find, since and start_index can't be combined", "Give one of them.")
     # The fetch below replaces it, here and for the other replicas.
-    before = None if selection.since is None else await kept_snapshot(ctx, request)
+    before = None if selection.since is None else await stored_snapshot(ctx, request)
     snapshot = await snapshot_of(ctx, request, refresh=selection.refresh)
     if selection.since is None:
         return await _passages(snapshot, selection)
@@ -58,7 +58,7 @@ async def excerpts(ctx: Ctx, request: Wanted, selection: Asked) -> CallToolResul
     return await _changes(snapshot, old, selection)
 
 
-async def _passages(snapshot: Snapshot, selection: Asked) -> CallToolResult:
+async def _passages(snapshot: Snapshot, selection: Selection) -> CallToolResult:
     from ..pages.passages import LOOKED_AT, find_passages
 
     text = snapshot.page.text
@@ -69,7 +69,7 @@ async def _passages(snapshot: Snapshot, selection: Asked) -> CallToolResult:
     return _answer(snapshot, parts, selection, *notes)
 
 
-async def _changes(snapshot: Snapshot, old: str, selection: Asked) -> CallToolResult:
+async def _changes(snapshot: Snapshot, old: str, selection: Selection) -> CallToolResult:
     from ..pages.changes import find_changes
 
     parts = await _within(partial(find_changes, old, snapshot.page.text), selection)
@@ -86,7 +86,7 @@ async def _changes(snapshot: Snapshot, old: str, selection: Asked) -> CallToolRe
     )
 
 
-async def _within(find: Callable[[int], T], selection: Asked) -> T:
+async def _within(find: Callable[[int], T], selection: Selection) -> T:
     """Return the excerpts that `find` returns for a number of characters, within those and the bytes of an answer."""
     characters = selection.characters
     while True:
@@ -96,7 +96,7 @@ async def _within(find: Callable[[int], T], selection: Asked) -> T:
         characters = max(min(characters, len(parts.text)) * selection.size // needed - 1, 1)
 
 
-def _answer(snapshot: Snapshot, parts: "Excerpts", selection: Asked, *notes: str) -> CallToolResult:
+def _answer(snapshot: Snapshot, parts: "Excerpts", selection: Selection, *notes: str) -> CallToolResult:
     """Return the parts below the header of the page, and the metadata of the whole page."""
     shown = cut(parts.text, 0, selection.characters, selection.size)
     text = text_of(snapshot, shown._replace(total=len(shown.text)), notes, snapshot.version)

@@ -17,7 +17,7 @@ from shared import (
 from shared.text import join_lines
 
 from ..errors import FetchError
-from ..pages.snapshots import Snapshot, Wanted
+from ..pages.snapshots import PageRequest, Snapshot
 from ..pages.texts import cut, explain, facts_of, text_of
 from .reports import report_cut
 from .state import Ctx, State, snapshot_of
@@ -61,7 +61,7 @@ async def list_recent(ctx: Ctx) -> list[Resource]:
     """The pages that this client fetched last, each once, with their titles."""
     titles: dict[str, str] = {}
     for request, snapshot in ctx.state.snapshots.recent(ctx.owner):
-        titles.setdefault(request.url, join_lines(snapshot.page.found.title[:_TITLE])[:_TITLE])
+        titles.setdefault(request.url, join_lines(snapshot.page.metadata.title[:_TITLE])[:_TITLE])
     return [
         Resource(uri=url, name=join_lines(url), title=title or None, mime_type=_MARKDOWN)
         for url, title in islice(titles.items(), _LISTED)
@@ -95,6 +95,6 @@ async def unsubscribe(running: Run[State], key: str) -> None:
 
 async def _snapshot(ctx: Ctx, url: str) -> Snapshot:
     try:
-        return await snapshot_of(ctx, Wanted(url))
+        return await snapshot_of(ctx, PageRequest(url))
     except FetchError as error:
         raise InvalidParams(explain(error)) from None

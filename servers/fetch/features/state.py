@@ -18,7 +18,7 @@ from shared.server.dispatch.thread_limiter import Turns
 
 from ..load.throttling import Stopwatch
 from ..network.address_policy import Endpoint
-from ..pages.snapshots import Snapshot, Snapshots, Wanted
+from ..pages.snapshots import PageRequest, Snapshot, Snapshots
 from ..pages.watch import Watcher
 from ..settings import Settings
 from .reports import report_slow
@@ -102,7 +102,7 @@ async def open_state(
         tasks.cancel_scope.cancel()
 
 
-async def snapshot_of(ctx: Ctx, request: Wanted, *, refresh: bool = False) -> Snapshot:
+async def snapshot_of(ctx: Ctx, request: PageRequest, *, refresh: bool = False) -> Snapshot:
     """Return the page as it is now, and store it so that the client can go on with it. Raises FetchError."""
     fetcher = await ctx.state.fetcher.get()
     site = Stopwatch()
@@ -121,13 +121,13 @@ async def snapshot_of(ctx: Ctx, request: Wanted, *, refresh: bool = False) -> Sn
     return snapshot
 
 
-async def kept_snapshot(ctx: Ctx, request: Wanted) -> Snapshot | None:
+async def stored_snapshot(ctx: Ctx, request: PageRequest) -> Snapshot | None:
     """Return the page as this client was shown it before, here or by another replica; None if it is not stored."""
     # The shared snapshot is the one shown last, by any replica.
     shared = None if ctx.state.shared is None else await ctx.state.shared.get(*_words(ctx, request))
     return shared or ctx.state.snapshots.get(ctx.owner, request)
 
 
-def _words(ctx: Ctx, request: Wanted) -> tuple[str, ...]:
+def _words(ctx: Ctx, request: PageRequest) -> tuple[str, ...]:
     parts = ("" if part is None else f"={part}" for part in (request.section, request.pages))
     return (str(ctx.owner), request.url, request.format, *parts)

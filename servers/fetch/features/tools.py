@@ -11,12 +11,12 @@ from shared.extensions.apps import show, shows_apps
 
 from ..errors import FetchError
 from ..pages.contents import view_of
-from ..pages.snapshots import Snapshot, Wanted, fetch_all
+from ..pages.snapshots import PageRequest, Snapshot, fetch_all
 from ..pages.texts import Piece, cut, facts_of, join_pages, text_of
 from ..read.page import Format
-from .excerpts import Asked, excerpts
+from .excerpts import Selection, excerpts
 from .reports import report_cut
-from .state import Ctx, State, kept_snapshot, snapshot_of
+from .state import Ctx, State, snapshot_of, stored_snapshot
 
 PAGE_APP = "ui://fetch/page"
 """The app page that shows a fetched page."""
@@ -72,12 +72,12 @@ async def fetch(
     refresh: RefreshArgument = False,
 ) -> CallToolResult:
     """Fetch a public web page: HTML as Markdown of its main content, feeds, JSON, PDF, Office, EPUB, images."""
-    request = Wanted(url, "raw" if raw else format, section, pages)
+    request = PageRequest(url, "raw" if raw else format, section, pages)
     if find is not None or since is not None:
         room = max(ctx.budget.page_bytes - _BESIDES, ctx.budget.page_bytes // 2)
-        return await excerpts(ctx, request, Asked(find, since, start_index, max_length, room, refresh))
+        return await excerpts(ctx, request, Selection(find, since, start_index, max_length, room, refresh))
     goes_on = start_index > 0 and not refresh
-    stored = await kept_snapshot(ctx, request) if goes_on else None
+    stored = await stored_snapshot(ctx, request) if goes_on else None
     snapshot = stored or await snapshot_of(ctx, request, refresh=refresh)
     image = snapshot.page.image
     version = "" if start_index or image else snapshot.version
@@ -109,7 +109,7 @@ async def fetch_many(
 ) -> Text:
     """Fetch several pages, which share max_length. One that fails gives its error in its place; fetch goes on with
     one that was cut."""
-    requests = [Wanted(url, format) for url in dict.fromkeys(urls)]
+    requests = [PageRequest(url, format) for url in dict.fromkeys(urls)]
     report_progress = partial(ctx.progress, total=len(requests))
     seconds = ctx.budget.seconds - _LAST_SECONDS
     outcomes = await fetch_all(requests, partial(snapshot_of, ctx), report_progress, seconds, max_length)

@@ -24,7 +24,7 @@ OF_THE_BODY = frozenset(["content-encoding", "content-length", "content-range", 
 DIRECTIVE = re.compile(r"""([\w!#$%&'*+.^`|~-]+)(?:=(?:"([^"]*)"|([^\s,;"]*)))?""", re.ASCII)
 
 
-class Kept(NamedTuple):
+class StoredAnswer(NamedTuple):
     """A stored answer, with its rules for reuse."""
 
     status: int
@@ -58,7 +58,7 @@ class Kept(NamedTuple):
         """Return True if it answers a request with the headers `sent`."""
         return all(sent.get(name) == value for name, value in self.varying)
 
-    def confirmed(self, answer: Answer, times: tuple[float, float]) -> "Kept | None":
+    def confirmed(self, answer: Answer, times: tuple[float, float]) -> "StoredAnswer | None":
         """Return this answer with the headers of a 304; None if that is about another version."""
         theirs, mine = answer.headers.get("etag"), self.headers.get("etag")
         if theirs is not None and mine is not None and _opaque(theirs) != _opaque(mine):
@@ -82,7 +82,7 @@ class Kept(NamedTuple):
         return len(self.body) + sum(len(n) + len(v) for n, v in self.headers.items()) + OVERHEAD
 
 
-def kept(answer: Answer, sent: Mapping[str, str], times: tuple[float, float]) -> Kept:
+def stored_answer(answer: Answer, sent: Mapping[str, str], times: tuple[float, float]) -> StoredAnswer:
     """Return `answer` in the form to store; `times` are those of its request and of its arrival."""
     headers = _plain(answer)
     names = {name.strip().lower() for name in headers.get("vary", "").split(",")} - {""}
@@ -91,7 +91,7 @@ def kept(answer: Answer, sent: Mapping[str, str], times: tuple[float, float]) ->
         names.add("accept")
     varying = tuple((name, sent.get(name)) for name in sorted(names))
     age = _initial_age(headers, times)
-    return Kept(answer.status, headers, answer.body, answer.received, varying, times[1], age)
+    return StoredAnswer(answer.status, headers, answer.body, answer.received, varying, times[1], age)
 
 
 class Cache:
@@ -99,32 +99,32 @@ class Cache:
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._kept: OrderedDict[str, Kept] = OrderedDict()
+        self._stored: OrderedDict[str, StoredAnswer] = OrderedDict()
         self.size = 0
         """Bytes in use."""
 
-    def find(self, url: str, sent: Mapping[str, str]) -> Kept | None:
+    def find(self, url: str, sent: Mapping[str, str]) -> StoredAnswer | None:
         """Return the stored answer for `url` that fits such a request, fresh or not."""
-        stored = self._kept.get(url)
+        stored = self._stored.get(url)
         if stored is None or not stored.fits(sent):
             return None
-        self._kept.move_to_end(url)
+        self._stored.move_to_end(url)
         return stored
 
-    def put(self, url: str, answer: Kept) -> None:
+    def put(self, url: str, answer: StoredAnswer) -> None:
         """Store `answer` in place of the earlier one for `url`, if it may be stored and there is room for it."""
         self.drop(url)
         size = answer.size() + len(url)
         if not answer.is_storable() or size > self._capacity:
             return
-        self._kept[url] = answer
+        self._stored[url] = answer
         self.size += size
         while self.size > self._capacity:
-            self.drop(next(iter(self._kept)))
+            self.drop(next(iter(self._stored)))
 
     def drop(self, url: str) -> None:
         """Forget `url`."""
-        old = self._kept.pop(url, None)
+        old = self._stored.pop(url, None)
         if old is not None:
             self.size -= old.size() + len(url)
 

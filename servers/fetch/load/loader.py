@@ -10,7 +10,7 @@ import anyio
 import httpx
 
 from servers.fetch.errors import GONE, Answered, FetchError
-from servers.fetch.load.cache import Cache, Kept, kept
+from servers.fetch.load.cache import Cache, StoredAnswer, stored_answer
 from servers.fetch.load.decoding import ACCEPT_ENCODING
 from servers.fetch.load.excerpt import excerpt
 from servers.fetch.load.exchange import REDIRECTS, Answer, Exchange, Limits, retry_after
@@ -70,7 +70,7 @@ class _Request(NamedTuple):
     fresh.
     """
 
-    def accepts(self, old: Kept) -> bool:
+    def accepts(self, old: StoredAnswer) -> bool:
         """Return True if a stored answer is usable without asking the site."""
         return old.is_fresh(time()) if self.confirmed_after is None else old.confirmed_at > self.confirmed_after
 
@@ -153,13 +153,13 @@ class Loader:
             fragment=redirects.fragment,
         )
 
-    async def _page(self, redirects: Redirects, request: _Request) -> tuple[Kept, bool]:
+    async def _page(self, redirects: Redirects, request: _Request) -> tuple[StoredAnswer, bool]:
         """Return one answer, and True if it comes from the cache."""
         url = redirects.url
         self._policy.check_host(host_of(url), port_of(url))
         limits = Limits(self._rules.max_bytes, share=request.share)
         headers = self._headers(url, redirects.was_safe, request.accept)
-        old = None if request.refresh else await self._found(str(url), headers)
+        old = None if request.refresh else await self._cached(str(url), headers)
         if old is not None and request.accepts(old):
             return old, True
         self._pauses.check(_site(url))
@@ -172,9 +172,9 @@ class Loader:
         # The directive makes it an end-to-end reload: no cache on the way may answer (RFC 9111, 5.2.1.4).
         requested = time()
         more = {"cache-control": "no-cache"} if request.refresh else {}
-        return await self._taken(await self._send(url, {**headers, **more}, limits), headers, requested), False
+        return await self._stored(await self._send(url, {**headers, **more}, limits), headers, requested), False
 
-    async def _found(self, url: str, headers: Mapping[str, str]) -> Kept | None:
+    async def _cached(self, url: str, headers: Mapping[str, str]) -> StoredAnswer | None:
         """Return the answer stored here or by other replicas, the newer of both."""
         mine = self._cache.find(url, headers)
         theirs = None if self._shared is None else await self._shared.find(url, headers)
@@ -184,7 +184,7 @@ class Loader:
         self._cache.put(url, theirs)
         return theirs
 
-    async def _keep(self, url: httpx.URL, answer: Kept, sent: Mapping[str, str]) -> None:
+    async def _keep(self, url: httpx.URL, answer: StoredAnswer, sent: Mapping[str, str]) -> None:
         self._cache.put(str(url), answer)
         if self._shared is None:
             return
@@ -195,8 +195,8 @@ class Loader:
             await self._shared.put(str(url), answer)
 
     async def _revalidated(
-        self, url: httpx.URL, headers: Mapping[str, str], old: Kept, limits: Limits
-    ) -> tuple[Kept, bool] | None:
+        self, url: httpx.URL, headers: Mapping[str, str], old: StoredAnswer, limits: Limits
+    ) -> tuple[StoredAnswer, bool] | None:
         """Return the stored answer, if it is still valid, or the one that the site sends instead; None if it must be
         requested without conditions.
         """
@@ -206,14 +206,14 @@ class Loader:
         requested = time()
         answer = await self._send(url, {**headers, **conditions}, limits)
         if answer.status != 304:
-            return await self._taken(answer, headers, requested), False
+            return await self._stored(answer, headers, requested), False
         confirmed = old.confirmed(answer, (requested, time()))
         if confirmed is None:
             return None
         await self._keep(url, confirmed, headers)
         return confirmed, True
 
-    async def _taken(self, answer: Answer, sent: Mapping[str, str], requested: float) -> Kept:
+    async def _stored(self, answer: Answer, sent: Mapping[str, str], requested: float) -> StoredAnswer:
         """Store an answer if it may be stored. Raises FetchError for one that is neither a page nor a redirect."""
         if answer.status >= 400:
             if answer.status in GONE:
@@ -232,7 +232,7 @@ class Loader:
         if answer.status in {206, 304, 305, 306}:
             reason = f"{host_of(answer.url)} answered with {answer.status}, which was not asked for"
             raise FetchError("bad_response", reason)
-        page = kept(answer, sent, (requested, time()))
+        page = stored_answer(answer, sent, (requested, time()))
         await self._keep(answer.url, page, sent)
         return page
 

@@ -16,7 +16,7 @@ from typing import Generic, Protocol, TypeVar
 from anyio import to_thread
 from pydantic import ConfigDict, TypeAdapter
 
-from servers.fetch.load.cache import Kept
+from servers.fetch.load.cache import StoredAnswer
 
 T = TypeVar("T")
 
@@ -120,14 +120,14 @@ class SharedCache:
     """Answers by URL. The replica that finds one judges whether it is fresh."""
 
     def __init__(self, blobs: Blobs, room: int = ROOM) -> None:
-        self._entries = SharedEntries(blobs, "answer", Kept, _ANSWER_SECONDS, room=room)
+        self._entries = SharedEntries(blobs, "answer", StoredAnswer, _ANSWER_SECONDS, room=room)
 
-    async def find(self, url: str, sent: Mapping[str, str]) -> Kept | None:
+    async def find(self, url: str, sent: Mapping[str, str]) -> StoredAnswer | None:
         """Return the stored answer for `url` that fits such a request, fresh or not."""
         stored = await self._entries.get(url)
         return stored if stored is not None and stored.fits(sent) else None
 
-    async def put(self, url: str, answer: Kept) -> None:
+    async def put(self, url: str, answer: StoredAnswer) -> None:
         """Store `answer` in place of the earlier one for `url`, if it may be stored."""
         if answer.is_storable():
             await self._entries.put(answer, answer.size(), url)

@@ -32,13 +32,13 @@ class Redirects:
         self.was_safe = first.scheme == "https"
         """True once a step came by https: from there on, secrets are not sent without it."""
         self._most = most
-        self._asked_host = host_of(first)
+        self._requested_host = host_of(first)
 
     @property
     def shown_host(self) -> str:
         """The host, in quotes if it was named by the site that redirects."""
         host = host_of(self.url)
-        return host if host == self._asked_host else f'"{host}"'
+        return host if host == self._requested_host else f'"{host}"'
 
     def step(self, location: str | None) -> None:
         """Go on to the target of a redirect. Raises FetchError."""

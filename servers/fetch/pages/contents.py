@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from servers.common.documents.kinds import DOCUMENTS
-from servers.fetch.pages.snapshots import Snapshot, Wanted
+from servers.fetch.pages.snapshots import PageRequest, Snapshot
 from servers.fetch.pages.texts import Piece
 
 _WITH_CONTENTS = ("html", "feed", "markdown", "pdf", *DOCUMENTS)
@@ -33,12 +33,12 @@ _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _SIGNS = re.compile(r"(?<!\\)[*`]+|(?<![\\\w])_+|_+(?!\w)")
 
 
-def view_of(request: Wanted, snapshot: Snapshot, piece: Piece) -> dict[str, Any]:
+def view_of(request: PageRequest, snapshot: Snapshot, piece: Piece) -> dict[str, Any]:
     """Return the data shown of a page besides a piece of its text."""
     page, url = snapshot.page, snapshot.loaded.url
     view: dict[str, Any] = {"url": url}
-    if page.found.title:
-        view["title"] = page.found.title[:_TITLE]
+    if page.metadata.title:
+        view["title"] = page.metadata.title[:_TITLE]
     if request.format == "markdown" and page.kind in _WITH_CONTENTS:
         view["links"] = list_links(page.text)
         if len(piece.text) < piece.total:

@@ -18,7 +18,7 @@ from servers.fetch.network.address_policy import Endpoint, Policy
 from servers.fetch.network.client import ClientOptions, open_client
 from servers.fetch.network.connecting import SystemResolver
 from servers.fetch.network.urls import host_of, parse_url, port_of
-from servers.fetch.pages.snapshots import Snapshot, Wanted
+from servers.fetch.pages.snapshots import PageRequest, Snapshot
 from servers.fetch.pages.watch import Seen
 from servers.fetch.read.page import Loaded
 from servers.fetch.read.reader import Reader, open_reader
@@ -42,7 +42,7 @@ class Fetcher(NamedTuple):
 
     async def fetch(
         self,
-        request: Wanted,
+        request: PageRequest,
         *,
         refresh: bool = False,
         site: Stopwatch | None = None,
@@ -70,7 +70,7 @@ class Fetcher(NamedTuple):
 
     async def look(self, url: str, *, confirmed_after: float | None, refresh: bool) -> Seen:
         """Return the present state of a page, for its watchers. Raises FetchError."""
-        snapshot = await self.fetch(Wanted(url), refresh=refresh, confirmed_after=confirmed_after)
+        snapshot = await self.fetch(PageRequest(url), refresh=refresh, confirmed_after=confirmed_after)
         loaded = snapshot.loaded
         fresh = fresh_seconds(loaded.headers)
         # Once its time is over, it is requested as soon as possible.

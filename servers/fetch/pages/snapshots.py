@@ -27,7 +27,7 @@ EARLIER_SECONDS = 24 * 3_600.0
 _LATE = FetchError("timeout", "the call had to end before this page came", "Fetch it by itself.")
 
 
-class Wanted(NamedTuple):
+class PageRequest(NamedTuple):
     """A page, and the requested part and format of it."""
 
     url: str
@@ -79,37 +79,37 @@ class Snapshots:
     def __init__(self, characters: int = MAX_CHARACTERS, pages: int = MAX_PAGES) -> None:
         self._most, self._pages = characters, pages
         self._weight = 0
-        self._kept: OrderedDict[tuple[Hashable, Wanted], Snapshot] = OrderedDict()
+        self._stored: OrderedDict[tuple[Hashable, PageRequest], Snapshot] = OrderedDict()
         self._earlier = _Earlier()
 
-    def get(self, client: Hashable, request: Wanted) -> Snapshot | None:
+    def get(self, client: Hashable, request: PageRequest) -> Snapshot | None:
         """Return the stored snapshot of that page."""
-        stored = self._kept.get((client, request))
+        stored = self._stored.get((client, request))
         if stored is not None:
-            self._kept.move_to_end((client, request))
+            self._stored.move_to_end((client, request))
         return stored
 
-    def put(self, client: Hashable, request: Wanted, snapshot: Snapshot) -> None:
+    def put(self, client: Hashable, request: PageRequest, snapshot: Snapshot) -> None:
         """Store the snapshot in place of an older one. The least recently used are dropped if there are too many."""
-        old = self._kept.get((client, request))
+        old = self._stored.get((client, request))
         if old is not None and old.page.text != snapshot.page.text:
             self._earlier.put((client, request, old.version), old.page.text)
         self._drop((client, request))
-        self._kept[client, request] = snapshot
+        self._stored[client, request] = snapshot
         self._weight += snapshot.weight
-        while len(self._kept) > 1 and (self._weight > self._most or len(self._kept) > self._pages):
-            self._drop(next(iter(self._kept)))
+        while len(self._stored) > 1 and (self._weight > self._most or len(self._stored) > self._pages):
+            self._drop(next(iter(self._stored)))
 
-    def earlier(self, client: Hashable, request: Wanted, version: str) -> str | None:
+    def earlier(self, client: Hashable, request: PageRequest, version: str) -> str | None:
         """Return the text of a replaced version; None if it has been dropped."""
         return self._earlier.get((client, request, version))
 
-    def recent(self, client: Hashable) -> list[tuple[Wanted, Snapshot]]:
+    def recent(self, client: Hashable) -> list[tuple[PageRequest, Snapshot]]:
         """Return the pages that one client was shown, the latest first."""
-        return [(request, stored) for (owner, request), stored in reversed(self._kept.items()) if owner == client]
+        return [(request, stored) for (owner, request), stored in reversed(self._stored.items()) if owner == client]
 
-    def _drop(self, key: tuple[Hashable, Wanted]) -> None:
-        dropped = self._kept.pop(key, None)
+    def _drop(self, key: tuple[Hashable, PageRequest]) -> None:
+        dropped = self._stored.pop(key, None)
         if dropped is not None:
             self._weight -= dropped.weight
 
@@ -118,14 +118,14 @@ class _Earlier:
     """The latest texts by client, page and version, for a time."""
 
     def __init__(self) -> None:
-        self._texts: OrderedDict[tuple[Hashable, Wanted, str], tuple[float, str]] = OrderedDict()
+        self._texts: OrderedDict[tuple[Hashable, PageRequest, str], tuple[float, str]] = OrderedDict()
         self._characters = 0
 
-    def get(self, key: tuple[Hashable, Wanted, str]) -> str | None:
+    def get(self, key: tuple[Hashable, PageRequest, str]) -> str | None:
         until, text = self._texts.get(key, (0.0, None))
         return text if until > time.monotonic() else None
 
-    def put(self, key: tuple[Hashable, Wanted, str], text: str) -> None:
+    def put(self, key: tuple[Hashable, PageRequest, str], text: str) -> None:
         self._drop(key)
         now = time.monotonic()
         self._texts[key] = now + EARLIER_SECONDS, text
@@ -137,7 +137,7 @@ class _Earlier:
         ):
             self._drop(next(iter(self._texts)))
 
-    def _drop(self, key: tuple[Hashable, Wanted, str]) -> None:
+    def _drop(self, key: tuple[Hashable, PageRequest, str]) -> None:
         self._characters -= len(self._texts.pop(key, (0.0, ""))[1])
 
 
@@ -145,8 +145,8 @@ Outcome = Snapshot | FetchError
 
 
 async def fetch_all(
-    wanted_pages: Sequence[Wanted],
-    fetch: Callable[[Wanted], Awaitable[Snapshot]],
+    requests: Sequence[PageRequest],
+    fetch: Callable[[PageRequest], Awaitable[Snapshot]],
     tell_progress: Callable[[int], Awaitable[None]],
     seconds: float,
     characters: int,
@@ -154,13 +154,13 @@ async def fetch_all(
     """Return the beginning of each page, or the error, in order; pages that take more than `seconds` are given up.
     `tell_progress` is called with the number of pages that are settled.
     """
-    outcomes: list[Outcome] = [_LATE] * len(wanted_pages)
+    outcomes: list[Outcome] = [_LATE] * len(requests)
     settled = 0
 
     async def settle(at: int) -> None:
         nonlocal settled
         try:
-            outcomes[at] = (await fetch(wanted_pages[at])).beginning(characters)
+            outcomes[at] = (await fetch(requests[at])).beginning(characters)
         except FetchError as error:
             outcomes[at] = error
         settled += 1
@@ -168,6 +168,6 @@ async def fetch_all(
 
     with anyio.move_on_after(seconds):
         async with anyio.create_task_group() as tasks:
-            for at in range(len(wanted_pages)):
+            for at in range(len(requests)):
                 tasks.start_soon(settle, at)
     return outcomes

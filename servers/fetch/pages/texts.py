@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from servers.common.documents.kinds import DOCUMENTS
 from servers.fetch.errors import FetchError
-from servers.fetch.pages.snapshots import Outcome, Snapshot, Wanted
+from servers.fetch.pages.snapshots import Outcome, PageRequest, Snapshot
 from shared.text import join_lines, marks
 
 _FACT = 300
@@ -53,7 +53,7 @@ def fence(text: str) -> str:
 
 def text_of(snapshot: Snapshot, piece: Piece, notes: tuple[str, ...] = (), version: str = "") -> str:
     """Return a piece of a page with its header and notes."""
-    facts = _told(snapshot) if piece.start == 0 else []
+    facts = _metadata_lines(snapshot) if piece.start == 0 else []
     lines = [header_of(snapshot, notes, version), fence("\n".join([*facts, piece.text]))]
     if piece.end < piece.total:
         lines.append(f"characters {piece.start} to {piece.end} of {piece.total}; go on with start_index {piece.end}")
@@ -106,7 +106,7 @@ def facts_of(snapshot: Snapshot, piece: Piece, version: str = "") -> dict[str, A
         facts["nextIndex"] = piece.end
     if version:
         facts["version"] = version
-    return facts | {name: _fact(value) for name, value in page.found._asdict().items() if value}
+    return facts | {name: _fact(value) for name, value in page.metadata._asdict().items() if value}
 
 
 def explain(error: FetchError) -> str:
@@ -130,11 +130,11 @@ def _fact(text: str) -> str:
     return join_lines(text[: 2 * _FACT])[:_FACT]
 
 
-def _told(snapshot: Snapshot) -> list[str]:
+def _metadata_lines(snapshot: Snapshot) -> list[str]:
     """Return the metadata of the page, a line each; the title is in the text as well, if that has headings."""
     if snapshot.page.kind not in ("html", "markdown", "pdf", *DOCUMENTS):
         return []
-    metadata = snapshot.page.found
+    metadata = snapshot.page.metadata
     facts = [
         (name, _fact(value))
         for name, value in (
@@ -163,7 +163,7 @@ def _beside(outcome: Outcome) -> int:
     return len(json.dumps([text_of(outcome, nothing), facts_of(outcome, nothing)]))
 
 
-def join_pages(requests: Sequence[Wanted], outcomes: Sequence[Outcome], characters: int, size: int) -> Many:
+def join_pages(requests: Sequence[PageRequest], outcomes: Sequence[Outcome], characters: int, size: int) -> Many:
     """Return all pages in one text of about `characters`; with the facts it has at most about `size` bytes of
     JSON.
     """

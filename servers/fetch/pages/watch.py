@@ -23,7 +23,7 @@ MOST_PAGES = 500
 """Pages that are watched at once, of all clients."""
 AT_ONCE = 4
 """Concurrent looks: a slow site delays only so many."""
-UNTOLD_SECONDS = 300.0
+DEFAULT_SECONDS = 300.0
 """Seconds between two looks if the site says nothing about it."""
 LONGEST_SECONDS = 24 * 3_600.0
 """Longest time between two looks, whatever the site says."""
@@ -67,7 +67,7 @@ class _Page:
 
     __slots__ = (
         *("failures", "is_told", "looked_at", "looks", "owner", "pause"),
-        *("ready", "scope", "site", "version", "wanted"),
+        *("ready", "scope", "site", "version", "woken"),
     )
 
     def __init__(self, site: str, owner: Hashable) -> None:
@@ -82,7 +82,7 @@ class _Page:
         """The end of the last look, in seconds since 1970."""
         self.ready = anyio.Event()
         """Set after the first look."""
-        self.wanted = anyio.Event()
+        self.woken = anyio.Event()
         """Set when a look is due at once."""
         self.scope = CancelScope()
 
@@ -148,14 +148,14 @@ class Watcher:
         page = self._pages.get(url)
         if page is not None:
             page.is_told = True
-            page.wanted.set()
+            page.woken.set()
 
     async def _follow(self, url: str, page: _Page) -> None:
         with page.scope:
             while True:
                 with anyio.move_on_after(page.pause):
-                    await page.wanted.wait()
-                page.wanted = anyio.Event()
+                    await page.woken.wait()
+                page.woken = anyio.Event()
                 await self._look(url, page)
 
     async def _look(self, url: str, page: _Page) -> None:
@@ -166,7 +166,7 @@ class Watcher:
             async with self._looks:
                 pages = await self._opened()
                 is_whole = page.looks % WHOLE_EVERY == 0
-                seen = await pages.look(url, confirmed_after=page.looked_at, refresh=is_whole)
+                result = await pages.look(url, confirmed_after=page.looked_at, refresh=is_whole)
         except FetchError as error:
             if is_first and error.code in _REFUSED:
                 raise
@@ -179,12 +179,12 @@ class Watcher:
             page.looked_at = time.time()
         page.failures = 0
         of_site = sum(other.site == page.site for other in self._pages.values())
-        site_seconds = of_site * max(seen.crawl_delay, SITE_SECONDS)
-        page.pause = min(max(seen.fresh_seconds or UNTOLD_SECONDS, site_seconds, self._floor), LONGEST_SECONDS)
+        site_seconds = of_site * max(result.crawl_delay, SITE_SECONDS)
+        page.pause = min(max(result.fresh_seconds or DEFAULT_SECONDS, site_seconds, self._floor), LONGEST_SECONDS)
         if is_first:
-            page.version = seen.version
+            page.version = result.version
         else:
-            self._note(url, page, seen.version)
+            self._note(url, page, result.version)
 
     def _note(self, url: str, page: _Page, version: str) -> None:
         """Record the present text of a page, and report it if it has changed."""
@@ -196,5 +196,5 @@ class Watcher:
     def _back_off(self, page: _Page, error: FetchError) -> float:
         """Return the seconds until a page that failed is requested again."""
         requested = 0.0 if error.answered is None else error.answered.retry_after or 0.0
-        doubled = max(self._floor, UNTOLD_SECONDS) * 2.0 ** min(page.failures - 1, 20)
+        doubled = max(self._floor, DEFAULT_SECONDS) * 2.0 ** min(page.failures - 1, 20)
         return min(max(requested, doubled), LONGEST_SECONDS)

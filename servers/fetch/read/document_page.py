@@ -4,12 +4,12 @@ from collections.abc import Callable
 from functools import partial
 
 from servers.common.documents.kinds import DocumentKind
-from servers.common.documents.reading import DocumentReader, document_reader, seen_document
+from servers.common.documents.reading import DocumentReader, document_reader, visible_document
 from servers.common.html.tree import HEADINGS, squeeze
 from servers.common.html.writer import write
 from servers.fetch.read.html.links import list_links
 from servers.fetch.read.html.sections import find_section
-from servers.fetch.read.page import Found, Page, Removed, Source, describe
+from servers.fetch.read.page import Metadata, Page, Removed, Source, describe
 from shared.text import format_count
 
 _MOST_HEADINGS = 500
@@ -23,11 +23,11 @@ def page_reader(kind: DocumentKind) -> Callable[[Source], Page]:
 
 def _read(read: DocumentReader, source: Source) -> Page:
     document = read(source.body, source.pages, source.section)
-    seen = seen_document(document)
+    visible = visible_document(document)
     facts = document.facts
-    metadata = Found(facts.title, facts.subject, facts.language, facts.author, published=facts.created)
-    parts = find_section(seen.root, source.section) if source.section else [seen.body]
-    notes = list(seen.notes)
+    metadata = Metadata(facts.title, facts.subject, facts.language, facts.author, published=facts.created)
+    parts = find_section(visible.root, source.section) if source.section else [visible.body]
+    notes = list(visible.notes)
     if source.format == "links":
         text, omitted = list_links(parts, source.url, source.url)
         notes += [f"{format_count(omitted, 'more link')} left out."] if omitted else []
@@ -45,4 +45,4 @@ def _read(read: DocumentReader, source: Source) -> Page:
         if len(text) > _MOST_CHARACTERS:
             text = text[:_MOST_CHARACTERS]
             notes.append(f"Only the first {_MOST_CHARACTERS:,} characters are given.")
-    return Page(text, source.kind.name, found=metadata, removed=Removed(*seen.removed), notes=tuple(notes))
+    return Page(text, source.kind.name, metadata=metadata, removed=Removed(*visible.removed), notes=tuple(notes))

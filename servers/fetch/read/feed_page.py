@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 import feedparser
 
 from servers.fetch.errors import FetchError
-from servers.fetch.read.page import Found, Page, Source, describe
+from servers.fetch.read.page import Metadata, Page, Source, describe
 from servers.fetch.read.text import decode
 
 MAX_ENTRIES = 1_000
@@ -48,7 +48,7 @@ def read_feed(source: Source) -> Page:
     )
     if not feed.version and not feed.entries:
         raise FetchError("unreadable", "the feed is damaged", "Its type promises RSS or Atom, and it is neither.")
-    metadata = Found(
+    metadata = Metadata(
         title=_line(feed.feed.get("title")),
         description=plain_text(str(feed.feed.get("subtitle", "")))[:MAX_SUMMARY],
         language=_line(feed.feed.get("language")),
@@ -76,7 +76,7 @@ def _first_entries(text: str) -> str:
     return text[: last.end()] + (end[0] if end else "")
 
 
-def _shown(format: str, metadata: Found, entries: list[_Entry], version: str) -> str:
+def _shown(format: str, metadata: Metadata, entries: list[_Entry], version: str) -> str:
     if format == "metadata":
         about = {name: value for name, value in metadata._asdict().items() if name != "site"}
         return describe(kind="feed", version=version, **about, entries=len(entries))

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from servers.fetch.errors import FetchError
-from servers.fetch.read.page import Found, Page, Source, describe
+from servers.fetch.read.page import Metadata, Page, Source, describe
 from servers.fetch.read.text import decode
 from shared.text import format_count
 
@@ -62,7 +62,7 @@ def read_markdown(source: Source) -> Page:
     tokens = MarkdownIt("commonmark").parse(text[len(before) : limit], references)
     skipped = before.count("\n")
     headings = [heading._replace(line=heading.line + skipped) for heading in _headings(tokens)]
-    metadata = Found(title=_title(before, headings))
+    metadata = Metadata(title=_title(before, headings))
     if source.format == "metadata":
         outline = [{"level": heading.level, "text": heading.words} for heading in headings]
         media_type = source.kind.media_type

@@ -69,7 +69,7 @@ class Removed(NamedTuple):
     """Invisible characters: of no width, tags, and those that change the direction of text."""
 
 
-class Found(NamedTuple):
+class Metadata(NamedTuple):
     """The metadata that a page declares; "" for missing fields."""
 
     title: str = ""
@@ -89,7 +89,7 @@ class Page(NamedTuple):
     """The name of its original kind."""
     charset: str = ""
     """The charset its bytes were read in; "" if they are not text."""
-    found: Found = Found()
+    metadata: Metadata = Metadata()
     removed: Removed = Removed()
     notes: tuple[str, ...] = ()
     """Sentences a reader should know: that it seems to need JavaScript, that a part was left out."""

@@ -2,13 +2,13 @@
 
 from servers.common.workers.frames import Head
 from servers.fetch.errors import CODES, FetchError
-from servers.fetch.read.page import Found, Page, Removed
+from servers.fetch.read.page import Metadata, Page, Removed
 from shared.text import join_lines
 
 
 def head_of(page: Page) -> Head:
     """Return a page as the head of an answer. Its text follows as the body, and no image is sent."""
-    fields = page._asdict() | {"found": page.found._asdict(), "removed": page.removed._asdict()}
+    fields = page._asdict() | {"metadata": page.metadata._asdict(), "removed": page.removed._asdict()}
     del fields["text"], fields["image"]
     return {"page": fields}
 
@@ -23,7 +23,7 @@ def page_of(head: Head, body: bytes) -> Page:
             raise FetchError(code if code in CODES else "unreadable", reason, suggestion, quoted=quoted)
         fields = head["page"]
         fields["text"] = body.decode()
-        fields["found"] = Found(**fields["found"])
+        fields["metadata"] = Metadata(**fields["metadata"])
         fields["removed"] = Removed(**fields["removed"])
         fields["notes"] = tuple(join_lines(str(note)) for note in fields["notes"])
         return Page(**fields)

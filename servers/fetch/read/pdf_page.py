@@ -1,7 +1,7 @@
 """A PDF as a page."""
 
 from servers.common.documents.pdf import Pdf
-from servers.fetch.read.page import Found, Page, Source, describe
+from servers.fetch.read.page import Metadata, Page, Source, describe
 
 # The rest of the time is for the page that is being read at that moment.
 _SHARE_OF_TIME = 0.6
@@ -14,11 +14,11 @@ def read_pdf_page(source: Source) -> Page:
     """
     pdf = Pdf(source.body)
     facts = pdf.facts()
-    metadata = Found(title=facts.title, description=facts.subject, author=facts.author, published=facts.created)
+    metadata = Metadata(title=facts.title, description=facts.subject, author=facts.author, published=facts.created)
     if source.format == "metadata":
         encrypted = True if pdf.encrypted else None
         return Page(
-            describe(kind="pdf", pages=pdf.total, encrypted=encrypted, **facts._asdict()), "pdf", found=metadata
+            describe(kind="pdf", pages=pdf.total, encrypted=encrypted, **facts._asdict()), "pdf", metadata=metadata
         )
     text, notes = pdf.read(source.pages, source.seconds * _SHARE_OF_TIME)
-    return Page(text, "pdf", found=metadata, notes=notes)
+    return Page(text, "pdf", metadata=metadata, notes=notes)

@@ -7,7 +7,7 @@ from servers.common.html.invisible import strip_invisible
 from servers.common.workers.frames import Head
 from servers.common.workers.serving import Read, serve
 from servers.fetch.errors import FetchError
-from servers.fetch.read.page import Found, Kind, KindName, Page, Removed, Source
+from servers.fetch.read.page import Kind, KindName, Metadata, Page, Removed, Source
 from servers.fetch.read.page_answers import head_of
 
 
@@ -59,7 +59,7 @@ def main(seconds: float, mebibytes: int, requests: int) -> None:
             if page.kind != "html":  # whose reader has stripped it
                 shown, characters = strip_invisible(page.text)
                 page = page._replace(text=shown, removed=Removed(characters=characters))
-            page = page._replace(found=Found(*(strip_invisible(fact)[0] for fact in page.found)))
+            page = page._replace(metadata=Metadata(*(strip_invisible(fact)[0] for fact in page.metadata)))
             return head_of(page), page.text.encode("utf-8", "replace")
 
         return answer

@@ -75,8 +75,8 @@ def read(sample: Sample) -> Page | None:
     text, _ = decode(sample.html(), None, "text/html")
     root, _ = parse(expose_boundaries(text))
     place_deferred(root)
-    seen = prepare(root, sample.url)
-    body = seen.root.find("body")
+    visible = prepare(root, sample.url)
+    body = visible.root.find("body")
     lines = Lines(body)
     truth = words_of(sample.truth)
     if not lines.lines or not truth:
@@ -86,7 +86,7 @@ def read(sample: Sample) -> Page | None:
     total = sum(map(len, words))
     content = max(50.0, sum(share * len(line) for share, line in zip(labels, words, strict=True)))
     weights = [min(0.5, (len(line) + 0.3) / (content + total / 4)) * 200 for line in words]
-    return Page(evidence(lines, seen.said), labels, weights)
+    return Page(evidence(lines, visible.declarations), labels, weights)
 
 
 def train(rows: Sequence[Matrix], pages: Sequence[Page]) -> lightgbm.Booster:

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
 
-class Asked(NamedTuple):
+class ReceivedRequest(NamedTuple):
     """One request."""
 
     target: str
@@ -20,7 +20,7 @@ class Asked(NamedTuple):
             await self.reader.read()
 
 
-Route = bytes | Callable[[Asked, asyncio.StreamWriter], Awaitable[None]]
+Route = bytes | Callable[[ReceivedRequest, asyncio.StreamWriter], Awaitable[None]]
 """The whole answer, or a function that writes it; after a function the connection is closed."""
 
 
@@ -43,7 +43,7 @@ class Gate:
         self.now = 0
         self.most = 0
 
-    async def __call__(self, _: Asked, out: asyncio.StreamWriter) -> None:
+    async def __call__(self, _: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         self.now += 1
         self.most = max(self.most, self.now)
         await self.open.wait()
@@ -62,9 +62,9 @@ class Site:
 
     def __init__(self, routes: Mapping[str, Route]) -> None:
         self.routes = dict(routes)
-        self.asked: list[Asked] = []
+        self.asked: list[ReceivedRequest] = []
         """The requests in the order they came, without those for robots.txt."""
-        self.robots_asked: list[Asked] = []
+        self.robots_asked: list[ReceivedRequest] = []
         self.connections = 0
         self.port = 0
 
@@ -85,7 +85,7 @@ class Site:
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         pairs = (line.split(": ", 1) for line in head[1:] if line)
-        asked = Asked(head[0].split(" ")[1], {name.lower(): value for name, value in pairs}, reader)
+        asked = ReceivedRequest(head[0].split(" ")[1], {name.lower(): value for name, value in pairs}, reader)
         (self.robots_asked if asked.target == "/robots.txt" else self.asked).append(asked)
         route = self.routes.get(asked.target.partition("?")[0])
         if route is None:

@@ -19,7 +19,7 @@ from pypdf import PdfWriter
 from tests.redis_server import RedisServer
 from tests.servers.crowds import busy, client_at, result_of
 from tests.servers.fetch.serving import COMMAND, asked_over_http, client_at_url, open_session, served
-from tests.servers.fetch.sites import Asked, Route, answer, opened_site, redirect
+from tests.servers.fetch.sites import ReceivedRequest, Route, answer, opened_site, redirect
 from tests.servers.peers import Peer
 from tests.wire import PATIENCE, start_http
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="processes and open files are counted in /proc")
 
 
-async def silent(asked: Asked, out: asyncio.StreamWriter) -> None:
+async def silent(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
     out.write(b"HTTP/1.1 200 X\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\na")
     await asked.until_closed()
 
@@ -85,7 +85,7 @@ async def test_h17_a_storm_of_cancelled_calls_leaves_nothing_behind() -> None:
 async def test_a_server_that_is_stopped_ends_its_workers() -> None:
     reached = anyio.Event()
 
-    async def reached_and_silent(asked: Asked, out: asyncio.StreamWriter) -> None:
+    async def reached_and_silent(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         reached.set()
         await silent(asked, out)
 
@@ -104,7 +104,7 @@ async def test_a_server_that_is_stopped_ends_its_workers() -> None:
         assert not is_there(worker)
 
 
-async def silence(asked: Asked, _: asyncio.StreamWriter) -> None:
+async def silence(asked: ReceivedRequest, _: asyncio.StreamWriter) -> None:
     await asked.until_closed()
 
 

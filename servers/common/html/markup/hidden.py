@@ -116,8 +116,8 @@ def _remove_invisible(root: HtmlElement) -> int:
             removed += count
         for name, value in element.items():
             if not value.isascii():
-                seen, count = strip_invisible(value)
-                element.set(name, seen)
+                visible, count = strip_invisible(value)
+                element.set(name, visible)
                 removed += count
     return removed
 

@@ -63,8 +63,8 @@ def open_panels(root: HtmlElement, is_hidden: Predicate, stays_hidden: Predicate
         opened.update(shown)
         waiting = [inner for panel in shown for child in panel for inner in outermost(child, is_hidden)]
     for panel, openers in controls.items():
-        if _is_panel(panel) and _is_seen(panel, hidden):
-            _label(panel, [control for control in openers if _is_seen(control, hidden)])
+        if _is_panel(panel) and _is_visible(panel, hidden):
+            _label(panel, [control for control in openers if _is_visible(control, hidden)])
     for panel in opened:
         for control in _control_before(panel):
             _embolden(control)
@@ -123,14 +123,14 @@ def _panels_beside(tabs: HtmlElement, count: int) -> list[HtmlElement]:
 
 def _has_control(panel: HtmlElement, controls: list[HtmlElement], hidden: Hidden) -> bool:
     """Return whether a visible control opens a panel."""
-    return any(_is_seen(control, hidden) for control in (*controls, *_control_before(panel)))
+    return any(_is_visible(control, hidden) for control in (*controls, *_control_before(panel)))
 
 
 def _is_panel(element: HtmlElement) -> bool:
     return element.tag not in _NO_PANELS and element.get("role") not in _NO_PANEL_ROLES
 
 
-def _is_seen(element: HtmlElement, hidden: Hidden) -> bool:
+def _is_visible(element: HtmlElement, hidden: Hidden) -> bool:
     return element not in hidden and hidden.keys().isdisjoint(element.iterancestors())
 
 

@@ -67,11 +67,11 @@ def _has_labels(around: HtmlElement, panels: list[HtmlElement], hidden: Collecti
     """Return whether the blocks in an element have one tag and one first class, all but one are hidden, and a list of
     as many labels comes before them."""
     blocks = list(islice(around, _MOST_LABELS + 1))
-    seen = [block for block in blocks if block not in hidden]
+    visible = [block for block in blocks if block not in hidden]
     kinds = {(block.tag, (block.get("class") or "").partition(" ")[0]) for block in blocks}
-    if len(seen) != 1 or len(kinds) != 1 or len(blocks) != len(panels) + 1:
+    if len(visible) != 1 or len(kinds) != 1 or len(blocks) != len(panels) + 1:
         return False
-    outer = around if is_alone(seen[0]) or around.getprevious() is not None else around.getparent()
+    outer = around if is_alone(visible[0]) or around.getprevious() is not None else around.getparent()
     before = None if outer is None else outer.getprevious()
     lists = () if before is None else islice(before.iter(), _MOST_LABELS)
     return any(len(candidate) == len(blocks) and all(map(_is_label, candidate)) for candidate in lists)

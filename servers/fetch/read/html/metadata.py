@@ -11,7 +11,7 @@ from lxml.html import HtmlElement
 from servers.common.html.invisible import strip_invisible
 from servers.common.html.tree import HEADINGS, squeeze
 from servers.common.html.urls import absolute_url
-from servers.fetch.read.page import Found
+from servers.fetch.read.page import Metadata
 
 _LONGEST = 1_000
 """Characters of one fact."""
@@ -30,7 +30,7 @@ _MOST_NODES = 1_000
 class Facts(NamedTuple):
     """The metadata of a page."""
 
-    found: Found
+    metadata: Metadata
     modified: str
     open_graph: dict[str, str]
     feeds: list[dict[str, str]]
@@ -45,7 +45,7 @@ def facts_of(root: HtmlElement, base: str, things: list[dict[str, Any]]) -> Fact
         next((squeeze(element.text_content()) for element in root.iter("title") if squeeze(element.text)), "")
     )
     headings = [squeeze(element.text_content()) for element in root.iter("h1")]
-    declared = Found(
+    declared = Metadata(
         title=title or _first(metas, "og:title", "twitter:title") or _fact(next(filter(None, headings), "")),
         description=_first(metas, "description", "og:description", "twitter:description"),
         language=_fact(root.get("lang") or root.get("xml:lang")) or _first(metas, "content-language", "og:locale"),
@@ -83,7 +83,7 @@ def metadata(facts: Facts, url: str, parts: Iterable[HtmlElement]) -> str:
         for heading in part.iter(*HEADINGS)
         if (words := squeeze(heading.text_content()))
     ]
-    fields = {"url": url, **facts.found._asdict(), "modified": facts.modified}
+    fields = {"url": url, **facts.metadata._asdict(), "modified": facts.modified}
     every: dict[str, Any] = {name: value for name, value in fields.items() if value}
     every |= {"open_graph": facts.open_graph, "feeds": facts.feeds, "headings": headings[:_MOST_HEADINGS]}
     return json.dumps(every, ensure_ascii=False, indent=2)

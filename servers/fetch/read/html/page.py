@@ -9,13 +9,13 @@ from lxml.html import HtmlElement
 
 from servers.common.html.inline import escape
 from servers.common.html.invisible import strip_invisible
-from servers.common.html.seen import leave_what_is_seen
 from servers.common.html.tree import length, parse, squeeze
 from servers.common.html.urls import base_url
+from servers.common.html.visible import keep_visible
 from servers.common.html.writer import write
 from servers.fetch.errors import FetchError
+from servers.fetch.read.html.content.declarations import Declarations, declarations_of
 from servers.fetch.read.html.content.main_content import Content, main_content
-from servers.fetch.read.html.content.said import Said, said_of
 from servers.fetch.read.html.deferred import expose_boundaries, place_deferred
 from servers.fetch.read.html.links import clean_markup, list_links
 from servers.fetch.read.html.metadata import Facts, blocks_of, facts_of, linked_data, metadata, refresh_note
@@ -40,7 +40,7 @@ _HARDLY_ANY = 100
 _MUCH = 2_000
 """Characters of scripts that do more than count visits."""
 _ROOTS = frozenset(("root", "app", "__next", "__nuxt", "___gatsby", "svelte", "react-root", "q-app", "app-root"))
-_UNSEEN = frozenset(("script", "style", "noscript", "template"))
+_INVISIBLE = frozenset(("script", "style", "noscript", "template"))
 _ASKS = re.compile(r"java\s?script", re.IGNORECASE)
 
 
@@ -50,7 +50,7 @@ def read_html_page(source: Source) -> Page:
     return read_html(text, source.url, source.format, source.section)._replace(charset=charset)
 
 
-class Seen(NamedTuple):
+class VisiblePage(NamedTuple):
     """A page reduced to what a reader sees."""
 
     root: HtmlElement
@@ -58,7 +58,7 @@ class Seen(NamedTuple):
     base: str
     """The URL that its links are relative to."""
     facts: Facts
-    said: Said
+    declarations: Declarations
     removed: Removed
     is_late: bool
     """True if most of its text waits for a script to show it."""
@@ -79,7 +79,7 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
             raise FetchError("not_found", "The page carries no JSON-LD and no other JSON", suggestion)
         notes += [f"{failed} more could not be read."] if failed else []
         written = strip_invisible(json.dumps(blocks, ensure_ascii=False, indent=2))[0]
-        return Page(written, "html", found=facts_of(root, base, linked_data(root)).found, notes=tuple(notes))
+        return Page(written, "html", metadata=facts_of(root, base, linked_data(root)).metadata, notes=tuple(notes))
     page = prepare(root, url)
     notes += [_LATE] if page.is_late else []
     parts = find_section(root, section) if section else None
@@ -97,30 +97,32 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
         written = metadata(page.facts, url, parts or [root])
     else:
         written = "\n".join(clean_markup(part, base) for part in parts or [root])
-    return Page(written, "html", found=page.facts.found, removed=page.removed, notes=tuple(notes))
+    return Page(written, "html", metadata=page.facts.metadata, removed=page.removed, notes=tuple(notes))
 
 
-def prepare(root: HtmlElement, url: str) -> Seen:
+def prepare(root: HtmlElement, url: str) -> VisiblePage:
     """Reduce a page to what a reader sees."""
     base = base_url(root, url)
     things = linked_data(root)
     types = root.xpath("//@itemtype")
-    cleared = leave_what_is_seen(root)
+    cleared = keep_visible(root)
     facts = facts_of(root, base, things)
-    declared = said_of(facts.found.title, things, facts.open_graph, types)
-    return Seen(root, url, base, facts, declared, Removed(cleared.elements, cleared.characters), cleared.is_late)
+    declared = declarations_of(facts.metadata.title, things, facts.open_graph, types)
+    return VisiblePage(
+        root, url, base, facts, declared, Removed(cleared.elements, cleared.characters), cleared.is_late
+    )
 
 
-def _words(page: Seen, parts: list[HtmlElement] | None, *, plain: bool) -> tuple[str, list[str]]:
+def _words(page: VisiblePage, parts: list[HtmlElement] | None, *, plain: bool) -> tuple[str, list[str]]:
     """Return sections, or the main content; without one, all text."""
     notes: list[str] = []
     if parts is not None:
         written = [write(part, page.base, page.url, plain=plain) for part in parts]
         return "\n\n".join(filter(None, written)), notes
-    content = main_content(page.root, page.said, pictures=not plain)
+    content = main_content(page.root, page.declarations, pictures=not plain)
     if content is not None:
         body = content.body
-        notes += _of_what_is_left(content)
+        notes += _omission_note(content)
     else:
         mains = [element for element in page.root.iter("main") if length(element)]
         body = mains[0] if len(mains) == 1 else page.root.find("body")
@@ -132,18 +134,18 @@ def _words(page: Seen, parts: list[HtmlElement] | None, *, plain: bool) -> tuple
     return text, (notes if text else [])
 
 
-def _described(page: Seen, written: str, *, plain: bool) -> str:
+def _described(page: VisiblePage, written: str, *, plain: bool) -> str:
     """Return the longest description in the page's metadata, if it is as long as a text and longer than `written`: a
     shorter one advertises the page, and is in the format `metadata`.
     """
-    text = max((page.facts.found.description, *page.said.descriptions), key=len)
+    text = max((page.facts.metadata.description, *page.declarations.descriptions), key=len)
     paragraphs = [squeeze(line) for line in text.splitlines() if line.strip()]
     if sum(map(len, paragraphs)) < max(_LITTLE, len(written)):
         return ""
     return "\n\n".join(paragraph if plain else escape(paragraph) for paragraph in paragraphs)
 
 
-def _of_what_is_left(content: Content) -> list[str]:
+def _omission_note(content: Content) -> list[str]:
     """Return a sentence on the omitted text of a page, if there is any."""
     omitted = sum(content.left.values())
     if not omitted:
@@ -182,26 +184,26 @@ def _wants_scripts(root: HtmlElement) -> bool:
     if body is None:
         return False
     scripts = list(root.iter("script"))
-    seen = _seen(body) if scripts else _LITTLE
-    if seen >= _LITTLE:
+    size = _visible_characters(body) if scripts else _LITTLE
+    if size >= _LITTLE:
         return False
     asks = any(_ASKS.search(element.text_content()) for element in root.iter("noscript"))
     rooted = any((element.get("id") or element.tag) in _ROOTS for element in body.iter("div", "main", "app-root"))
     written = sum(len(element.text or "") for element in scripts if "json" not in (element.get("type") or ""))
-    loads = not seen and any(element.get("src") for element in scripts)
-    return asks or rooted or loads or (seen < _HARDLY_ANY and written > _MUCH)
+    loads = not size and any(element.get("src") for element in scripts)
+    return asks or rooted or loads or (size < _HARDLY_ANY and written > _MUCH)
 
 
-def _seen(body: HtmlElement) -> int:
+def _visible_characters(body: HtmlElement) -> int:
     """Return the characters of text that a page shows without its scripts; counting ends once they are not few."""
-    seen = 0
+    size = 0
     walk = iterwalk(body, events=("start",))
     for _, element in walk:
-        seen += len((element.tail or "").strip())
-        if element.tag in _UNSEEN:
+        size += len((element.tail or "").strip())
+        if element.tag in _INVISIBLE:
             walk.skip_subtree()
         else:
-            seen += len((element.text or "").strip())
-        if seen >= _LITTLE:
+            size += len((element.text or "").strip())
+        if size >= _LITTLE:
             break
-    return seen
+    return size

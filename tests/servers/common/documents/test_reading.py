@@ -4,7 +4,7 @@ import pytest
 
 from servers.common.documents.document import Document, DocumentError, Facts
 from servers.common.documents.kinds import DOCUMENTS
-from servers.common.documents.reading import document_reader, seen_document
+from servers.common.documents.reading import document_reader, visible_document
 from servers.common.html.writer import write
 from tests.servers.common.documents.test_sheets import one_sheet, written
 
@@ -18,12 +18,12 @@ def test_a_reader_of_each_kind_refuses_what_is_none(kind):
 def test_a_long_cell_of_a_sheet_stands_below_its_table():
     long = [f"{letter} " * 1_100 for letter in "xy"]
     body = written(one_sheet(["Name", "Story"], ["Ann", long[0]], ["Bob", long[1]]))
-    assert write(seen_document(document_reader("sheets")(body, None, None)).body, "", "").endswith(
+    assert write(visible_document(document_reader("sheets")(body, None, None)).body, "", "").endswith(
         "| Name | Story |\n| --- | --- |\n| Ann | (1) |\n| Bob | (2) |\n\n"
         f"(1) {long[0].strip()}\n\n(2) {long[1].strip()}"
     )
 
 
 def test_what_a_reader_does_not_see_of_a_document_is_counted():
-    seen = seen_document(Document("<p hidden>No</p><p>Yes\u200b</p>", Facts(), notes=("A note.",)))
+    seen = visible_document(Document("<p hidden>No</p><p>Yes\u200b</p>", Facts(), notes=("A note.",)))
     assert (write(seen.body, "", ""), seen.removed, seen.notes) == ("Yes", (1, 1), ("A note.",))

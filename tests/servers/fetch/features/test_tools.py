@@ -15,7 +15,7 @@ from pydantic_core import to_json
 
 from tests.servers.common.documents.pdfs import written
 from tests.servers.fetch.serving import asked_over_http, served, two_sessions
-from tests.servers.fetch.sites import Asked, Route, Site, answer, opened_site, redirect
+from tests.servers.fetch.sites import ReceivedRequest, Route, Site, answer, opened_site, redirect
 from tests.servers.peers import Peer
 from tests.wire import PATIENCE, STATELESS, with_envelope
 
@@ -204,13 +204,13 @@ async def test_h16_a_page_that_does_not_come_keeps_no_other_waiting(peer: Peer, 
     awaited: set[str] = set()
     none_is_awaited = anyio.Event()
 
-    async def comes(asked: Asked, out: asyncio.StreamWriter) -> None:
+    async def comes(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         out.write(plain(f"this is {asked.target}"))
         awaited.discard(asked.target)
         if not awaited:
             none_is_awaited.set()
 
-    async def waits(_: Asked, out: asyncio.StreamWriter) -> None:
+    async def waits(_: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         await none_is_awaited.wait()
         out.write(plain("this is the last page"))
 
@@ -223,7 +223,7 @@ async def test_h16_a_page_that_does_not_come_keeps_no_other_waiting(peer: Peer, 
 
 @pytest.mark.slow
 async def test_h16_a_page_that_does_not_end_keeps_no_other_waiting() -> None:
-    async def endless(asked: Asked, _: asyncio.StreamWriter) -> None:
+    async def endless(asked: ReceivedRequest, _: asyncio.StreamWriter) -> None:
         await asked.until_closed()
 
     pages = {f"/{number}": plain(f"page {number}") for number in range(19)}
@@ -238,7 +238,7 @@ def watched() -> tuple[anyio.Event, anyio.Event, Route]:
     """A route that never answers; one event when it is asked, one when the client has closed the connection."""
     asked, closed = anyio.Event(), anyio.Event()
 
-    async def silent(request: Asked, _: asyncio.StreamWriter) -> None:
+    async def silent(request: ReceivedRequest, _: asyncio.StreamWriter) -> None:
         asked.set()
         await request.until_closed()
         closed.set()

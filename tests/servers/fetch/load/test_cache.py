@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 
-from servers.fetch.load.cache import Cache, Kept, kept
+from servers.fetch.load.cache import Cache, StoredAnswer, stored_answer
 from servers.fetch.load.exchange import Answer
 from servers.fetch.network.urls import parse_url
 from tests.servers.fetch.loaders import opened_loader, refused
@@ -15,11 +15,11 @@ NOW = 1_700_000_000.0
 URL = "http://a.example/"
 
 
-def page(status: int = 200, body: bytes = b"x", at: float = NOW, took: float = 0, **headers: str) -> Kept:
+def page(status: int = 200, body: bytes = b"x", at: float = NOW, took: float = 0, **headers: str) -> StoredAnswer:
     """An answer that came at the time `at`."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     said = Answer(parse_url(URL), status, httpx.Headers(named), body, len(body))
-    return kept(said, {"accept": "text/html"}, (at - took, at))
+    return stored_answer(said, {"accept": "text/html"}, (at - took, at))
 
 
 def date(at: float) -> str:

@@ -12,7 +12,7 @@ from servers.fetch.network.redirects import Redirects
 from servers.fetch.network.urls import parse_url
 from tests.servers.fetch.loaders import AGENT, opened_loader, refused
 from tests.servers.fetch.packing import NAMES, PACK, bomb
-from tests.servers.fetch.sites import Asked, Route, answer, opened_site, redirect
+from tests.servers.fetch.sites import ReceivedRequest, Route, answer, opened_site, redirect
 
 PAGE = answer("page", content_type="text/plain")
 
@@ -20,7 +20,7 @@ PAGE = answer("page", content_type="text/plain")
 def sends(head: str, body: bytes = b"") -> Route:
     """A route that writes just this and closes the connection."""
 
-    async def route(_: Asked, out: asyncio.StreamWriter) -> None:
+    async def route(_: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         out.write(head.replace("\n", "\r\n").encode("latin-1") + b"\r\n\r\n" + body)
         await out.drain()
 
@@ -63,7 +63,7 @@ async def test_h3_a_relative_location_is_resolved() -> None:
     rows = {"b": "/d/b", "../b": "/b", "?q=1": "/d/a?q=1", "//127.0.0.1:{port}/b": "/b", " /b ": "/b"}
     async with opened_site({"*": PAGE}) as site, opened_loader() as loader:
 
-        async def first(asked: Asked, out: asyncio.StreamWriter) -> None:
+        async def first(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
             out.write(PAGE if "?" in asked.target else redirect(location.format(port=site.port)))
 
         site.routes["/d/a"] = first
@@ -131,7 +131,7 @@ async def test_h3_a_circle_is_found_at_once() -> None:
 
 @pytest.mark.slow
 async def test_h3_a_redirect_with_a_body_that_drips_is_followed_all_the_same() -> None:
-    async def drips(asked: Asked, out: asyncio.StreamWriter) -> None:
+    async def drips(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         out.write(b"HTTP/1.1 302 X\r\nLocation: /b\r\nContent-Length: 10\r\n\r\nx")
         await asked.until_closed()
 
@@ -180,7 +180,7 @@ async def test_h5_a_body_may_be_just_as_large_as_the_limit() -> None:
 async def test_h5_an_endless_body_is_refused_at_the_limit(chunked: bool) -> None:
     sent = 0
 
-    async def endless(_: Asked, out: asyncio.StreamWriter) -> None:
+    async def endless(_: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         nonlocal sent
         out.write(b"HTTP/1.1 200 X\r\n" + (b"Transfer-Encoding: chunked\r\n" if chunked else b"") + b"\r\n")
         piece = b"3e8\r\n" + bytes(1_000) + b"\r\n"
@@ -220,7 +220,7 @@ async def test_h5_what_follows_the_length_is_no_part_of_the_body() -> None:
 
 
 async def test_h5_a_length_beyond_the_limit_is_refused_before_the_body() -> None:
-    async def promises(asked: Asked, out: asyncio.StreamWriter) -> None:
+    async def promises(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         out.write(b"HTTP/1.1 200 X\r\nContent-Length: 2001\r\n\r\n")
         await asked.until_closed()
 
@@ -228,7 +228,7 @@ async def test_h5_a_length_beyond_the_limit_is_refused_before_the_body() -> None
         assert (await refused(loader, site.url("/a"))).code == "too_large"
 
 
-async def drip(asked: Asked, out: asyncio.StreamWriter) -> None:
+async def drip(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
     """A byte of an endless body each hundredth of a second."""
     out.write(b"HTTP/1.1 200 X\r\n\r\n")
     while not out.is_closing():
@@ -237,7 +237,7 @@ async def drip(asked: Asked, out: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.01)
 
 
-async def silent(asked: Asked, out: asyncio.StreamWriter) -> None:
+async def silent(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
     await asked.until_closed()
 
 
@@ -280,7 +280,7 @@ async def test_h5_what_is_no_answer_is_an_error() -> None:
 
 
 async def test_h5_a_site_that_closes_without_an_answer_is_asked_twice() -> None:
-    async def closes(_: Asked, out: asyncio.StreamWriter) -> None:
+    async def closes(_: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         out.close()
 
     async with opened_site({"/a": closes}) as site, opened_loader(ignore_robots=True) as loader:
@@ -357,7 +357,7 @@ async def test_h10_a_time_that_means_nothing_or_is_over_stops_nobody(text: str) 
 
 @pytest.mark.slow
 async def test_h10_a_body_of_an_error_that_drips_does_not_hide_the_status() -> None:
-    async def late(asked: Asked, out: asyncio.StreamWriter) -> None:
+    async def late(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         out.write(b"HTTP/1.1 404 X\r\nContent-Type: text/plain\r\n\r\nNot here")
         await asked.until_closed()
 
@@ -416,7 +416,7 @@ async def test_h14_a_header_is_not_sent_without_tls_once_a_step_had_it() -> None
 async def test_h17_cancelling_closes_the_socket() -> None:
     begun, ended = anyio.Event(), anyio.Event()
 
-    async def waits(asked: Asked, out: asyncio.StreamWriter) -> None:
+    async def waits(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         out.write(b"HTTP/1.1 200 X\r\nContent-Length: 100\r\n\r\nbegun")
         begun.set()
         await asked.until_closed()
@@ -434,7 +434,7 @@ async def test_h17_cancelling_closes_the_socket() -> None:
 async def test_h17_a_cancelled_load_gives_its_place_back() -> None:
     begun = anyio.Event()
 
-    async def waits(asked: Asked, out: asyncio.StreamWriter) -> None:
+    async def waits(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         begun.set()
         await asked.until_closed()
 

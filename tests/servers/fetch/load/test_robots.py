@@ -14,7 +14,7 @@ from servers.fetch.load.exchange import Answer
 from servers.fetch.load.robots import CHARACTERS, HOPS, MOST, Robots, keep_relevant
 from tests.servers.fetch.loaders import opened_loader, refused
 from tests.servers.fetch.packing import bomb
-from tests.servers.fetch.sites import Asked, Route, answer, opened_site, redirect
+from tests.servers.fetch.sites import ReceivedRequest, Route, answer, opened_site, redirect
 
 PAGE = answer("page", content_type="text/plain")
 NOTHING = "User-agent: *\nDisallow: /"
@@ -156,7 +156,7 @@ async def test_h9_a_redirect_is_asked_about_at_its_own_site() -> None:
         assert two.asked == []
 
 
-async def silent(asked: Asked, _: asyncio.StreamWriter) -> None:
+async def silent(asked: ReceivedRequest, _: asyncio.StreamWriter) -> None:
     await asked.until_closed()
 
 
@@ -196,7 +196,7 @@ async def test_h9_it_can_be_ignored() -> None:
 async def test_h9_a_load_that_is_cancelled_leaves_the_others_their_robots_txt() -> None:
     begun, go_on = anyio.Event(), anyio.Event()
 
-    async def waits(_: Asked, out: asyncio.StreamWriter) -> None:
+    async def waits(_: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         begun.set()
         await go_on.wait()
         out.write(answer(NOTHING))

@@ -10,7 +10,7 @@ import pytest
 
 from servers.fetch.errors import FetchError
 from servers.fetch.load import loader
-from servers.fetch.load.cache import Kept
+from servers.fetch.load.cache import StoredAnswer
 from servers.fetch.load.headers import parse_host_header
 from servers.fetch.load.loader import Loader
 from servers.fetch.load.shared_cache import MOST_PLAIN, Blobs, SharedCache, SharedEntries
@@ -21,7 +21,7 @@ from shared.stores.memory_blobs import MemoryBlobs
 from tests.servers.fetch.loaders import opened_loader
 from tests.servers.fetch.sites import answer, opened_site
 
-ONE = Kept(200, {"cache-control": "max-age=60"}, b"\x00\xff", 2, (("accept", "a"),), 1_000.0, 0.0)
+ONE = StoredAnswer(200, {"cache-control": "max-age=60"}, b"\x00\xff", 2, (("accept", "a"),), 1_000.0, 0.0)
 
 
 async def test_an_answer_is_found_by_requests_that_it_fits() -> None:

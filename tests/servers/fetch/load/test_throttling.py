@@ -10,7 +10,7 @@ from servers.fetch.load.throttling import HOSTS, LITTLE, QUEUE, ByteBudget, Paus
 from tests.clock import forward
 from tests.servers.fetch.loaders import opened_loader, refused
 from tests.servers.fetch.packing import bomb
-from tests.servers.fetch.sites import Asked, Gate, answer, opened_site
+from tests.servers.fetch.sites import Gate, ReceivedRequest, answer, opened_site
 
 LARGE = 2 * LITTLE
 
@@ -235,7 +235,7 @@ async def test_waiting_for_a_place_is_no_time_of_the_site() -> None:
 
 @pytest.mark.slow
 async def test_h16_poisonous_pages_leave_the_others_alone() -> None:
-    async def endless(_: Asked, out: asyncio.StreamWriter) -> None:
+    async def endless(_: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         out.write(b"HTTP/1.1 200 X\r\n\r\n")
         while not out.is_closing():
             out.write(bytes(65_536))

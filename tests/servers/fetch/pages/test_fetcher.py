@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from servers.fetch.pages.fetcher import Fetcher, open_fetcher
-from servers.fetch.pages.snapshots import Wanted
+from servers.fetch.pages.snapshots import PageRequest
 from servers.fetch.pages.texts import header_of
 from servers.fetch.read.page import Form
 from servers.fetch.settings import Settings
@@ -38,7 +38,7 @@ def markdown(text: str = MARKDOWN, **headers: str) -> bytes:
 
 async def test_markdown_that_a_page_names_is_taken_and_told() -> None:
     async with fetching(html(), markdown()) as (site, fetcher):
-        snapshot = await fetcher.fetch(Wanted(site.url()))
+        snapshot = await fetcher.fetch(PageRequest(site.url()))
         assert snapshot.page.text == MARKDOWN
         first, _, taken = header_of(snapshot).split("\n")
         assert first.startswith(f'{site.url()} (200; "text/markdown"')
@@ -59,7 +59,7 @@ async def test_markdown_that_a_page_names_is_taken_and_told() -> None:
 )
 async def test_the_page_is_given_where_its_markdown_is_no_good(alternate: bytes | None) -> None:
     async with fetching(html(), alternate) as (site, fetcher):
-        snapshot = await fetcher.fetch(Wanted(site.url()))
+        snapshot = await fetcher.fetch(PageRequest(site.url()))
         assert (snapshot.page.kind, snapshot.named_by) == ("html", ())
         assert site.paths[:2] == ["/", "/page.md"]
 
@@ -67,40 +67,40 @@ async def test_the_page_is_given_where_its_markdown_is_no_good(alternate: bytes 
 async def test_robots_forbid_the_markdown_as_any_page() -> None:
     async with fetching(html(), markdown()) as (site, fetcher):
         site.routes["/robots.txt"] = answer("User-agent: *\nDisallow: /page.md", content_type="text/plain")
-        assert (await fetcher.fetch(Wanted(site.url()))).page.kind == "html"
+        assert (await fetcher.fetch(PageRequest(site.url()))).page.kind == "html"
         assert site.paths == ["/"]
 
 
 @pytest.mark.parametrize("format", ["raw", "html", "links", "metadata", "text"])
 async def test_other_formats_are_made_of_the_html(format: Form) -> None:
     async with fetching(html(), markdown()) as (site, fetcher):
-        assert (await fetcher.fetch(Wanted(site.url(), format))).loaded.media_type == "text/html"
+        assert (await fetcher.fetch(PageRequest(site.url(), format))).loaded.media_type == "text/html"
         assert site.paths == ["/"]
         assert site.asked[0].headers["accept"].startswith("text/html,")
 
 
 async def test_a_section_is_of_the_html_which_selectors_need() -> None:
     async with fetching(html(), markdown()) as (site, fetcher):
-        assert (await fetcher.fetch(Wanted(site.url(), section="main h1"))).page.text == "# Bread"
+        assert (await fetcher.fetch(PageRequest(site.url(), section="main h1"))).page.text == "# Bread"
         assert site.asked[0].headers["accept"].startswith("text/html,")
 
 
 async def test_a_site_that_can_choose_is_asked_for_markdown() -> None:
     async with fetching(markdown()) as (site, fetcher):
-        assert (await fetcher.fetch(Wanted(site.url()))).page.kind == "markdown"
+        assert (await fetcher.fetch(PageRequest(site.url()))).page.kind == "markdown"
         assert site.asked[0].headers["accept"].startswith("text/markdown,text/html;q=0.9,")
 
 
 async def test_llms_txt_is_not_followed() -> None:
     async with fetching(html('<a href="/llms.txt">For models</a>')) as (site, fetcher):
-        await fetcher.fetch(Wanted(site.url()))
+        await fetcher.fetch(PageRequest(site.url()))
         assert site.paths == ["/"]
 
 
 async def test_kept_markdown_is_no_answer_where_html_is_wanted() -> None:
     async with fetching(markdown(cache_control="max-age=60")) as (site, fetcher):
-        assert (await fetcher.fetch(Wanted(site.url()))).page.kind == "markdown"
+        assert (await fetcher.fetch(PageRequest(site.url()))).page.kind == "markdown"
         site.routes["/"] = html(cache_control="max-age=60")
-        assert (await fetcher.fetch(Wanted(site.url(), "html"))).page.kind == "html"
+        assert (await fetcher.fetch(PageRequest(site.url(), "html"))).page.kind == "html"
         # An HTML page that does not say that it varies is the same for both.
-        assert (await fetcher.fetch(Wanted(site.url(), "links"))).loaded.from_cache
+        assert (await fetcher.fetch(PageRequest(site.url(), "links"))).loaded.from_cache

@@ -5,7 +5,7 @@ import pytest
 
 from servers.fetch.errors import FetchError
 from servers.fetch.pages import snapshots
-from servers.fetch.pages.snapshots import Snapshot, Snapshots, Wanted, fetch_all
+from servers.fetch.pages.snapshots import PageRequest, Snapshot, Snapshots, fetch_all
 from servers.fetch.pages.texts import join_pages
 from servers.fetch.read.page import Loaded, Page
 
@@ -15,7 +15,7 @@ def snapshot(text: str, image: bytes = b"") -> Snapshot:
     return Snapshot(loaded, len(text), Page(text, "html", image=image))
 
 
-A, B, C = Wanted("http://a/"), Wanted("http://b/"), Wanted("http://c/")
+A, B, C = PageRequest("http://a/"), PageRequest("http://b/"), PageRequest("http://c/")
 
 
 def test_what_was_put_last_is_there() -> None:
@@ -98,7 +98,7 @@ async def no_one(_: int) -> None:
 
 
 async def test_one_that_fails_disturbs_no_other() -> None:
-    async def fetch(wanted: Wanted) -> Snapshot:
+    async def fetch(wanted: PageRequest) -> Snapshot:
         if wanted is WANTED[0]:
             raise FetchError("dns", "unknown")
         return snapshot("b")
@@ -109,7 +109,7 @@ async def test_one_that_fails_disturbs_no_other() -> None:
 
 
 async def test_what_came_until_the_end_is_given() -> None:
-    async def fetch(wanted: Wanted) -> Snapshot:
+    async def fetch(wanted: PageRequest) -> Snapshot:
         if wanted is WANTED[0]:
             await anyio.sleep_forever()
         return snapshot("b")
@@ -123,7 +123,7 @@ async def test_what_came_until_the_end_is_given() -> None:
 async def test_progress_counts_what_is_settled() -> None:
     counts = []
 
-    async def fetch(_: Wanted) -> Snapshot:
+    async def fetch(_: PageRequest) -> Snapshot:
         return snapshot("x")
 
     async def told(count: int) -> None:
@@ -134,7 +134,7 @@ async def test_progress_counts_what_is_settled() -> None:
 
 
 async def test_of_large_pages_no_more_is_held_than_may_be_shown() -> None:
-    async def fetch(_: Wanted) -> Snapshot:
+    async def fetch(_: PageRequest) -> Snapshot:
         return snapshot("x" * 1_000)
 
     outcomes = await fetch_all(WANTED, fetch, no_one, 60, 100)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers.fetch.errors import Answered, FetchError
-from servers.fetch.pages.snapshots import Snapshot, Wanted
+from servers.fetch.pages.snapshots import PageRequest, Snapshot
 from servers.fetch.pages.texts import cut, explain, facts_of, fence, join_pages, share_out, text_of
-from servers.fetch.read.page import Found, Loaded, Page, Removed
+from servers.fetch.read.page import Loaded, Metadata, Page, Removed
 
 LOADED = Loaded("http://a/", (), 200, {}, "text/html", "utf-8", b"", 90, False, 0.0)
 
@@ -21,7 +21,7 @@ def shown(page: Page, start: int = 0, characters: int = 100, **loaded: object) -
 
 
 def test_a_whole_page_with_its_facts() -> None:
-    text = shown(Page("Hello.", "html", "utf-8", Found(title="A title", language="en")))
+    text = shown(Page("Hello.", "html", "utf-8", Metadata(title="A title", language="en")))
     mark = re.search(r"<page-(\w+)>", text)
     assert mark is not None
     assert text.splitlines() == [
@@ -45,7 +45,7 @@ def test_the_last_piece_says_that_it_is_the_end() -> None:
 
 
 def test_a_title_of_several_lines_is_one() -> None:
-    assert "title: a b\n" in shown(Page("", "html", found=Found(title="a\n\n b")))
+    assert "title: a b\n" in shown(Page("", "html", metadata=Metadata(title="a\n\n b")))
 
 
 def test_what_was_left_out_is_said() -> None:
@@ -61,7 +61,7 @@ def test_redirects_and_the_cache_are_told() -> None:
 
 
 def test_programs_get_the_same_facts() -> None:
-    page = Page("0123456789", "html", "utf-8", Found(title="t"))
+    page = Page("0123456789", "html", "utf-8", Metadata(title="t"))
     facts = facts_of(Snapshot(LOADED, 120, page), cut(page.text, 0, 4, 100))
     assert (facts["nextIndex"], facts["length"], facts["truncated"], facts["title"]) == (4, 10, True, "t")
 
@@ -118,7 +118,7 @@ def test_where_there_is_no_room_the_piece_is_empty() -> None:
 # Several pages
 
 lengths = st.lists(st.integers(0, 1_000), min_size=1, max_size=20)
-WANTED = [Wanted("http://a/"), Wanted("http://b/")]
+WANTED = [PageRequest("http://a/"), PageRequest("http://b/")]
 
 
 def snapshot(text: str) -> Snapshot:
@@ -134,7 +134,7 @@ def test_pages_share_their_characters_and_errors_stand_in_their_place() -> None:
 
 
 def test_an_error_never_repeats_what_stands_before_the_host() -> None:
-    many = join_pages([Wanted("http://user:secret@b/")], [FetchError("bad_url", "credentials")], 30, 10_000)
+    many = join_pages([PageRequest("http://user:secret@b/")], [FetchError("bad_url", "credentials")], 30, 10_000)
     assert "secret" not in many.text
     assert "secret" not in str(many.facts)
 
@@ -143,7 +143,7 @@ def test_what_is_told_beside_the_pages_is_part_of_the_size() -> None:
     far = "http://a/" + "x" * 10_000
     one = snapshot("y" * 100_000)
     long = one._replace(loaded=one.loaded._replace(url=far, redirects=(far,) * 10))
-    wanted = [Wanted(f"http://a/{number}") for number in range(10)]
+    wanted = [PageRequest(f"http://a/{number}") for number in range(10)]
     many = join_pages(wanted, [long] * 10, 1_000_000, 300_000)
     assert 250_000 < len(json.dumps([many.text, many.facts], ensure_ascii=False)) < 305_000
 

@@ -13,7 +13,7 @@ from servers.fetch.pages.fetcher import Fetcher, open_fetcher
 from servers.fetch.pages.watch import Watcher
 from servers.fetch.settings import Settings
 from tests.clock import forward
-from tests.servers.fetch.sites import Asked, Route, Site, answer, opened_site, redirect
+from tests.servers.fetch.sites import ReceivedRequest, Route, Site, answer, opened_site, redirect
 
 FLOOR = 60.0
 
@@ -96,7 +96,7 @@ async def test_new_validators_of_the_same_text_are_no_change() -> None:
 
 
 async def test_a_site_that_says_304_whatever_has_changed_is_seen_through() -> None:
-    async def lying(asked: Asked, out: asyncio.StreamWriter) -> None:
+    async def lying(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         out.write(answer(status=304) if "if-none-match" in asked.headers else page("new", etag='"1"'))
 
     async with watching({"/": page("old", etag='"1"')}) as it:
@@ -112,8 +112,8 @@ async def test_a_site_that_says_304_whatever_has_changed_is_seen_through() -> No
 @pytest.mark.parametrize(
     ("headers", "pause"),
     [
-        ({}, watch.UNTOLD_SECONDS),
-        ({"cache_control": "no-cache, max-age=900"}, watch.UNTOLD_SECONDS),
+        ({}, watch.DEFAULT_SECONDS),
+        ({"cache_control": "no-cache, max-age=900"}, watch.DEFAULT_SECONDS),
         ({"cache_control": "max-age=5"}, FLOOR),
         ({"cache_control": "max-age=900"}, 900),
         ({"cache_control": "max-age=31536000"}, watch.LONGEST_SECONDS),
@@ -220,7 +220,7 @@ async def test_a_page_that_moved_is_followed_and_its_address_checked_each_time(s
 
 
 async def test_a_site_that_drips_is_given_up_and_left_alone_for_longer() -> None:
-    async def dripping(asked: Asked, out: asyncio.StreamWriter) -> None:
+    async def dripping(asked: ReceivedRequest, out: asyncio.StreamWriter) -> None:
         out.write(b"HTTP/1.1 200 X\r\nContent-Type: text/plain\r\nContent-Length: 1000000\r\n\r\n")
         for _ in range(100_000):
             out.write(b"x")
@@ -242,7 +242,7 @@ async def test_one_watch_is_for_all_and_ends_with_the_last() -> None:
             tasks.start_soon(it.watch, "/#part", "d")
         assert (len(it.site.asked), it.watcher.watched) == (1, 1)
         it.watcher.unwatch(it.site.url())
-        forward(10 * watch.UNTOLD_SECONDS)
+        forward(10 * watch.DEFAULT_SECONDS)
         for _ in range(100):
             await asyncio.sleep(0)
         assert (len(it.site.asked), it.watcher.watched) == (1, 0)

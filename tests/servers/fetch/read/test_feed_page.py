@@ -32,7 +32,7 @@ def test_h8_a_feed_is_shown_by_its_entries():
         "## One\nhttp://site.example/folder/one.html · 2021-09-05T22:01:00Z · Ann\n\nHello world\n\na < b\n\n"
         "## Two\nsome day"
     )
-    assert (page.kind, page.found.title, page.found.language) == ("feed", "News & more", "en")
+    assert (page.kind, page.metadata.title, page.metadata.language) == ("feed", "News & more", "en")
     assert read_feed(source("feed", RSS, "text")).text.startswith("News & more\nhttp")
 
 
@@ -41,7 +41,7 @@ def test_h8_a_feed_of_atom_is_shown_the_same():
     assert page.text == (
         "# Log\nhttps://log.example/\n\n## A b\nhttp://site.example/folder/e/1 · 2003-12-13T17:30:02Z\n\nSome text."
     )
-    assert page.found.author == "Joe"
+    assert page.metadata.author == "Joe"
 
 
 def test_entries_of_a_feed_are_given_as_json():

@@ -43,8 +43,8 @@ def read(format: Format = "markdown", section: str | None = None, text: str = TE
 
 def test_it_is_shown_as_it_was_sent_with_its_title() -> None:
     page = read_markdown(source("markdown", TEXT))
-    assert (page.text, page.kind, page.found.title) == (SHOWN, "markdown", "All of bread")
-    assert read_markdown(source("markdown", "Text\n\n# The *first*\n\n# Second")).found.title == "The first"
+    assert (page.text, page.kind, page.metadata.title) == (SHOWN, "markdown", "All of bread")
+    assert read_markdown(source("markdown", "Text\n\n# The *first*\n\n# Second")).metadata.title == "The first"
 
 
 @pytest.mark.parametrize("section", ["How to bake?", "#how-to-bake", "how TO", "## How to bake?"])

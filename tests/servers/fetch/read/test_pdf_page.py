@@ -9,8 +9,8 @@ def test_a_page_of_a_pdf_has_its_text_and_what_it_says_of_itself():
     page = read_pdf_page(source("pdf", written(["Hello", "World"]), pages="2"))
     assert page.text == "[page 2 of 2]\n\nWorld"
     assert (page.kind, page.charset, page.notes) == ("pdf", "", ())
-    assert (page.found.title, page.found.author) == ("A report", "Ann")
-    assert page.found.published == "2021-09-06T00:01:00+02:00"
+    assert (page.metadata.title, page.metadata.author) == ("A report", "Ann")
+    assert page.metadata.published == "2021-09-06T00:01:00+02:00"
 
 
 def test_metadata_of_a_pdf_tells_what_it_is():

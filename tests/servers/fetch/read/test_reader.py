@@ -97,8 +97,8 @@ async def test_an_answer_of_a_process_that_was_taken_over_is_refused():
         {},
         {"page": []},
         {"page": {"kind": "text"}},
-        {"page": {"kind": "text", "found": {"no": 1}, "removed": {}, "notes": []}},
-        {"page": {"kind": "text", "found": {}, "removed": {}, "notes": 1}},
+        {"page": {"kind": "text", "metadata": {"no": 1}, "removed": {}, "notes": []}},
+        {"page": {"kind": "text", "metadata": {}, "removed": {}, "notes": 1}},
         {"error": ["unreadable"]},
         {"error": 5},
     ]
@@ -117,7 +117,7 @@ async def test_what_would_steer_a_terminal_is_left_out(reader: Reader):
 async def test_the_facts_of_a_feed_hold_nothing_invisible(reader: Reader):
     feed = "<rss version='2.0'><channel><title>a\u202ebc</title><item><title>d</title></item></channel></rss>"
     page = await reader.read(loaded(feed, "application/rss+xml"), "markdown")
-    assert page.found.title == "abc"
+    assert page.metadata.title == "abc"
 
 
 async def test_documents_are_read_whatever_they_are_called(reader: Reader):

@@ -14,7 +14,7 @@ page, or repeats. Content looks different on each kind of page:
 
 So each line has numbers for its own words, for its place on the page and in the outline, for the blocks around it,
 for the largest group of similar blocks that it is in, for all lines of its shape, for the adjacent lines, for the
-whole page, and for the page's own declarations (`said`). Two lines have one shape if the same tags
+whole page, and for its own `declarations`. Two lines have one shape if the same tags
 lead to them (`path`), or if the tags and classes of the nearest blocks are equal (`near`): classes are compared with
 each other and not interpreted.
 """
@@ -26,8 +26,8 @@ from itertools import accumulate
 from math import log2
 
 from servers.common.html.tree import HEADINGS
+from servers.fetch.read.html.content.declarations import KINDS_OF_THINGS, Declarations
 from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines
-from servers.fetch.read.html.content.said import KINDS_OF_THINGS, Said
 
 Columns = dict[str, list[float]]
 """Numbers by name, each with one for each line."""
@@ -64,7 +64,7 @@ _HEADED = 0.1
 _NOWHERE = -2.0
 
 
-def evidence(page: Lines, declared: Said) -> Columns:
+def evidence(page: Lines, declared: Declarations) -> Columns:
     """Return all evidence for the lines of a page, which has some, with the page's own declarations."""
     lines = page.lines
     words = _own_words(lines, declared.title)
@@ -79,7 +79,7 @@ def evidence(page: Lines, declared: Said) -> Columns:
         **_of_shapes(lines, counts, words, shapes),
         **_neighbours(words),
         **_whole_page(page, counts),
-        **_said(lines, declared),
+        **_of_declarations(lines, declared),
     }
 
 
@@ -410,15 +410,15 @@ def _whole_page(page: Lines, counts: _Counts) -> Columns:
     return {name: [number] * count for name, number in numbers.items()}
 
 
-def _said(lines: Sequence[Line], declared: Said) -> Columns:
+def _of_declarations(lines: Sequence[Line], declared: Declarations) -> Columns:
     """Return the kinds of things that the page declares, and the share of each line in its descriptions."""
     runs = {run for text in declared.descriptions for run in _runs(text)} - {()}
     count = len(lines)
     columns: Columns = {f"about_{kind}": [float(kind in declared.about)] * count for kind in KINDS_OF_THINGS}
-    columns["said_page"] = [log2(1 + len(runs))] * count
-    columns["said"] = [_share_of(_runs(line.text), runs) if runs else 0.0 for line in lines]
+    columns["declared_page"] = [log2(1 + len(runs))] * count
+    columns["declared"] = [_share_of(_runs(line.text), runs) if runs else 0.0 for line in lines]
     for width in (4, 12):
-        columns[f"said_beside_{width}"] = _beside_lines(columns["said"], width)
+        columns[f"declared_beside_{width}"] = _beside_lines(columns["declared"], width)
     return columns
 
 

@@ -1,9 +1,9 @@
 """The main content of a page: the most likely lines, whole structures, and the count of omitted text.
 
-Each line has a probability (`chances`). The kept lines are those with the highest expected F1 of their words, so that
-more of a page with little evidence is kept, not less. Then structures are completed: a term and its meaning, a table,
-a list, a heading and its section are content together, and so are lines in the midst of content that do not lead
-away. All other text is counted by its landmark.
+Each line has a probability (`probabilities`). The kept lines are those with the highest expected F1 of their words,
+so that more of a page with little evidence is kept, not less. Then structures are completed: a term and its meaning,
+a table, a list, a heading and its section are content together, and so are lines in the midst of content that do not
+lead away. All other text is counted by its landmark.
 """
 
 from collections import Counter
@@ -14,10 +14,10 @@ from lxml.etree import strip_elements
 from lxml.html import HtmlElement
 
 from servers.common.html.tree import BLOCKS, LONGEST_CAPTION, drop, length
-from servers.fetch.read.html.content.chances import chances
+from servers.fetch.read.html.content.declarations import Declarations
 from servers.fetch.read.html.content.evidence import is_heading
 from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines
-from servers.fetch.read.html.content.said import Said
+from servers.fetch.read.html.content.probabilities import probabilities
 
 _MOST_ELEMENTS = 40_000
 """Largest number of elements of a page to judge: a line takes about 150 microseconds."""
@@ -71,7 +71,7 @@ class Content(NamedTuple):
         return self.kept < _SMALL * (self.kept + sum(self.left.values()))
 
 
-def main_content(root: HtmlElement, declared: Said, *, pictures: bool) -> Content | None:
+def main_content(root: HtmlElement, declared: Declarations, *, pictures: bool) -> Content | None:
     """Return the main content of a page, by its own declarations; None if there is no text, or too much to judge.
 
     With `pictures`, those next to the content stay. The tree is changed unless None is returned.
@@ -83,7 +83,7 @@ def main_content(root: HtmlElement, declared: Said, *, pictures: bool) -> Conten
     page = Lines(body)
     if not page.lines:
         return None
-    keep = choose(page, chances(page, declared))
+    keep = choose(page, probabilities(page, declared))
     content = _counted(body, page, keep)
     if not pictures:
         strip_elements(body, "img", with_tail=False)

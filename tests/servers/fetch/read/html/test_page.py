@@ -63,7 +63,7 @@ def test_a_picture_around_the_content_is_no_part_of_it():
 
 
 def test_a_page_says_what_it_is():
-    found = read().found
+    found = read().metadata
     assert found._asdict() == {
         "title": "Foxes and dogs – The Paper",
         "description": "About foxes.",
@@ -242,7 +242,7 @@ def test_a_page_without_a_body_tag_is_read_whole():
     for start in ("<main>", "<article>", "<section>", "<nav>Home</nav>", "<my-page>"):
         page = read(f"<title>B</title><meta name=author content=Ada>{start}<h1>B</h1><p>It takes two days.</p>")
         assert "It takes two days." in page.text
-        assert page.found.author == "Ada"
+        assert page.metadata.author == "Ada"
 
 
 def test_where_no_content_was_found_the_element_called_main_is_shown():

@@ -5,12 +5,12 @@ both it was worse by half a hundredth of F1, since it trusted the first too much
 the remaining one was trained.
 """
 
+from servers.fetch.read.html.content.declarations import Declarations
 from servers.fetch.read.html.content.evidence import evidence
 from servers.fetch.read.html.content.forest import load_forest
 from servers.fetch.read.html.content.lines import Lines
-from servers.fetch.read.html.content.said import Said
 
 
-def chances(page: Lines, declared: Said) -> list[float]:
+def probabilities(page: Lines, declared: Declarations) -> list[float]:
     """Return the probability of each line, from 0 to 1."""
     return load_forest().judge(evidence(page, declared))

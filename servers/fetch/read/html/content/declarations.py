@@ -30,7 +30,7 @@ _LEVELS = 4
 _TAG = re.compile(r"<[^<>]*>")
 
 
-class Said(NamedTuple):
+class Declarations(NamedTuple):
     """The declarations of a page about its content."""
 
     title: str
@@ -39,7 +39,9 @@ class Said(NamedTuple):
     descriptions: Sequence[str] = ()
 
 
-def said_of(title: str, things: Sequence[dict[str, Any]], graph: Mapping[str, str], microdata: Iterable[str]) -> Said:
+def declarations_of(
+    title: str, things: Sequence[dict[str, Any]], graph: Mapping[str, str], microdata: Iterable[str]
+) -> Declarations:
     """Combine the declarations of a page in JSON-LD, in Open Graph, and in the types of its microdata."""
     types = {name.rstrip("/").rpartition("/")[2] for kinds in microdata for name in kinds.lower().split()}
     types |= {name.lower().rpartition("/")[2] for thing in things for name in _types(thing)}
@@ -52,7 +54,7 @@ def said_of(title: str, things: Sequence[dict[str, Any]], graph: Mapping[str, st
         remaining -= len(text)
         if remaining <= 0:
             break
-    return Said(title, about, texts)
+    return Declarations(title, about, texts)
 
 
 def _types(thing: dict[str, Any]) -> Iterator[str]:

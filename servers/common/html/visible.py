@@ -24,7 +24,7 @@ class Cleared(NamedTuple):
     is_late: bool
 
 
-def leave_what_is_seen(root: HtmlElement) -> Cleared:
+def keep_visible(root: HtmlElement) -> Cleared:
     """Reduce a tree to its visible part."""
     is_late = show_unscripted(root)
     show_formulas(root)
