@@ -69,7 +69,7 @@ class Entered:
         return await self._life.__aexit__(kind, error, traceback) if self._life is not None else None
 
 
-class Crew:
+class TaskSet:
     """Tasks of one owner, who stops them. One task for each of many small things, as tasks of a task group cost more
     than the work itself. `failed` is called with an exception that leaves one of them."""
 

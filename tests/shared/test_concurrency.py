@@ -4,7 +4,7 @@ import asyncio
 
 import anyio
 
-from shared.concurrency import AT_ONCE, Crew, ExpiryQueue
+from shared.concurrency import AT_ONCE, ExpiryQueue, TaskSet
 from tests.clock import forward
 
 PATIENCE = 20.0
@@ -13,7 +13,7 @@ SOON = 0.01
 
 async def test_a_crew_ends_together() -> None:
     failed: list[BaseException] = []
-    crew, ended = Crew(failed.append), list[str]()
+    crew, ended = TaskSet(failed.append), list[str]()
 
     async def work() -> None:
         try:
@@ -32,7 +32,7 @@ async def test_a_crew_ends_together() -> None:
 
 async def test_who_leads_a_crew_is_told_of_a_failure() -> None:
     failed: list[BaseException] = []
-    crew, error = Crew(failed.append), ValueError("no")
+    crew, error = TaskSet(failed.append), ValueError("no")
 
     async def work() -> None:
         raise error
@@ -44,7 +44,7 @@ async def test_who_leads_a_crew_is_told_of_a_failure() -> None:
 
 async def test_a_crew_may_be_waited_for() -> None:
     done = asyncio.Event()
-    crew = Crew(lambda _: None)
+    crew = TaskSet(lambda _: None)
 
     async def work() -> None:
         done.set()

@@ -19,7 +19,7 @@ import anyio
 from shared.client.client import Client
 from shared.client.connection.restart import Pauses
 from shared.client.options import ClientOptions
-from shared.concurrency import Crew, Signal, first_error, first_of
+from shared.concurrency import Signal, TaskSet, first_error, first_of
 from shared.errors import McpError, MethodNotFound, PeerError, RpcError
 from shared.protocol.http.retry_after import BUSY
 from shared.protocol.session.client import ServerDescription
@@ -124,7 +124,7 @@ class Base:
 
     async def live(self) -> None:
         """Keep the connection open until cancelled."""
-        pauses, lives = Pauses(), Crew(self._failed)
+        pauses, lives = Pauses(), TaskSet(self._failed)
         try:
             while True:
                 pauses.started(anyio.current_time())

@@ -17,7 +17,7 @@ from typing import Any, Protocol, cast
 import anyio
 
 from shared.client.options import ClientOptions
-from shared.concurrency import Crew
+from shared.concurrency import TaskSet
 from shared.errors import InvalidResult, MethodNotFound, PeerError, RpcError, TaskLost
 from shared.extensions.tasks import tasks
 from shared.extensions.tasks.runner import ToolTasks
@@ -64,7 +64,7 @@ class Bridge:
 
     def __init__(self, upstream: Upstream, opening: Opening) -> None:
         self.upstream = upstream
-        self.tasks = Crew(_failed)
+        self.tasks = TaskSet(_failed)
         """The tasks of the bridge; one that fails is logged, and does not affect the others."""
         self._shared = SharedSession(self.tasks)
         self.base = Base(upstream, self._shared.options if upstream.shared else ClientOptions())

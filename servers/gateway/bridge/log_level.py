@@ -7,7 +7,7 @@ clients share one session, it gets the mildest level that any of them set.
 from contextlib import suppress
 
 from shared.client.client import Client
-from shared.concurrency import Crew
+from shared.concurrency import TaskSet
 from shared.errors import McpError
 from shared.protocol.identity import LOG_LEVELS
 
@@ -24,7 +24,7 @@ async def say_level(client: Client, level: str, seconds: float) -> None:
 class SharedLevel:
     """The level of a session that all clients share: the mildest of theirs."""
 
-    def __init__(self, base: Base, tasks: Crew, seconds: float) -> None:
+    def __init__(self, base: Base, tasks: TaskSet, seconds: float) -> None:
         self._base = base
         self._tasks = tasks
         self._seconds = seconds

@@ -5,7 +5,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from shared.concurrency import Crew
+from shared.concurrency import TaskSet
 from shared.errors import McpError
 from shared.extensions.tasks.extension import TASK_SPANS
 from shared.protocol.session.client_events import Notified
@@ -32,7 +32,7 @@ _CONDITION = "bridge"
 class SessionMessages:
     """The work of a bridge besides forwarding calls. It receives the events of clients' sessions."""
 
-    def __init__(self, upstream: Upstream, base: Base, tasks: Crew, opening: Opening) -> None:
+    def __init__(self, upstream: Upstream, base: Base, tasks: TaskSet, opening: Opening) -> None:
         self.watching = Watching(base, opening.changes, tasks, ANSWER_SECONDS)
         self.subscriptions = Subscriptions(self.watching, opening.changes, tasks, ANSWER_SECONDS)
         self._upstream = upstream

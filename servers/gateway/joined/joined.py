@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from shared.concurrency import Crew
+from shared.concurrency import TaskSet
 from shared.extensions.apps import shows_apps
 from shared.protocol.identity import LogMessage
 from shared.protocol.session.events import Change
@@ -52,7 +52,7 @@ class Joined:
         self.subscriptions = Subscriptions(self.owners, opening.changes.resource)
         self._opening = opening
         self._own_rows = list(opening.features.methods)
-        self._tasks = Crew(_failed)
+        self._tasks = TaskSet(_failed)
         self._is_wanted = False
         self._changed_lists: set[str] = set()
         self._pausing: asyncio.TimerHandle | None = None

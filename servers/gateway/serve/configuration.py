@@ -29,7 +29,7 @@ from .foreign import Foreign, is_foreign, read_foreign
 from .selection import Joining, PageOptions
 
 OPTIONS: Mapping[str, FieldInfo] = {
-    # It has no other such file, and where each server is follows from its name.
+    # A configuration names no other settings file, and the path of a server follows from its name.
     name: field
     for name, field in Options.model_fields.items()
     if name not in {"settings", "transport", "path"}

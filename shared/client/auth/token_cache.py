@@ -83,8 +83,8 @@ class CurrentToken:
         self.requested = frozenset(self._options.scopes)
 
     async def adopt(self, required: frozenset[str] = frozenset()) -> bool:
-        """Take the token from the store if it is another one. Returns True if that token may be good for `wanted`.
-        Raises `AuthError` if the store can't be read."""
+        """Take the token from the store if it is another one. Returns True if that token is fresh and has the
+        scopes `required`. Raises `AuthError` if the store can't be read."""
         if not self._reads_store:
             return False
         stored = await read_login(self._tokens, self._url, self._grant.client, self._options.now)
@@ -105,7 +105,7 @@ class CurrentToken:
             if self.has_ended:
                 raise
             self._renew_at = self._options.now() + RETRY_SECONDS
-            log.warning("the token is not refreshed yet: %s", error)
+            log.warning("the token can't be refreshed yet: %s", error)
 
     async def refresh(self, login: Login) -> bool:
         """Replace the token with a new one. Returns False if none can be obtained, so that a new login is due. Raises
@@ -149,7 +149,7 @@ class CurrentToken:
         try:
             await self._keep(login, new)
         except AuthError as error:
-            log.warning("a new token is used and can't be kept: %s", error)
+            log.warning("a new token is used, but can't be stored: %s", error)
         return True
 
     async def _keep(self, login: Login, token: Token) -> None:

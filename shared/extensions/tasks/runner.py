@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
 from ...auth.policy import grants
-from ...concurrency import Crew
+from ...concurrency import TaskSet
 from ...contracts import TaskRecord, TaskStore
 from ...errors import InsufficientScope, InvalidParams, Unavailable
 from ...protocol.identity import Peer
@@ -82,7 +82,7 @@ class Tasks:
         self.support = support
         """Returns the task support of tools; None if the tools of the server declare it."""
         self.limits = running.server.task_limits
-        self.crew = Crew(_failed)
+        self.crew = TaskSet(_failed)
         """Tasks that wait for the store, started by code that must not wait."""
         self.at_work: dict[str, AtWork] = {}
         """The calls of this process that are tasks, and not over, by id."""

@@ -15,7 +15,7 @@ from shared.client.client import Client
 from shared.client.connection.restart import Pauses
 from shared.client.errors import Unreached
 from shared.client.options import ClientOptions
-from shared.concurrency import Crew, Signal, first_of
+from shared.concurrency import Signal, TaskSet, first_of
 from shared.errors import McpError
 from shared.protocol.session.client_events import Notified, ServerRequest
 from shared.protocol.session.events import UnknownNotification
@@ -68,7 +68,7 @@ class OwnSession:
         base: Base,
         link: Connection,
         options: ClientOptions,
-        tasks: Crew,
+        tasks: TaskSet,
         listener: SessionListener,
         room: "_Room | None",
     ) -> None:
@@ -248,7 +248,7 @@ class _Room:
 class OwnSessions:
     """The sessions of all clients that have one."""
 
-    def __init__(self, base: Base, tasks: Crew, listener: SessionListener, upstream_tasks: UpstreamTasks) -> None:
+    def __init__(self, base: Base, tasks: TaskSet, listener: SessionListener, upstream_tasks: UpstreamTasks) -> None:
         self._base = base
         self._tasks = tasks
         self._listener = listener

@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 
-from shared.concurrency import Crew, ExpiryQueue, Signal, first_of
+from shared.concurrency import ExpiryQueue, Signal, TaskSet, first_of
 from shared.errors import McpError
 from shared.protocol.session.client import ClientIdentity
 from shared.protocol.session.client_events import Notified
@@ -40,7 +40,7 @@ class Pool:
     def __init__(
         self,
         upstream: Upstream,
-        tasks: Crew,
+        tasks: TaskSet,
         session_messages: OnServerMessage,
         *,
         parking: Parking | None = None,

@@ -12,7 +12,7 @@ from typing import Any
 
 from shared.client.options import ClientOptions
 from shared.client.tasks.following import TaskState
-from shared.concurrency import Crew
+from shared.concurrency import TaskSet
 from shared.errors import InternalError, PeerError
 from shared.protocol.identity import LOG_LEVELS
 from shared.protocol.session.client_events import Notified, ServerRequest
@@ -81,7 +81,7 @@ class SharedSession:
     """Makes all calls in the session of the bridge itself, and is the relay of messages in it that belong to no call.
     It ends with `close`."""
 
-    def __init__(self, tasks: Crew, *, parking: Parking | None = None) -> None:
+    def __init__(self, tasks: TaskSet, *, parking: Parking | None = None) -> None:
         self.options = ClientOptions(capabilities=SHARED_CAPABILITIES, relay=self)
         """The options with which the bridge opens it."""
         self.parking = Parking() if parking is None else parking

@@ -15,7 +15,7 @@ import anyio
 
 from shared.client.client import Client
 from shared.client.connection.subscription import Change
-from shared.concurrency import Crew
+from shared.concurrency import TaskSet
 from shared.errors import McpError
 
 _log = logging.getLogger("shared.gateway.bridge.listening")
@@ -97,7 +97,7 @@ class _Stream:
 class Listening:
     """The streams of one client. `tell` is called for each resource that changes, or may have changed."""
 
-    def __init__(self, client: Client, tasks: Crew, tell: Callable[[Change], None]) -> None:
+    def __init__(self, client: Client, tasks: TaskSet, tell: Callable[[Change], None]) -> None:
         self.client = client
         self._tasks = tasks
         self._tell = tell

@@ -14,7 +14,7 @@ import anyio
 
 from shared.client.client import Client
 from shared.client.connection.subscription import Change, change_of
-from shared.concurrency import Crew
+from shared.concurrency import TaskSet
 from shared.errors import McpError, PeerError
 from shared.protocol.session.client_events import Notified
 from shared.protocol.wire.jsonrpc import Gap
@@ -33,7 +33,7 @@ FAREWELL_SECONDS = 5.0
 """The time limit for ending a subscription at the server; the caller waits for it."""
 
 
-class Asking(Protocol):
+class Subscriber(Protocol):
     """Subscriptions to resources on one connection."""
 
     client: Client
@@ -47,7 +47,7 @@ class Asking(Protocol):
 
 
 class _Subscribing:
-    """`Asking` at a server with sessions: one request for each resource."""
+    """`Subscriber` at a server with sessions: one request for each resource."""
 
     def __init__(self, client: Client, seconds: float) -> None:
         self.client = client
@@ -68,15 +68,15 @@ class Watching:
     """The resources that are watched over the connection of the bridge. Their changes, and those of the lists, are
     forwarded to all interested clients."""
 
-    def __init__(self, base: Base, changes: Changes, tasks: Crew, seconds: float) -> None:
+    def __init__(self, base: Base, changes: Changes, tasks: TaskSet, seconds: float) -> None:
         """The time limit of a request is `seconds`."""
         self._base = base
         self._changes = changes
         self._tasks = tasks
         self._seconds = seconds
-        self.asking: Asking | None = None
+        self.subscriber: Subscriber | None = None
         """The subscriptions on the newest connection, once there are any."""
-        self.hears = anyio.Event()
+        self.watches_lists = anyio.Event()
         """Set when changes of the lists are received, or never will be."""
         self._is_served = False
         self._held: set[str] = set()
@@ -86,7 +86,7 @@ class Watching:
     async def begin(self) -> None:
         """Start serving clients. It waits a moment, so that no change is lost."""
         with anyio.move_on_after(HEARING_SECONDS):
-            await self.hears.wait()
+            await self.watches_lists.wait()
         self._is_served = True
 
     async def hold(self, uri: str) -> bool:
@@ -96,8 +96,8 @@ class Watching:
             if uri not in self._held:
                 # The caller can't be cancelled here.
                 with anyio.fail_after(self._seconds):
-                    is_told = await self._current().add(uri)
-                if not is_told:
+                    is_accepted = await self._current().add(uri)
+                if not is_accepted:
                     return False
                 self._held.add(uri)
         return True
@@ -107,8 +107,8 @@ class Watching:
         async with self._turn(uri):
             if uri in self._held and not self._changes.has_subscribers(key_of(uri)):
                 self._held.discard(uri)
-                if self.asking is not None and self._base.up:
-                    await self.asking.remove(uri)
+                if self.subscriber is not None and self._base.up:
+                    await self.subscriber.remove(uri)
 
     def turned(self) -> None:
         """Handle that the connection came up or went down: the lists may have changed."""
@@ -134,14 +134,14 @@ class Watching:
             lock = self._turns[uri] = asyncio.Lock()
         return lock
 
-    def _current(self) -> Asking:
+    def _current(self) -> Subscriber:
         client = self._base.client
-        if self.asking is None or self.asking.client is not client:
+        if self.subscriber is None or self.subscriber.client is not client:
             if self._base.stateless:
-                self.asking = Listening(client, self._tasks, self._report)
+                self.subscriber = Listening(client, self._tasks, self._report)
             else:
-                self.asking = _Subscribing(client, self._seconds)
-        return self.asking
+                self.subscriber = _Subscribing(client, self._seconds)
+        return self.subscriber
 
     async def _again(self) -> None:
         """Subscribe to all resources again, and report that each may have changed meanwhile."""
@@ -170,7 +170,7 @@ class Watching:
         self._watching_lists()
 
     def _watching_lists(self) -> None:
-        self.hears.set()
+        self.watches_lists.set()
         if self._is_served:
             self._report_lists()
 

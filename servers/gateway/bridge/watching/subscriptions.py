@@ -15,7 +15,7 @@ import anyio
 
 from shared.client.client import Client
 from shared.client.connection.subscription import Change, change_of
-from shared.concurrency import Crew
+from shared.concurrency import TaskSet
 from shared.errors import McpError, PeerError, ResourceNotFound
 from shared.protocol.session.client_events import Notified
 from shared.protocol.session.events import Call
@@ -41,7 +41,7 @@ class _Own:
 class Subscriptions:
     """The subscriptions of all clients of a bridge."""
 
-    def __init__(self, watching: Watching, changes: Changes, tasks: Crew, seconds: float) -> None:
+    def __init__(self, watching: Watching, changes: Changes, tasks: TaskSet, seconds: float) -> None:
         """The time limit of a request to the server is `seconds`."""
         self._watching = watching
         self._changes = changes

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, suppress
 
 import anyio
 
-from ....concurrency import Crew
+from ....concurrency import TaskSet
 from ....contracts import Credentials
 from ....protocol.session.envelope import claims_envelope
 from ....protocol.session.events import Outgoing
@@ -44,8 +44,8 @@ class HttpTransport:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._inbox = Inbox()
-        self._asking = Crew(self._inbox.end)
-        self._background_posts = Crew(self._inbox.end)
+        self._asking = TaskSet(self._inbox.end)
+        self._background_posts = TaskSet(self._inbox.end)
         self._turns = asyncio.Semaphore(MAX_CALLS)
         self._post_slots = asyncio.Semaphore(MAX_POSTS_AT_ONCE)
         self._posts: dict[RequestId, Post] = {}

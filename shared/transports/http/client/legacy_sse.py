@@ -16,7 +16,7 @@ import aiohttp
 import anyio
 from yarl import URL
 
-from ....concurrency import Crew
+from ....concurrency import TaskSet
 from ....contracts import Credentials
 from ....errors import PeerError
 from ....protocol.http.rules import EVENT_STREAM, JSON
@@ -60,8 +60,8 @@ class SseTransport:
         self._codec = Codec(is_client=True, line_end=b"", dialect=dialect)
         self._events = EventStream(MAX_MESSAGE)
         self._inbox = Inbox()
-        self._tasks = Crew(self._inbox.end)
-        self._background_posts = Crew(self._inbox.end)
+        self._tasks = TaskSet(self._inbox.end)
+        self._background_posts = TaskSet(self._inbox.end)
         self._post_slots = asyncio.Semaphore(MAX_POSTS_AT_ONCE)
 
     async def open(self) -> None:

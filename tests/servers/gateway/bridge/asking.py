@@ -13,7 +13,7 @@ from shared import Implementation, Run, Server, elicit_form, list_roots
 from shared import sample as completion
 from shared.client.client import Client
 from shared.client.options import ClientOptions
-from shared.concurrency import Crew, background
+from shared.concurrency import TaskSet, background
 from shared.errors import MissingCapability, PeerError, RpcError
 from shared.protocol.methods import PROTOCOLS_OWN, Method
 from shared.protocol.wire.jsonrpc import Response
@@ -190,10 +190,10 @@ class Asking(Small):
 
 
 @asynccontextmanager
-async def placed(make: Callable[[Crew], Place]) -> AsyncIterator[Run[Any]]:
+async def placed(make: Callable[[TaskSet], Place]) -> AsyncIterator[Run[Any]]:
     """A server that forwards to the place that `make` gives; its calls end before the place does."""
     failed: list[BaseException] = []
-    crew = Crew(failed.append)
+    crew = TaskSet(failed.append)
     place = make(crew)
 
     async def forward(_running: Any, context: Context[Any], params: Any) -> Json:

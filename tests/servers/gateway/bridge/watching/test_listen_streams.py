@@ -10,7 +10,7 @@ from servers.gateway.bridge.watching import listen_streams
 from servers.gateway.bridge.watching.listen_streams import Listening
 from shared.client.connection import changes
 from shared.client.connection.subscription import Change
-from shared.concurrency import Crew
+from shared.concurrency import TaskSet
 from shared.errors import PeerError, ResourceNotFound
 from shared.server.dispatch.limits import Limits
 from tests.servers.gateway.bridge.telling import until
@@ -30,7 +30,7 @@ class Heard(Small):
     async def listening(self) -> AsyncIterator[Listening]:
         """The streams of one client."""
         failures: list[BaseException] = []
-        crew = Crew(failures.append)
+        crew = TaskSet(failures.append)
         async with self.connected(mode="stateless") as client:
             try:
                 yield Listening(client, crew, self.told.append)
