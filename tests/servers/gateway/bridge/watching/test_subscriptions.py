@@ -210,7 +210,7 @@ async def test_nothing_is_subscribed_to_while_the_server_is_away(mode: str) -> N
 
 def streams_of(running: Run[Bridge]) -> int:
     """How many listen streams for resources there are at the server."""
-    asking = running.state.session_messages.watching.asking
+    asking = running.state.session_messages.watching.subscriber
     return asking.streams if isinstance(asking, Listening) else 0
 
 
