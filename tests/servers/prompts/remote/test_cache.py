@@ -108,20 +108,26 @@ def test_a_cache_that_is_damaged_is_made_anew(repository: Repository, damage: st
     assert files(made)["a.md"] == "one"
 
 
-def test_what_can_not_be_served_is_left_out_with_a_reason(repository: Repository) -> None:
+def test_what_can_not_be_served_is_left_out_with_a_reason(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "MOST_BYTES", 1_000)
     os.symlink("/etc/passwd", repository.root / "link.md")
-    repository.commit({"lfs.md": "version https://git-lfs.github.com/spec/v1\noid sha256:1\n"})
+    repository.commit(
+        {"large.md": "x" * 1_001, "lfs.md": "version https://git-lfs.github.com/spec/v1\noid sha256:1\n"}
+    )
     commit = repository.git("rev-parse", "HEAD")
     repository.git("update-index", "--add", "--cacheinfo", f"160000,{commit},module")
     repository.git("commit", "--quiet", "--message=module")
     made = checkout(repository)
     update(made)
     assert {one.path: one.reason for one in made.problems()} == {
+        "large.md": "it has more than 1,000 bytes",
         "lfs.md": "its contents are in Git LFS, which is not fetched",
         "link.md": "it is a link, and links are not followed",
         "module": "it is a submodule, which is not fetched",
     }
-    assert "lfs.md" not in files(made)
+    assert {"large.md", "lfs.md"}.isdisjoint(files(made))
 
 
 def test_hostile_names_stay_out(repository: Repository) -> None:
@@ -135,8 +141,11 @@ def test_hostile_names_stay_out(repository: Repository) -> None:
         "--stdin",
         data=entry("100644", "x.md", blob).encode("latin-1"),
     )
-    names = ["a.md", "back\\slash.md", "con.md", "new\nline.md", "st:ream.md"]
-    entries = [entry("40000", "..", inner), *(entry("100644", name, blob) for name in names)]
+    names = ["a.md", "back\\slash.md", "con.md", "dm.\u202eb.md", "new\nline.md", "st:ream.md"]
+    entries = [
+        entry("40000", "..", inner),
+        *(entry("100644", name.encode().decode("latin-1"), blob) for name in names),
+    ]
     repository.commit_tree("".join(sorted(entries)))
     made = checkout(repository)
     update(made)
@@ -182,10 +191,12 @@ def test_no_hook_filter_or_attribute_has_a_say(repository: Repository, monkeypat
     repository.commit({".gitattributes": "*.md filter=evil export-subst ident\n", "s.md": "$Id$ $Format:%H$"})
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("GIT_DIR", str(home))
+    monkeypatch.setenv("GIT_OBJECT_DIRECTORY", str(home / "objects"))
     made = checkout(repository)
     assert update(made)
     assert files(made)["s.md"] == "$Id$ $Format:%H$"
     assert not marker.exists()
+    assert sorted(path.name for path in home.iterdir()) == [".gitconfig", "hooks"]
 
 
 def test_what_is_too_large_is_refused(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
