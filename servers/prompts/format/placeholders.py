@@ -20,14 +20,15 @@ _ALL = "arguments"
 _MOST_WORDS = 20
 """The limit of words with their own argument."""
 
+# Patterns are compiled when they are first used: a server starts sooner, and few libraries have files of all hosts.
 _CLAUDE = r"(\\*)\$(?:ARGUMENTS(?:\[([0-9]{1,4})\])?|([0-9]{1,4})(?!\w)|(%s)(?!\w))"
 _NO_NAME = "(?!)"
-_CODEX_WORDS = re.compile(r"\$\$|\$(ARGUMENTS|[1-9])")
-_CODEX_NAMES = re.compile(r"\$\$|\$(?!ARGUMENTS(?![A-Z0-9_]))([A-Z][A-Z0-9_]*)")
-_OPENCODE = re.compile(r"\$(ARGUMENTS|[0-9]{1,4})")
-_VSCODE = re.compile(r"\$\{input:([\w-]{1,64})(?::([^{}]{0,500}))?\}")
-_GEMINI = re.compile(r"\{\{args\}\}")
-_HINT = re.compile(r"<([^<>]{1,100})>|\[([^\[\]]{1,100})\]|(\S{1,100})")
+_CODEX_WORDS = r"\$\$|\$(ARGUMENTS|[1-9])"
+_CODEX_NAMES = r"\$\$|\$(?!ARGUMENTS(?![A-Z0-9_]))([A-Z][A-Z0-9_]*)"
+_OPENCODE = r"\$(ARGUMENTS|[0-9]{1,4})"
+_VSCODE = r"\$\{input:([\w-]{1,64})(?::([^{}]{0,500}))?\}"
+_GEMINI = "{{args}}"
+_HINT = r"<([^<>]{1,100})>|\[([^\[\]]{1,100})\]|(\S{1,100})"
 
 
 class Asked(NamedTuple):
@@ -47,18 +48,18 @@ def find_arguments(text: str, syntax: Syntax, hint: str = "", names: Sequence[st
         places = [match for match in re.finditer(_CLAUDE % _NO_NAME, text) if len(match[1]) % 2 == 0]
         return _ask_for_words([match[2] or match[3] for match in places], 0, hint)
     if syntax == "codex":
-        named = filter(None, (match[1] for match in _CODEX_NAMES.finditer(text)))
+        named = filter(None, (match[1] for match in re.finditer(_CODEX_NAMES, text)))
         if arguments := tuple(Argument(name) for name in dict.fromkeys(named)):
             return Asked(arguments)
-        return _ask_for_words([match[1] for match in _CODEX_WORDS.finditer(text) if match[1]], 1, hint)
+        return _ask_for_words([match[1] for match in re.finditer(_CODEX_WORDS, text) if match[1]], 1, hint)
     if syntax == "opencode":
-        return _ask_for_words([match[1] for match in _OPENCODE.finditer(text)], 1, hint)
+        return _ask_for_words([match[1] for match in re.finditer(_OPENCODE, text)], 1, hint)
     if syntax == "vscode":
         described: dict[str, str | None] = {}
-        for match in _VSCODE.finditer(text):
+        for match in re.finditer(_VSCODE, text):
             described[match[1]] = described.get(match[1]) or match[2]
         return Asked(tuple(Argument(name, description=description) for name, description in described.items()))
-    return Asked((Argument(_ALL),) if syntax == "gemini" and _GEMINI.search(text) else ())
+    return Asked((Argument(_ALL),) if syntax == "gemini" and _GEMINI in text else ())
 
 
 def _ask_for_words(places: Sequence[str | None], first: int, hint: str) -> Asked:
@@ -68,7 +69,7 @@ def _ask_for_words(places: Sequence[str | None], first: int, hint: str) -> Asked
     numbered = all(place and place.isdecimal() for place in places)
     # Prices, and the fields of an awk program, are rarely numbered without gaps.
     if numbered and numbers and numbers == [*range(first, first + len(numbers))] and len(numbers) <= _MOST_WORDS:
-        written = [item[0] for item in _HINT.finditer(hint)]
+        written = [item[0] for item in re.finditer(_HINT, hint)]
         hinted = [re.sub(r"[^A-Za-z0-9_]+", "_", item.strip("<>[].… ")).strip("_")[:64] for item in written]
         fits = len(hinted) == len(numbers) == len(set(hinted)) and all(hinted)
         words = tuple(hinted) if fits else tuple(f"arg{number}" for number in numbers)
@@ -140,7 +141,7 @@ def _fill_claude(text: str, user_input: _Given, prompt: Prompt) -> Iterator[str]
 def _fill_codex(text: str, user_input: _Given, prompt: Prompt) -> Iterator[str]:
     named = bool(prompt.arguments) and not prompt.words and prompt.arguments[0].name != _ALL
     end = 0
-    for match in (_CODEX_NAMES if named else _CODEX_WORDS).finditer(text):
+    for match in re.finditer(_CODEX_NAMES if named else _CODEX_WORDS, text):
         if match[1] is None or (named and match[1] not in user_input.named):
             continue
         yield text[end : match.start()]
@@ -155,7 +156,7 @@ def _fill_codex(text: str, user_input: _Given, prompt: Prompt) -> Iterator[str]:
 
 
 def _fill_opencode(text: str, user_input: _Given, _prompt: Prompt) -> Iterator[str]:
-    places = [*_OPENCODE.finditer(text)]
+    places = [*re.finditer(_OPENCODE, text)]
     if not user_input.everything:
         yield text.replace("$ARGUMENTS", "")
         return
@@ -176,24 +177,24 @@ def _fill_opencode(text: str, user_input: _Given, _prompt: Prompt) -> Iterator[s
         yield f"\n\n{user_input.everything}"
 
 
-def _fill_named(pattern: re.Pattern[str]) -> Callable[[str, _Given, Prompt], Iterator[str]]:
-    def fill(text: str, user_input: _Given, _prompt: Prompt) -> Iterator[str]:
-        end = 0
-        for match in pattern.finditer(text):
-            name = match[1] if pattern.groups else _ALL
-            yield text[end : match.start()]
-            yield user_input.named.get(name, match[0] if pattern.groups else "")
-            end = match.end()
-        yield text[end:]
+def _fill_vscode(text: str, user_input: _Given, _prompt: Prompt) -> Iterator[str]:
+    end = 0
+    for match in re.finditer(_VSCODE, text):
+        yield text[end : match.start()]
+        yield user_input.named.get(match[1], match[0])
+        end = match.end()
+    yield text[end:]
 
-    return fill
+
+def _fill_gemini(text: str, user_input: _Given, _prompt: Prompt) -> Iterator[str]:
+    yield text.replace(_GEMINI, user_input.everything)
 
 
 _FILL: dict[Syntax, Callable[[str, _Given, Prompt], Iterator[str]]] = {
     "claude": _fill_claude,
     "codex": _fill_codex,
     "opencode": _fill_opencode,
-    "vscode": _fill_named(_VSCODE),
-    "gemini": _fill_named(_GEMINI),
+    "vscode": _fill_vscode,
+    "gemini": _fill_gemini,
     "plain": lambda text, _given, _prompt: iter((text,)),
 }

@@ -17,12 +17,13 @@ _MARKETPLACE = Path(MARKETPLACE)
 SCHEMES = ("https", "ssh", "git", "file")
 FORM = "git+https://HOST/REPOSITORY@REF#subdirectory=FOLDER"
 _ARCHIVES = (".zip", ".skill")
-_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*")
-_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+# Patterns are compiled when they are first used: most servers have no such address.
+_HOST = r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*"
+_USER = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 # A subset of what `git check-ref-format` allows: no options, ranges or patterns.
-_REF = re.compile(r"(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|[./]$))[A-Za-z0-9_][A-Za-z0-9_./@+-]{0,199}")
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_UNSAFE = re.compile(r"[\x00-\x20\x7f\\]")
+_REF = r"(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|[./]$))[A-Za-z0-9_][A-Za-z0-9_./@+-]{0,199}"
+_COMMIT = r"[0-9a-f]{40}|[0-9a-f]{64}"
+_UNSAFE = r"[\x00-\x20\x7f\\]"
 _SUBDIRECTORY = "subdirectory="
 
 
@@ -59,7 +60,7 @@ class Address(NamedTuple):
     @property
     def commit(self) -> str | None:
         """The commit, if the reference is one: then the library never changes."""
-        return self.ref if _COMMIT.fullmatch(self.ref) else None
+        return self.ref if re.fullmatch(_COMMIT, self.ref) else None
 
 
 class Package(NamedTuple):
@@ -112,14 +113,14 @@ def parse_address(text: str) -> Address:
         _ = parts.port
     except ValueError:
         raise ValueError(f"a library in git is written as {FORM}") from None
-    if not is_address(text) or parts.scheme not in SCHEMES or parts.query or _UNSAFE.search(text):
+    if not is_address(text) or parts.scheme not in SCHEMES or parts.query or re.search(_UNSAFE, text):
         raise ValueError(f"a library in git is written as {FORM}, with one of: {', '.join(SCHEMES)}")
     # It would appear in configurations, logs and lists of processes.
     if parts.password or (parts.username and parts.scheme != "ssh"):
         reason = "has a name or a password in it: leave it to git's credential helper, and take it out"
         raise ValueError(f"the address of a library {reason}")
     path, ref = parts.path.rsplit("@", 1) if "@" in parts.path else (parts.path, None)
-    if ref is not None and not _REF.fullmatch(ref):
+    if ref is not None and not re.fullmatch(_REF, ref):
         raise ValueError(f"{ref[:200]!r} is not the name of a branch, a tag or a commit")
     _check_place(parts.scheme, parts.hostname or "", parts.username or "", path)
     host = parts.netloc if parts.scheme != "file" else ""
@@ -129,9 +130,9 @@ def parse_address(text: str) -> Address:
 def _check_place(scheme: str, host: str, user: str, path: str) -> None:
     if scheme == "file" and (host or not path.startswith("/")):
         raise ValueError("a library on this machine is written as git+file:///PATH, with its whole path")
-    if scheme != "file" and not _HOST.fullmatch(host):
+    if scheme != "file" and not re.fullmatch(_HOST, host):
         raise ValueError(f"{host[:100]!r} is not the name of a host")
-    if user and not _USER.fullmatch(user):
+    if user and not re.fullmatch(_USER, user):
         raise ValueError(f"{user[:100]!r} is not the name of a user")
     if len(path) < 2:
         raise ValueError("the address of a library names no repository")
