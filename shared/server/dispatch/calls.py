@@ -131,7 +131,7 @@ class Calls:
 
     def begin(self, link: Link, call: Call) -> None:
         """Begin `call`, queue it until its link has a place for it, or refuse it."""
-        if call.is_over:  # it was cancelled in its own batch
+        if call.is_over:  # it was cancelled in its own batch, or while it waited
             return
         limits = self.limits
         # Until it is detached: then it has no link, and its outcome goes to another outlet.

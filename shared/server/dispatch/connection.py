@@ -370,9 +370,7 @@ class Connection:
             if quota is not None:
                 quota.end(self.client)
             while self.queue and not calls.is_closing and self.running < most:
-                following = self.queue.popleft()
-                if not following.is_over:
-                    calls.begin(self, following)
+                calls.begin(self, self.queue.popleft())
         self._due()
         if self._moved is not None:
             self._moved.wake()

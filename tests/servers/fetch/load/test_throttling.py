@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.load.throttling import HOSTS, LITTLE, QUEUE, ByteBudget, Pauses, Share, Stopwatch
+from servers.fetch.load.throttling import HOSTS, LITTLE, QUEUE, ByteBudget, Pauses, Share, Slots, Stopwatch
 from tests.clock import forward
 from tests.servers.fetch.loaders import opened_loader, refused
 from tests.servers.fetch.packing import bomb
@@ -200,6 +200,13 @@ async def test_h16_beyond_a_number_that_wait_the_next_is_refused() -> None:
         assert (await refused(loader, site.url("/more"))).code == "busy"
         gate.open.set()
     assert len(site.asked) == 1 + QUEUE
+
+
+async def test_h16_places_are_given_back() -> None:
+    slots = Slots(1, 1)
+    for _ in range(QUEUE + 2):
+        async with slots.held("host"):
+            pass
 
 
 async def test_h16_waiting_for_a_place_is_part_of_the_time() -> None:

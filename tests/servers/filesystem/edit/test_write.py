@@ -16,6 +16,7 @@ import pytest
 from servers.common.files import locks
 from servers.common.files.locks import locked
 from servers.common.files.rooted_files import RootedFiles
+from servers.filesystem.edit import write as module
 from servers.filesystem.edit.edit import FileEdits, edit_files
 from servers.filesystem.edit.replacements import Edit
 from servers.filesystem.edit.write import How, create_directory, write_file
@@ -63,6 +64,21 @@ def test_one_writer_of_a_name_at_a_time(files, root, at, write, mode):
         assert os.listdir(root) == []
     writer.join(30)
     assert (root / "file").read_text() == "new"
+
+
+def test_what_is_appended_to_a_file_that_is_replaced_meanwhile_is_in_the_new_one(root, write, monkeypatch):
+    (root / "file").write_text("old\n")
+    plain = module.sync
+
+    def replaced(descriptor):
+        monkeypatch.setattr(module, "sync", plain)
+        (root / "theirs").write_text("theirs\n")
+        (root / "theirs").replace(root / "file")
+        plain(descriptor)
+
+    monkeypatch.setattr(module, "sync", replaced)
+    write("file", "mine\n", "append")
+    assert (root / "file").read_text() == "theirs\nmine\n"
 
 
 def test_what_is_no_file_is_refused(root, either):

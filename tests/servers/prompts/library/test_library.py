@@ -2,9 +2,13 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from servers.prompts.errors import PromptError
+from servers.prompts.format.definitions import Prompt
+from servers.prompts.library import library as module
 from servers.prompts.library.folder import Folder
 from servers.prompts.library.libraries import Libraries
 from servers.prompts.library.library import Cache
@@ -334,3 +338,22 @@ def test_is_behind_when_something_came_or_went_since_the_last_look(tmp_path: Pat
         assert not found.is_behind()
         change()
         assert found.is_behind()
+
+
+def test_a_problem_of_a_file_that_was_mended_while_it_was_read_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = library(tmp_path, {"a.md": SIMPLE, "b.md": SIMPLE})
+    plain = module.parse_file
+
+    def parsed(*arguments: Any) -> Prompt:
+        monkeypatch.setattr(module, "parse_file", plain)
+        write(tmp_path, {"a.md": SIMPLE + "more"})
+        found.look()
+        raise PromptError("bad_prompt", "half written")
+
+    found._parsed = Cache(1_000)
+    monkeypatch.setattr(module, "parse_file", parsed)
+    with pytest.raises(PromptError):
+        found.prompt("a")
+    assert found.problems() == []

@@ -142,6 +142,26 @@ async def test_it_has_no_deadline():
     assert not isinstance(outcome, CallTimeout)
 
 
+async def test_it_has_no_deadline_of_a_part_of_it_either():
+    later = Later()
+
+    async def narrowed(ctx: Context[None]) -> str:
+        """Goes on within a limit that an operator has set for it."""
+        with ctx.running.calls.within(ctx.call, 5):
+            return await later.later(ctx)
+
+    later.app.tool()(narrowed)
+    async with later.open(), later.connected() as peer:
+        await peer.answer(await peer.start("narrowed"))
+        forward(10)
+        await quiet()
+        assert later.log == []
+        later.go.set()
+        await later.running.calls.drain()
+    ((_, outcome),) = later.told
+    assert outcome["content"] == [{"type": "text", "text": "done"}]
+
+
 @pytest.mark.parametrize("waiting", [False, True])
 async def test_it_takes_no_place_of_its_connection(waiting):
     later = Later(concurrent_calls=1)

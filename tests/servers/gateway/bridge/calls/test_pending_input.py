@@ -59,7 +59,8 @@ async def test_a_question_ends_the_round_and_its_answer_goes_on_with_the_call() 
         gone = "the call this request went on with is gone; start over without requestState"
         assert (error["code"], error["message"]) == (-32602, gone)
         assert text(await round_of(peer, "greet", second, q2=named("Lovelace"))) == "Ada Lovelace"
-        assert (asking.opened, len(parking)) == (1, 0)
+        # Nothing else shows that no time runs any more.
+        assert (asking.opened, len(parking), list(parking._clocks)) == (1, 0, [])
 
 
 @asynccontextmanager

@@ -2,15 +2,19 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import anyio
 import httpx
 import pytest
 
+from shared.auth import tokens_file
+from shared.auth.tokens import StaticTokens
 from shared.extensions.dialects import DIALECTS
 from shared.stores.memory import Stores
 from shared.testing import replicas
 from shared.transports.http.limits.endpoint_limits import EndpointLimits
+from shared.transports.http.streamable import token_expiry
 from tests.redis_server import RedisServer
 from tests.redis_stores import InRedis
 from tests.shared.transports.http.http_wire import IN_BOTH, PATIENCE, Json, Site, Two, listening, make_server, stopped
@@ -140,3 +144,20 @@ async def test_a_dialect_is_understood_by_the_replica_with_the_stream() -> None:
         asked = {"toolId": "sample/echo", "inputs": {"text": "hi"}}
         await client.send({"jsonrpc": "2.0", "id": 1, "method": "mcp/tool/execute", "params": asked})
         assert (await client.next())["result"] == "hi"
+
+
+@IN_BOTH
+async def test_a_token_that_is_taken_back_ends_the_stream_of_a_client_that_posts_elsewhere(
+    two: Two, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_expiry, "REVOKED_SECONDS", 0.01)
+    monkeypatch.setattr(tokens_file, "CHECK_SECONDS", 0.0)
+    path, headers = tmp_path / "tokens.toml", {"Authorization": "Bearer ada"}
+    path.write_text(f'[ada]\ndigest = "{tokens_file.digest_of("ada")}"\n')
+    everybody = StaticTokens((), tokens_file.TokensFile(path))
+    async with two(authenticator=everybody) as (here, there), apart(here, there, headers) as client:
+        await client.initialize()
+        assert await client.call("echo", {"text": "mine"}) == "mine"
+        path.write_text("")
+        with anyio.fail_after(PATIENCE):
+            assert await client.rest() == []

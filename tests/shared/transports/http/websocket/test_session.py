@@ -263,6 +263,16 @@ async def test_no_message_is_taken_while_the_peer_takes_no_answers() -> None:
         await sending
 
 
+async def test_messages_that_were_taken_leave_room_for_others() -> None:
+    message = b"x" * 50_000
+    async with on_a_socket() as (ours, peer):
+        peer.setblocking(False)
+        with anyio.fail_after(PATIENCE):
+            for _ in range(4):
+                await asyncio.get_running_loop().sock_sendall(peer, frame(TEXT, message))
+                assert await ours.receive() == [message]
+
+
 async def test_a_message_that_is_not_read_is_not_late() -> None:
     async with on_a_socket(message_seconds=-1.0) as (ours, _):
         ours.data_received(frame(TEXT, b"{", last=False))
