@@ -247,6 +247,21 @@ async def test_the_line_of_a_method_that_only_a_server_knows_names_it() -> None:
     assert [(line["method"], line["outcome"]) for line in lines] == [("example/own", "error")]
 
 
+async def test_a_call_has_one_line_by_the_server_that_answers_it() -> None:
+    lines: list[dict[str, Any]] = []
+    audit = Audit(Lines(lines))  # type: ignore[arg-type]
+    door = with_tools("a", "x")
+    door.extensions = [audited(audit, "a")]
+    async with gateway([door]).open(extensions=[audited(audit, "joined")]) as running:
+        await door.open()
+        async with talking(running, STATELESS) as peer:
+            await peer.call("x")
+            await peer.call("no_such_tool")
+        await door.close()
+    calls = [line for line in lines if line["method"] == "tools/call"]
+    assert [(line["server"], line["tool"]) for line in calls] == [("a", "x"), ("joined", "no_such_tool")]
+
+
 class Lines:
     """A file of an audit log that keeps what is written."""
 
