@@ -77,10 +77,10 @@ async def _open(opening: Opening) -> AsyncIterator[Opened]:
     files = tuple(Folder(path) for path in settings.files)
     opened = Opened(libraries, files, settings, SkillCache(libraries), watch, {})
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(watch.run, partial(_tell, opened, opening.changes))
+        tasks.start_soon(watch.run, partial(_notify, opened, opening.changes))
         if updates is not None:
             tasks.start_soon(updates.run, watch.look)
-        opening.changes.on_remote_change = partial(_hear, watch)
+        opening.changes.on_remote_change = partial(_on_remote_change, watch)
         yield opened
         tasks.cancel_scope.cancel()
 
@@ -108,16 +108,16 @@ def _prepare(libraries: Libraries, watch: Watch, opening: Opening) -> None:
         opening.signer.sign("cursor:prompts", "")
 
 
-def _tell(opened: Opened, changes: Changes, changed: Changed) -> None:
+def _notify(opened: Opened, changes: Changes, changed: Changed) -> None:
     opened.skills.forget(changed)
-    resources.tell(opened, changes, changed)
+    resources.notify(opened, changes, changed)
 
 
-def _hear(watch: Watch, change: Change) -> tuple[str, ...]:
+def _on_remote_change(watch: Watch, change: Change) -> tuple[str, ...]:
     """Handle a change that another replica has noticed or made, and announces for the index. A client that reads here
     gets the new state only after a look here, so it is notified then."""
     if change.uri == resources.INDEX:
-        watch.hear()
+        watch.look_soon()
     return ()
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from shared.server.dispatch.conditions import Conditions
 from shared.text import escape
 
-from ..library.libraries import Found
+from ..library.libraries import LibraryProblem
 
 _NAMED = 3
 """The number of problems reported in full, since a library may have thousands; the index lists all."""
@@ -13,7 +13,7 @@ _LONGEST = 300
 """The longest problem, in characters."""
 
 
-def report_problems(conditions: Conditions, problems: Sequence[Found]) -> None:
+def report_problems(conditions: Conditions, problems: Sequence[LibraryProblem]) -> None:
     """Report the current problems of the libraries, which replace those before."""
     if not problems:
         conditions.end("problems")

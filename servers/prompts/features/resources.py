@@ -136,7 +136,7 @@ async def unsubscribe(running: Run[Opened], key: str) -> None:
     running.state.subscribed.pop(key, None)
 
 
-def tell(opened: Opened, changes: Changes, changed: Changed) -> None:
+def notify(opened: Opened, changes: Changes, changed: Changed) -> None:
     """Notify the subscriptions that a burst of changes affects."""
     changes.resource(INDEX)
     if changed.names:

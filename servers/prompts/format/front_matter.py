@@ -141,28 +141,28 @@ class Key(NamedTuple):
 
 
 ARGUMENT = {
-    "name": Key("argument", "How the template names it: letters, digits and _.", 64, required=True),
-    "type": Key("type", "What it holds. Without: string, or enum where there is an enum."),
+    "name": Key("argument", "The name in the template: letters, digits and _.", 64, required=True),
+    "type": Key("type", "The type of its value. Default: string, or enum if there is an enum."),
     "title": Key("text", "Its name for people.", 200),
-    "description": Key("text", "What to put there."),
-    "required": Key("boolean", "Whether the prompt can't do without. Without: false."),
-    "default": Key("value", "What it is where nothing is given."),
-    "enum": Key("texts", "The values that it can have.", 100),
-    "examples": Key("texts", "Values that a client suggests.", 100),
+    "description": Key("text", "The value to give."),
+    "required": Key("boolean", "Whether a value must be given. Default: false."),
+    "default": Key("value", "The value if none is given."),
+    "enum": Key("texts", "The possible values.", 100),
+    "examples": Key("texts", "Values for clients to suggest.", 100),
 }
 MESSAGE = {
-    "role": Key("role", "Who says it. Without: user."),
-    "text": Key("text", "What is said, as a template.", 60_000),
+    "role": Key("role", "The sender. Default: user."),
+    "text": Key("text", "The text, as a template.", 60_000),
     "image": Key("text", "A path: the picture in that file of the library.", 500),
     "audio": Key("text", "A path: the sound in that file of the library.", 500),
     "resource": Key("text", "A path: that file of the library, embedded.", 500),
 }
 PROMPT = {
-    "name": Key("name", "What clients ask for it by. Without: the file's path, with - between names.", 128),
+    "name": Key("name", "The name in clients. Default: the path of the file, with - between names.", 128),
     "title": Key("text", "Its name for people.", 200),
-    "description": Key("text", "What it is for: people choose by it.", required=True),
-    "tags": Key("texts", "Words to find it by.", 20),
-    "arguments": Key("items", "What it is asked with.", 50),
+    "description": Key("text", "The purpose, by which people choose it.", required=True),
+    "tags": Key("texts", "Words for the search.", 20),
+    "arguments": Key("items", "Its arguments.", 50),
     "messages": Key("items", "Messages before the body, which is the last one, from the user.", 50),
 }
 

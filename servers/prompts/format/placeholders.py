@@ -31,7 +31,7 @@ _GEMINI = "{{args}}"
 _HINT = r"<([^<>]{1,100})>|\[([^\[\]]{1,100})\]|(\S{1,100})"
 
 
-class Asked(NamedTuple):
+class TextArguments(NamedTuple):
     """The arguments that a text requires."""
 
     arguments: tuple[Argument, ...] = ()
@@ -39,30 +39,32 @@ class Asked(NamedTuple):
     """Those that are words, in order; empty if one argument contains all words."""
 
 
-def find_arguments(text: str, syntax: Syntax, hint: str = "", names: Sequence[str] = ()) -> Asked:
+def find_arguments(text: str, syntax: Syntax, hint: str = "", names: Sequence[str] = ()) -> TextArguments:
     """Return the arguments of a text; `names` are those declared in its front matter, which only Claude Code
     supports."""
     if syntax == "claude":
         if names:
-            return Asked(tuple(Argument(name) for name in names), tuple(names))
+            return TextArguments(tuple(Argument(name) for name in names), tuple(names))
         places = [match for match in re.finditer(_CLAUDE % _NO_NAME, text) if len(match[1]) % 2 == 0]
-        return _ask_for_words([match[2] or match[3] for match in places], 0, hint)
+        return _find_word_arguments([match[2] or match[3] for match in places], 0, hint)
     if syntax == "codex":
         named = filter(None, (match[1] for match in re.finditer(_CODEX_NAMES, text)))
         if arguments := tuple(Argument(name) for name in dict.fromkeys(named)):
-            return Asked(arguments)
-        return _ask_for_words([match[1] for match in re.finditer(_CODEX_WORDS, text) if match[1]], 1, hint)
+            return TextArguments(arguments)
+        return _find_word_arguments([match[1] for match in re.finditer(_CODEX_WORDS, text) if match[1]], 1, hint)
     if syntax == "opencode":
-        return _ask_for_words([match[1] for match in re.finditer(_OPENCODE, text)], 1, hint)
+        return _find_word_arguments([match[1] for match in re.finditer(_OPENCODE, text)], 1, hint)
     if syntax == "vscode":
         described: dict[str, str | None] = {}
         for match in re.finditer(_VSCODE, text):
             described[match[1]] = described.get(match[1]) or match[2]
-        return Asked(tuple(Argument(name, description=description) for name, description in described.items()))
-    return Asked((Argument(_ALL),) if syntax == "gemini" and _GEMINI in text else ())
+        return TextArguments(
+            tuple(Argument(name, description=description) for name, description in described.items())
+        )
+    return TextArguments((Argument(_ALL),) if syntax == "gemini" and _GEMINI in text else ())
 
 
-def _ask_for_words(places: Sequence[str | None], first: int, hint: str) -> Asked:
+def _find_word_arguments(places: Sequence[str | None], first: int, hint: str) -> TextArguments:
     """Return the arguments of a text with these placeholders; the first word has the number `first`, and a
     placeholder without a number is for all words."""
     numbers = sorted({int(place) for place in places if place and place.isdecimal()})
@@ -74,11 +76,11 @@ def _ask_for_words(places: Sequence[str | None], first: int, hint: str) -> Asked
         fits = len(hinted) == len(numbers) == len(set(hinted)) and all(hinted)
         words = tuple(hinted) if fits else tuple(f"arg{number}" for number in numbers)
         needed = {word for word, item in zip(words, written, strict=False) if fits and item.startswith("<")}
-        return Asked(tuple(Argument(word, required=word in needed) for word in words), words)
+        return TextArguments(tuple(Argument(word, required=word in needed) for word in words), words)
     if not places and not hint:
-        return Asked()
+        return TextArguments()
     required = hint.startswith("<") and "[" not in hint and "optional" not in hint.lower()
-    return Asked((Argument(_ALL, description=hint or None, required=required),))
+    return TextArguments((Argument(_ALL, description=hint or None, required=required),))
 
 
 def fill_placeholders(text: str, prompt: Prompt, values: Mapping[str, Any]) -> Iterator[str]:
@@ -90,10 +92,10 @@ def fill_placeholders(text: str, prompt: Prompt, values: Mapping[str, Any]) -> I
     else:
         everything = named.get(_ALL, "")
         words = [*_split(everything)]
-    return _FILL[prompt.syntax](text, _Given(everything, words, named), prompt)
+    return _FILL[prompt.syntax](text, _Input(everything, words, named), prompt)
 
 
-class _Given(NamedTuple):
+class _Input(NamedTuple):
     """The user's input."""
 
     everything: str
@@ -114,7 +116,7 @@ def _split(text: str) -> list[str]:
         return [text]
 
 
-def _fill_claude(text: str, user_input: _Given, prompt: Prompt) -> Iterator[str]:
+def _fill_claude(text: str, user_input: _Input, prompt: Prompt) -> Iterator[str]:
     names = "|".join(map(re.escape, prompt.words)) if prompt.declared else _NO_NAME
     replaced, end = False, 0
     for match in re.finditer(_CLAUDE % names, text):
@@ -138,7 +140,7 @@ def _fill_claude(text: str, user_input: _Given, prompt: Prompt) -> Iterator[str]
         yield f"\n\nARGUMENTS: {user_input.everything}"
 
 
-def _fill_codex(text: str, user_input: _Given, prompt: Prompt) -> Iterator[str]:
+def _fill_codex(text: str, user_input: _Input, prompt: Prompt) -> Iterator[str]:
     named = bool(prompt.arguments) and not prompt.words and prompt.arguments[0].name != _ALL
     end = 0
     for match in re.finditer(_CODEX_NAMES if named else _CODEX_WORDS, text):
@@ -155,7 +157,7 @@ def _fill_codex(text: str, user_input: _Given, prompt: Prompt) -> Iterator[str]:
     yield text[end:]
 
 
-def _fill_opencode(text: str, user_input: _Given, _prompt: Prompt) -> Iterator[str]:
+def _fill_opencode(text: str, user_input: _Input, _prompt: Prompt) -> Iterator[str]:
     places = [*re.finditer(_OPENCODE, text)]
     if not user_input.everything:
         yield text.replace("$ARGUMENTS", "")
@@ -177,7 +179,7 @@ def _fill_opencode(text: str, user_input: _Given, _prompt: Prompt) -> Iterator[s
         yield f"\n\n{user_input.everything}"
 
 
-def _fill_vscode(text: str, user_input: _Given, _prompt: Prompt) -> Iterator[str]:
+def _fill_vscode(text: str, user_input: _Input, _prompt: Prompt) -> Iterator[str]:
     end = 0
     for match in re.finditer(_VSCODE, text):
         yield text[end : match.start()]
@@ -186,15 +188,15 @@ def _fill_vscode(text: str, user_input: _Given, _prompt: Prompt) -> Iterator[str
     yield text[end:]
 
 
-def _fill_gemini(text: str, user_input: _Given, _prompt: Prompt) -> Iterator[str]:
+def _fill_gemini(text: str, user_input: _Input, _prompt: Prompt) -> Iterator[str]:
     yield text.replace(_GEMINI, user_input.everything)
 
 
-_FILL: dict[Syntax, Callable[[str, _Given, Prompt], Iterator[str]]] = {
+_FILL: dict[Syntax, Callable[[str, _Input, Prompt], Iterator[str]]] = {
     "claude": _fill_claude,
     "codex": _fill_codex,
     "opencode": _fill_opencode,
     "vscode": _fill_vscode,
     "gemini": _fill_gemini,
-    "plain": lambda text, _given, _prompt: iter((text,)),
+    "plain": lambda text, _input, _prompt: iter((text,)),
 }

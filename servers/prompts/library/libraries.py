@@ -18,7 +18,7 @@ STARTER = Path(__file__).parents[1] / "starter"
 """The library that is included with the server."""
 
 
-class Found(NamedTuple):
+class LibraryProblem(NamedTuple):
     """A problem, and its library."""
 
     root: Path
@@ -100,9 +100,11 @@ class Libraries:
         """Return the current prompt, ready to be rendered. Raises PromptError."""
         return self.library(name).rendering(name)
 
-    def problems(self) -> list[Found]:
+    def problems(self) -> list[LibraryProblem]:
         """Return the problems of files, of those that have been read."""
-        return [Found(library.root, problem) for library in self.all for problem in self._find_problems(library)]
+        return [
+            LibraryProblem(library.root, problem) for library in self.all for problem in self._find_problems(library)
+        ]
 
     def _find_problems(self, library: Library) -> list[Problem]:
         origin = self.origins.get(library.root)

@@ -223,7 +223,7 @@ class Library:
     def check(self) -> list[Problem]:
         """Return the problems of all files. Takes a second for some thousands."""
         for file in self._snapshot.files.values():
-            self._wrong(file)
+            self._find_problem(file)
         return self.problems()
 
     def count(self) -> int:
@@ -231,7 +231,7 @@ class Library:
         change."""
         snapshot = self._snapshot
         if self._counted[0] != snapshot.number:
-            served = sum(self._wrong(file) is None for file in snapshot.names.values())
+            served = sum(self._find_problem(file) is None for file in snapshot.names.values())
             self._counted = snapshot.number, served
         return self._counted[1]
 
@@ -239,8 +239,8 @@ class Library:
         """Return True if since the last look an entry was added to or removed from a directory, or a file changed
         that had a problem: it may have been half written. Blocks."""
         snapshot = self._snapshot
-        wrong = {path: mark for path in snapshot.problems if (mark := snapshot.seen.get(path)) is not None}
-        return any(self._folder.signature(path) != mark for path, mark in {**snapshot.directories, **wrong}.items())
+        faulty = {path: mark for path in snapshot.problems if (mark := snapshot.seen.get(path)) is not None}
+        return any(self._folder.signature(path) != mark for path, mark in {**snapshot.directories, **faulty}.items())
 
     def look(self) -> Changed | None:
         """Read new and changed files since the last look; return None if there are none. Blocks: 10,000 files take
@@ -252,7 +252,7 @@ class Library:
         folder = Entry("", "directory", self._folder.signature(""))
         try:
             entries = chain((folder,), self._folder.walk(HIDDEN_FOLDERS, unchanged))
-            new = advance(old, entries, self.root.parts, self._wrong, self.read)
+            new = advance(old, entries, self.root.parts, self._find_problem, self.read)
         except (OSError, PromptError) as error:
             reason = error.reason if isinstance(error, PromptError) else "the folder can't be read"
             new = old._replace(problems={**old.problems, "": Problem("", None, reason)})
@@ -269,7 +269,7 @@ class Library:
             raise PromptError("not_found", f"there is no prompt {name[:128]!r}")
         return file
 
-    def _wrong(self, file: File) -> Problem | None:
+    def _find_problem(self, file: File) -> Problem | None:
         try:
             self._prompt(file)
         except PromptError as error:

@@ -17,7 +17,7 @@ _EXACT, _BEGINS, _NAMED, _HEAD, _WITHIN = 1_000, 100, 50, 20, 5
 _INNER = (b"\narguments:", b"\nmessages:", b"\nmetadata:")
 """Keys of the front matter whose content does not describe the prompt."""
 _NEXT = re.compile(rb"\n[a-z]")
-_SPACED = bytes(one if one >= 0x80 or chr(one).isalnum() else 0x20 for one in range(256))
+_SPACED = bytes(byte if byte >= 0x80 or chr(byte).isalnum() else 0x20 for byte in range(256))
 
 
 class Matches(NamedTuple):

@@ -58,7 +58,7 @@ def make_bundle(library: Library, name: str) -> Bundle:
             try:
                 others[path] = _digest(read(path, MOST_BYTES))
             except PromptError:  # it was deleted, or may not be read
-                library.note(name, path, "the skill goes without it: it can't be read")
+                library.note(name, path, "it is not part of the skill: it can't be read")
         manifest = library.source(name)
     front = dict(parse_document(manifest).front or {})
     files = {SKILL: _digest(manifest), **others}
@@ -93,25 +93,25 @@ class SkillCache:
 
     def __init__(self, libraries: Libraries) -> None:
         self._libraries = libraries
-        self._kept: dict[str, Bundle | None] = {}
+        self._bundles: dict[str, Bundle | None] = {}
 
     def forget(self, changed: Changed) -> None:
         """Drop the skills that may have changed."""
         if not changed.names and not changed.others:
             return
         # A skill that is being built is stored in the old dictionary, since it may be built from the old state.
-        unchanged = ((name, bundle) for name, bundle in self._kept.items() if bundle is not None and bundle.alone)
-        self._kept = {name: bundle for name, bundle in unchanged if name not in changed.names}
+        unchanged = ((name, bundle) for name, bundle in self._bundles.items() if bundle is not None and bundle.alone)
+        self._bundles = {name: bundle for name, bundle in unchanged if name not in changed.names}
 
     async def get(self, name: str) -> Bundle | None:
         """Return the skill; None if no prompt has this name, or it can't be a skill."""
         if NAME.fullmatch(name) is None or name not in self._libraries:
             return None
-        return await to_thread.run_sync(self._make, name, self._kept)
+        return await to_thread.run_sync(self._make, name, self._bundles)
 
     async def list(self) -> dict[str, Bundle]:
         """Return the first skills: those with a directory, then prompts of other formats, in the order of names."""
-        return await to_thread.run_sync(self._list_first, self._kept)
+        return await to_thread.run_sync(self._list_first, self._bundles)
 
     async def read(self, name: str, file: str, sha256: str) -> bytes | None:
         """Return the content of a skill's file, if its hash is unchanged; else None."""

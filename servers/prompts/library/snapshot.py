@@ -61,14 +61,16 @@ class Changed(NamedTuple):
     """True if a file changed that prompts may include or embed."""
 
 
-Wrong = Callable[[File], Problem | None]
+FindProblem = Callable[[File], Problem | None]
 """Reads a whole file, and returns its problem; None if it is valid."""
 
 
-def advance(old: Snapshot, entries: Iterable[Entry], root: tuple[str, ...], wrong: Wrong, read: Read) -> Snapshot:
+def advance(
+    old: Snapshot, entries: Iterable[Entry], root: tuple[str, ...], find_problem: FindProblem, read: Read
+) -> Snapshot:
     """Return the state after a look that found `entries` in the folder at `root`, the first of which is the folder
     itself."""
-    looking = _Look(old, root, wrong, read)
+    looking = _Look(old, root, find_problem, read)
     listed = list(entries)
     skills = _find_skills(item.path for item in listed if item.kind != "directory")
     # The kind of a file that existed before is unchanged, unless a skill around it was added or removed.
@@ -122,10 +124,10 @@ def _get_text(snapshot: Snapshot, name: str) -> tuple[str, bytes] | None:
 class _Look:
     """A look in progress."""
 
-    def __init__(self, old: Snapshot, root: tuple[str, ...], wrong: Wrong, read: Read) -> None:
+    def __init__(self, old: Snapshot, root: tuple[str, ...], find_problem: FindProblem, read: Read) -> None:
         self._old = old
         self._root = root
-        self._wrong = wrong
+        self._find_problem = find_problem
         self._bytes = read
         self.kinds: dict[str, Kind] = {}
         """The kinds of files that have not changed theirs."""
@@ -175,7 +177,7 @@ class _Look:
                 names[file.declared] = self._files[path] = file._replace(name=file.declared)
         renamed = [problem for file in without if (problem := self._rename(file, names)) is not None]
         for path in _find_unfitting(self._seen):
-            self._problem(path, f"the skill goes without it: {LIMIT}")
+            self._problem(path, f"it is not part of the skill: {LIMIT}")
         number = self._old.number + 1
         return Snapshot(
             number, self._files, names, self._seen, self._directories, self._problems, tuple(sorted(renamed))
@@ -238,7 +240,7 @@ class _Look:
         except PromptError:  # the error is reported when the prompt is requested
             name = kind.name
         file = File(path, kind, name, signature, data, name)
-        problem = self._wrong(file) if self._old.seen else None
+        problem = self._find_problem(file) if self._old.seen else None
         if problem is None:
             return file
         self._problems[path] = problem

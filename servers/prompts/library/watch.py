@@ -17,7 +17,7 @@ from anyio import CapacityLimiter, to_thread
 
 from servers.common.notices import Notices, wait_in_thread
 from servers.prompts.errors import PromptError
-from servers.prompts.library.libraries import Found, Libraries
+from servers.prompts.library.libraries import Libraries, LibraryProblem
 from servers.prompts.library.snapshot import Changed
 from shared.text import escape
 
@@ -47,14 +47,14 @@ class Watch:
         """For the threads that wait for notifications, and for `arm`."""
         self._looks = CapacityLimiter(1)
         """For looks, one at a time."""
-        self._told: Callable[[Changed], None] = _ignore
-        self.on_problems: Callable[[Sequence[Found]], None] = _ignore
+        self._on_change: Callable[[Changed], None] = _ignore
+        self.on_problems: Callable[[Sequence[LibraryProblem]], None] = _ignore
         """Called with all problems of files whenever they change; it must not wait."""
         self.on_polling: Callable[[bool], None] = _ignore
         """Called after each new watch, with True if changes are polled for lack of notifications; it must not
         wait."""
         self._broken: frozenset[str] = frozenset()
-        self._said: frozenset[Found] = frozenset()
+        self._reported: frozenset[LibraryProblem] = frozenset()
         self._took = 0.0
         self._looked_at = time.monotonic()
         self._around: frozenset[str] = frozenset()
@@ -76,8 +76,8 @@ class Watch:
         """Watch until cancelled; call `on_change` once for each burst of changes, after the libraries have been
         updated, with the names of available prompts only. Before this the libraries must be read, and then `arm`
         called."""
-        self._told = on_change
-        self._tell_problems()
+        self._on_change = on_change
+        self._report_problems()
         self.on_polling(self.degraded)
         # Looking at thousands of files again at once would delay the first client.
         rest = _POLL_SECONDS
@@ -115,7 +115,7 @@ class Watch:
                 return True
         return False
 
-    def hear(self) -> None:
+    def look_soon(self) -> None:
         """Look soon: another process has noticed a change that may have no notification here."""
         self._stop.set()
 
@@ -134,9 +134,9 @@ class Watch:
         """Look now. The state at its beginning is served and announced at its end: so code that has written a file
         looks before it reports that."""
         changed = await to_thread.run_sync(self._find_changed, limiter=self._looks)
-        self._tell_problems()
+        self._report_problems()
         if changed is not None:
-            self._told(changed)
+            self._on_change(changed)
 
     def _find_changed(self) -> Changed | None:
         begun = time.monotonic()
@@ -157,12 +157,12 @@ class Watch:
         # A prompt that was broken from the beginning was never available: it is announced once it is valid.
         return Changed(changed.names & before | there - broken, changed.others)
 
-    def _tell_problems(self) -> None:
+    def _report_problems(self) -> None:
         """Log the problems that are new."""
         problems = frozenset(self._libraries.problems())
-        if problems == self._said:
+        if problems == self._reported:
             return
-        for root, problem in sorted(problems - self._said):
+        for root, problem in sorted(problems - self._reported):
             log.warning("%s: %s", escape(root.name), problem)
-        self._said = problems
+        self._reported = problems
         self.on_problems(sorted(problems))

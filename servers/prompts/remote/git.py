@@ -41,7 +41,7 @@ _ENVIRONMENT = {
     "LC_ALL": "C",
     "SSH_ASKPASS": "",
 }
-_KEPT = ("GIT_CONFIG", "GIT_SSH", "GIT_SSL")
+_PASSED_ON = ("GIT_CONFIG", "GIT_SSH", "GIT_SSL")
 """The prefixes of git's variables for connections. Other variables name repositories, or make git do more."""
 _FILE = re.compile(rb"(\d{6}) (\w+) ([0-9a-f]+) +(\d+|-)\t(.*)", re.DOTALL)
 _REASONS = {
@@ -168,7 +168,9 @@ class Git:
 
 
 def _make_environment(scheme: str) -> Mapping[str, str]:
-    own = {key: value for key, value in os.environ.items() if not key.startswith("GIT_") or key.startswith(_KEPT)}
+    own = {
+        key: value for key, value in os.environ.items() if not key.startswith("GIT_") or key.startswith(_PASSED_ON)
+    }
     ssh = {} if "GIT_SSH" in own or "GIT_SSH_COMMAND" in own else {"GIT_SSH_COMMAND": "ssh -o BatchMode=yes"}
     # The user's configuration may replace HTTPS by SSH for a host. Redirects to other protocols are not allowed.
     allowed = "https:ssh" if scheme in ("https", "ssh") else scheme

@@ -125,7 +125,7 @@ async def test_a_skill_goes_without_what_is_too_much_and_says_so(tmp_path: Path)
     assert found["large"] == ["skill://large/SKILL.md", "skill://large/a.bin"]
     assert found["many"] == ["skill://many/SKILL.md", *(f"skill://many/{number:03}.txt" for number in range(511))]
     assert list(said) == ["large/huge.bin", "large/small.txt", "many/511.txt"]
-    limit = "the skill goes without it: a skill has at most 512 files and 16,777,216 bytes"
+    limit = "it is not part of the skill: a skill has at most 512 files and 16,777,216 bytes"
     assert set(said.values()) == {limit}
 
 
@@ -136,7 +136,7 @@ async def test_a_skill_without_a_file_is_logged_at_the_start(tmp_path: Path) -> 
         file.truncate(16 * 1024 * 1024 + 1)
     async with served(lib, era=STATELESS) as peer:
         await skills(peer)
-        assert "large/huge.bin: the skill goes without it" in peer.wire.stderr
+        assert "large/huge.bin: it is not part of the skill" in peer.wire.stderr
 
 
 async def test_links_and_hidden_files_are_no_part_of_a_skill(tmp_path: Path, lib: Path) -> None:
