@@ -117,6 +117,19 @@ class Files:
             return await to_thread.run_sync(pages.text_in, small_file, place, budget, part)
         return pages.text_in(small_file, place, budget, part, text)
 
+    def read_at_once(self, written: str, budget: int) -> TextRead | None:
+        """Return all of a small text file in UTF-8, within `budget` bytes of JSON; None if it is not one, or may be a
+        document. Raises FilesError."""
+        if is_called_document(written):
+            return None
+        place = self.place(written)
+        small_file = self.small.read(place)
+        text = None if small_file is None else plain(small_file.data)
+        if small_file is None or text is None:
+            return None
+        read = pages.text_in(small_file, place, budget, plain=text)
+        return None if read.truncated else read
+
     async def read_any_text(self, place: Place, budget: int, turn: Turn, part: Part = WHOLE) -> TextRead:
         """Return a part of the text at `place`; documents are converted to Markdown. Raises FilesError."""
         is_called = part.encoding is None and is_called_document(place.written)

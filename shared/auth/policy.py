@@ -12,6 +12,7 @@ that scope.
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
+from functools import lru_cache
 from posixpath import normpath
 from typing import Any, Protocol
 from urllib.parse import unquote
@@ -158,6 +159,7 @@ def grants(owned: Collection[str], needed: Iterable[str]) -> bool:
     return all(any(sufficient in owned for sufficient in _enough(scope)) for scope in needed)
 
 
+@lru_cache(1_024)  # each call needs some, of those that the operator has named
 def _enough(scope: str) -> list[str]:
     """Return all scopes that are enough for `scope`."""
     parts = scope.split(":")

@@ -8,10 +8,10 @@ needed scopes, so that the client can obtain such a token (2026-07-28, Authoriza
 """
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from ..auth.policy import Policy
 from ..errors import InvalidParams, McpError, MethodNotFound, ResourceNotFound, UnknownTool
@@ -22,13 +22,15 @@ from ..protocol.types.prompts import CompleteParams, PromptReference
 from ..protocol.types.resources import ListenParams
 from ..server.dispatch.context import Context
 from ..server.extension import Extension
-from ..server.features import Handler
+from ..server.features import AtOnce, Handler
 from ..server.handlers.dispatch import call_tool
 from ..server.prompts import unknown_prompt
 from ..server.run import Run
 from ..text import nearest
 
 log = logging.getLogger("shared.access")
+
+Answer = TypeVar("Answer")
 
 ACCESS = "access"
 """The name of the extension."""
@@ -65,6 +67,7 @@ def access(policy: Policy) -> Extension[Any]:
     guard = Access(policy)
     extension = Extension[Any](ACCESS, around=guard.around)
     extension.outermost, extension.hides = 1, guard.hides_tool
+    extension.around_at_once = guard.around_at_once
     extension.scopes = partial(_scopes, policy)
     extension.lifespan = _Lookout(policy).living
     return extension
@@ -120,6 +123,10 @@ class Access:
             return handler
         return self._listening(handler) if name == "subscriptions/listen" else self._guarded(name, handler)
 
+    def around_at_once(self, method: Method, handler: AtOnce) -> AtOnce:
+        """Return the handler of `method`, which returns no list, with the same checks."""
+        return self._guarded(method.handler, handler)
+
     def hides_tool(self, running: Run[Any], principal: Principal | None, name: str) -> bool:
         """Return True if the tool of that name does not exist for `principal`."""
         return self.policy.concerns(principal) and not self.policy.could_have(principal, self.tool(running, name))
@@ -172,10 +179,12 @@ class Access:
 
     # Guarded handlers
 
-    def _guarded(self, name: str, handler: Handler) -> Handler:
+    def _guarded(
+        self, name: str, handler: Callable[[Run[Any], Context[Any], Any], Answer]
+    ) -> Callable[[Run[Any], Context[Any], Any], Answer]:
         policy = self.policy
 
-        def handle(running: Run[Any], context: Context[Any], params: Any) -> Awaitable[dict[str, Any]]:
+        def handle(running: Run[Any], context: Context[Any], params: Any) -> Answer:
             principal = context.peer.principal
             if policy.concerns(principal):
                 needed = self._needed(running, name, params)

@@ -17,7 +17,7 @@ from ..protocol.methods import Method
 from ..protocol.session.server import ServerSession
 from ..server.dispatch.context import Context
 from ..server.extension import Extension
-from ..server.features import Handler
+from ..server.features import AtOnce, Handler
 from ..server.run import Run
 from ..server.running import Opening
 
@@ -31,7 +31,10 @@ def narrow_to_roots(opening: Opening, narrow: Narrow) -> None:
     """For a lifespan: has each call of a client that has roots get the state that `narrow` makes for them, of the
     server's own state and the URIs of the roots. Where the client does not name its roots, calls that need the state
     fail."""
-    opening.extend(Extension("client roots", around=ClientRoots(narrow, opening.limits.roots_seconds).around))
+    roots = ClientRoots(narrow, opening.limits.roots_seconds)
+    extension = Extension[Any]("client roots", around=roots.around)
+    extension.around_at_once = roots.around_at_once
+    opening.extend(extension)
 
 
 @dataclass(slots=True)
@@ -62,6 +65,20 @@ class ClientRoots:
         async def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
             state = await self._state(context, method.multi_round)
             return await handler(running, replace(context, state=state), params)
+
+        return handle
+
+    def around_at_once(self, method: Method, handler: AtOnce) -> AtOnce:
+        """The handler that answers at once, for clients without roots and for those whose state is known."""
+
+        def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any] | None:
+            if not context.peer.can("roots"):
+                return handler(running, context, params)
+            session = context.link.session
+            cached = self._known.get(session)
+            if cached is None or cached.changes != session.roots_changed:
+                return None
+            return handler(running, replace(context, state=cached.state), params)
 
         return handle
 

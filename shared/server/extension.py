@@ -16,12 +16,10 @@ from ..errors import DeclarationError
 from ..protocol.identity import EVERYWHERE, Principal, Span
 from ..protocol.methods import OTHERWISE, Method
 from ..protocol.records import record
-from ..protocol.session.events import Call
 from ..protocol.types.base import Params
 from ..protocol.types.resources import SubscriptionFilter
-from ..protocol.types.tools import CallToolParams
 from .dispatch.context import Context
-from .features import AnyRun, Features, Handler, State
+from .features import AnyRun, AtOnce, Features, Handler, State
 
 Around = Callable[[Method, Handler], Handler]
 """Takes a method and its handler, and returns the handler to use instead; called when the first peer of a run
@@ -35,8 +33,9 @@ Listens = Callable[[AnyRun, Context[Any], SubscriptionFilter], Awaitable[tuple[M
 """Takes the filter of a listen stream, and returns the part that it serves, for the acknowledgement, and the
 function that sends the events; None if it serves nothing of the filter."""
 
-Passes = Callable[[AnyRun, Call, CallToolParams], bool]
-"""Return True if the call of a tool is not affected by `around`."""
+AroundAtOnce = Callable[[Method, AtOnce], AtOnce]
+"""Takes a method and its handler that answers at once, and returns the one to use instead. It has the effects of
+`Around` if an answer is returned, and none otherwise."""
 
 Scopes = Callable[[AnyRun], tuple[Sequence[str], Sequence[str]]]
 """Returns the scopes of tokens that a server knows, and those to request at first."""
@@ -83,9 +82,11 @@ class Extension(Features[State]):
             self.methods.append(Method(OTHERWISE, Params))
             self.handlers[OTHERWISE] = otherwise
         self.around = around
-        self.passes: Passes | None = None
-        """Returns True for each call of a tool that `around` does not affect, although it replaced the handler;
-        until it is set, no tool answers at once."""
+        self.around_at_once: AroundAtOnce | None = None
+        """The counterpart of `around` for handlers that answer at once; without it, requests whose handler `around`
+        replaces are not answered at once."""
+        self.at_once: dict[Handler, AtOnce] = {}
+        """The counterparts of handlers that may answer at once."""
         self.outermost = 0
         """The extension with the highest value is outermost, in any order; of equal ones the last."""
         self.declares = tuple(declares)

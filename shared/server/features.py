@@ -34,6 +34,9 @@ AnyRun: TypeAlias = Any
 Handler = Callable[[AnyRun, Context[Any], Any], Awaitable[dict[str, Any]]]
 """Answers a request: given the run, the call's context and its validated params, it returns a result of the newest
 version. `Server.translate` handles its exceptions."""
+AtOnce = Callable[[AnyRun, Context[Any], Any], dict[str, Any] | None]
+"""Answers the same requests in a moment and without waiting; None, or any exception, leaves a request to the
+`Handler`, which does all the work again."""
 
 
 class Features(Generic[State]):

@@ -28,7 +28,7 @@ from .dispatch.conditions import Conditions
 from .dispatch.connection import Connection
 from .dispatch.hooks import Hooks
 from .extension import Extension
-from .features import Features, Handler, State
+from .features import AtOnce, Features, Handler, State
 from .replication import Replication
 
 if TYPE_CHECKING:
@@ -115,6 +115,18 @@ class Run(Generic[State]):
             if extension.around is not None:
                 handler = extension.around(row, handler)
         return handler
+
+    def surrounded_at_once(self, row: Method, handler: Handler, at_once: AtOnce | None) -> AtOnce | None:
+        """Return `at_once`, which answers for `handler` of the method of this `row`, wrapped by the extensions; None
+        if one of them has to wait."""
+        for extension in sorted(self.extensions, key=lambda extension_: extension_.outermost):
+            if at_once is None:
+                break
+            if extension.around is None or extension.around(row, handler) is handler:
+                continue
+            wrap = extension.around_at_once
+            at_once = None if wrap is None else wrap(row, at_once)
+        return at_once
 
     # Its peers
 

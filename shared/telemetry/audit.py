@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +28,10 @@ from ..protocol.methods import OTHERWISE, Method
 from ..protocol.records import record
 from ..protocol.session.events import Outcome, UnhandledRequest
 from ..protocol.types.base import Params
-from ..protocol.wire.jsonrpc import Failure
+from ..protocol.wire.jsonrpc import Failure, json_of
 from ..server.dispatch.context import Context
 from ..server.extension import Extension
-from ..server.features import Handler
+from ..server.features import AtOnce, Handler
 from ..server.run import Run
 from ..tracing.trace_context import current
 from .floods import Floods
@@ -49,6 +49,9 @@ AGAIN_SECONDS = 0.5
 MAX_REFUSED = 1_000
 """The number of these lines that may be refusals: what was done is more important than what was not."""
 _LEAST_ERROR, _TOO_MANY_REQUESTS = 400, 429
+# `json.dumps` would make an encoder for each call, which takes longer than the encoding.
+_encode = json.JSONEncoder(separators=(",", ":"), default=str, allow_nan=False).encode
+_encode_sorted = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
 _LONGEST = 200
 """The number of characters of a method's name that are logged."""
 
@@ -158,10 +161,10 @@ class Audit:
             about["session"] = f"#{peer.session}"
         client = None if peer is None or peer.info is None else peer.info.get("name")
         if client:
-            about["client"] = redacted(str(client)[:200])
+            about["client"] = _redacted_name(str(client)[:200])
         arguments = {name: value for name, value in raw.items() if name != "_meta"}
         # The client has chosen the name of an unknown method.
-        about |= {"server": server, "method": redacted(method[:_LONGEST])}
+        about |= {"server": server, "method": _redacted_name(method[:_LONGEST])}
         return {**about, **_object(method, arguments), **self._shown(arguments)}
 
     def _shown(self, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -213,7 +216,16 @@ def audited(audit: Audit, server: str) -> Extension[Any]:
 
         return handled
 
+    def around_at_once(method: Method, handler: AtOnce) -> AtOnce:
+        def handled(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any] | None:
+            if audit.is_blocked:
+                return None
+            return _Call(audit, server, method, context, params).run_at_once(handler, running, params)
+
+        return handled
+
     extension = Extension[Any]("audit", around=around)
+    extension.around_at_once = around_at_once
 
     @asynccontextmanager
     async def listening(run: Run[Any]) -> AsyncIterator[None]:
@@ -255,10 +267,26 @@ class _Call:
             if outer is not None:
                 outer.is_written[0] = True
 
+    def run_at_once(self, handler: AtOnce, running: Run[Any], params: Any) -> dict[str, Any] | None:
+        """Call `handler`, which makes no other call, and log the call if it is answered."""
+        began = time.perf_counter()
+        result = handler(running, self._context, params)
+        if result is not None:
+            self._write(_outcome_of(result), time.perf_counter() - began, result)
+            if (outer := _outer.get()) is not None:
+                outer.is_written[0] = True
+        return result
+
     def _write(self, outcome: dict[str, Any], seconds: float, result: Any) -> None:
         peer, raw = self._context.call.peer, self._raw
         entry = self._audit.entry(self._server, self._method, raw, peer, peer.principal)
         self._audit.write({**entry, **outcome, "ms": round(seconds * 1_000, 3), **_sizes(raw, result)})
+
+
+@lru_cache(1_024)  # the same few come again and again
+def _redacted_name(name: str) -> str:
+    text: str = redacted(name)
+    return text
 
 
 def _object(method: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -321,12 +349,12 @@ def _outcome_of_error(error: BaseException, *, is_over: bool) -> dict[str, Any]:
 
 def _sizes(raw: dict[str, Any], result: object) -> dict[str, int]:
     """Return the bytes of a request, and of its result if it has one."""
-    return {"bytes_in": len(_canonical(raw)), "bytes_out": len(_canonical(result)) if isinstance(result, dict) else 0}
+    return {"bytes_in": len(json_of(raw)), "bytes_out": len(json_of(result)) if isinstance(result, dict) else 0}
 
 
 def _line(entry: dict[str, Any]) -> bytes:
     try:
-        text = json.dumps(entry, separators=(",", ":"), default=str, allow_nan=False)
+        text = _encode(entry)
     except ValueError:  # JSON has no such numbers, though Python reads them
         entry = json.loads(json.dumps(entry, default=str), parse_constant=str)
         text = json.dumps(entry, separators=(",", ":"))
@@ -334,4 +362,4 @@ def _line(entry: dict[str, Any]) -> bytes:
 
 
 def _canonical(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=str).encode()
+    return _encode_sorted(value).encode()

@@ -1,7 +1,7 @@
 """The tools that read files."""
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from anyio import from_thread, to_thread
 from pydantic import Field
@@ -29,7 +29,13 @@ from .reports import report_cut
 tools = Features[Files]()
 
 
-@tools.tool(read_only=True)
+def _read_at_once(ctx: Ctx, path: str, **part: Any) -> Text | None:
+    is_whole = set(part.values()) == {None}
+    read = ctx.state.read_at_once(path, read_budget(ctx)) if is_whole else None
+    return None if read is None else Text(text_of(read), notes_of(read))
+
+
+@tools.tool(read_only=True, at_once=_read_at_once)
 async def read_text_file(
     ctx: Ctx,
     path: str,

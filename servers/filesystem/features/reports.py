@@ -63,6 +63,8 @@ def _report_around(method: Method, handler: Handler) -> Handler:
 
 
 failures = Extension[Files]("failures", around=_report_around)
+# A call that fails is never answered at once.
+failures.around_at_once = lambda _method, handler: handler
 """Tells the user why a call failed if a whole allowed directory is missing, as with an unplugged disk, and adds
 advice to the error.
 """

@@ -21,7 +21,7 @@ from ...protocol.versions import V2026_07_28
 from ...server.dispatch.context import Context
 from ...server.extension import Capability, Extension, Follow
 from ...server.features import Handler
-from ...server.handlers.dispatch import hosted_by, says_nothing_of_tasks
+from ...server.handlers.dispatch import hosted_by, unless_hosted
 from ...server.run import Run
 from . import experimental, states
 from .hosted import Form, HostedCall, Report
@@ -113,7 +113,8 @@ def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None
         ],
     )
     extension.lifespan, extension.listens = partial(living, support=support), _listens
-    extension.passes = None if support is not None else says_nothing_of_tasks
+    if support is None:
+        extension.around_at_once = lambda _method, handler: unless_hosted(handler)
     return extension
 
 

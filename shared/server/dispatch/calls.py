@@ -11,7 +11,7 @@ import asyncio
 import math
 import traceback
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Collection, Container, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field
@@ -25,12 +25,12 @@ from ...errors import CallTimeout, InputRequired, InternalError, LimitExceeded, 
 from ...protocol.session.events import Call, Outcome
 from ...protocol.session.server import ServerSession
 from ...protocol.wire.weight import weigh_value
-from ...tracing.trace_context import TRACEPARENT
 from .hooks import Hooks
 from .limits import CallLimits, Limits
 from .portions import Portions
 from .thread_limiter import Turns
 
+_TOOL = "tools/call"
 _LIGHT = 16_384
 """Calls of at most so many bytes are not accounted for while they run: their number is bounded."""
 _CALL_BYTES = 1_024
@@ -75,8 +75,11 @@ class Work(Protocol):
         """The names of the tools that may answer at once."""
 
     @property
-    def answer_at_once(self) -> Callable[[Any, Call], dict[str, Any] | None]:
-        """Answer the call of a tool, on its link; None if it needs `answer`. Raises like a handler."""
+    def at_once(self) -> Container[str]:
+        """The methods that may be answered at once."""
+
+    def answer_at_once(self, link: Any, call: Call) -> dict[str, Any] | None:
+        """Answer a call of such a method, on its link; None if it needs `answer`. Raises like a handler."""
 
     def answer(self, link: Any, call: Call) -> Awaitable[Any]:
         """Answer `call`. Raises the exceptions of the handler."""
@@ -155,8 +158,9 @@ class Calls:
         else:
             self._wait(link, call, limits.waiting_calls)
             return
-        named = call.method.handler == "tools/call" and call.params.name
-        if named in self._work.tools_at_once and self._answer_at_once(link, call):
+        name = call.method.handler
+        may_be = name in self._work.at_once and (name != _TOOL or call.params.name in self._work.tools_at_once)
+        if may_be and self._answer_at_once(link, call):
             return
         call.scope = CancelScope()
         # Plain tasks: one in a task group costs four times as much.
@@ -164,11 +168,10 @@ class Calls:
         call.origin_context = None
 
     def _answer_at_once(self, link: Link, call: Call) -> bool:
-        """Answer the call of a tool if that needs no task, which would cost as much as a small answer does. After
-        any error the task answers."""
-        meta = call.raw.get("_meta") if call.raw else None
+        """Answer a call if that needs no task, which would cost as much as a small answer does. After any error the
+        task answers."""
         # A call that has waited for its place is answered in its turn.
-        if call.origin_context is not None or link.is_behind or (meta and TRACEPARENT in meta):
+        if call.origin_context is not None or link.is_behind:
             return False
         try:
             result = self._work.answer_at_once(link, call)
@@ -177,6 +180,7 @@ class Calls:
             return False
         if result is None:
             return False
+        call.began = self._loop.time()  # without it, the call would be reported as one that no handler had
         link.session.finish(call, result)
         link.ended(call)
         return True

@@ -28,7 +28,7 @@ from ..dispatch.listings import Listings
 from ..extension import Capability, Extension, Follow
 from ..run import Run
 from .conditional_reads import cached_etag, tagged
-from .dispatch import call_tool
+from .dispatch import call_tool, call_tool_at_once
 
 
 def _listing(running: Run[Any], what: str, items: list[dict[str, Any]], params: ListParams) -> dict[str, Any]:
@@ -223,4 +223,5 @@ CORE = Extension[Any](
     ),
 )
 """The methods of the protocol itself. The session answers those without a handler."""
+CORE.at_once = {call_tool: call_tool_at_once}
 CORE.lifespan = lambda _running: nullcontext(Listings())

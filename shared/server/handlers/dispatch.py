@@ -3,7 +3,8 @@
 A tool call runs in a task of its own, or is answered at once, or an extension turns it into a task of the protocol.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
+from contextvars import copy_context
 from functools import cached_property
 from typing import Any
 
@@ -16,14 +17,10 @@ from ..dispatch.connection import Connection
 from ..dispatch.context import Context
 from ..dispatch.hosts import budget_for
 from ..dispatch.limits import CallLimits
-from ..extension import Passes
-from ..features import Handler
+from ..features import AtOnce, Handler
 from ..run import Run
 from .nearest_names import with_nearest
 
-AtOnce = Callable[[Connection, Call], dict[str, Any] | None]
-
-_CALL = "tools/call"
 _NOTHING: Mapping[str, Any] = {}
 
 
@@ -53,47 +50,44 @@ class Dispatch:
         context = Context(call, link, run, run.state, link.budget or self._budget_of(link, call))
         return await with_nearest(run, context, error)
 
+    def answer_at_once(self, link: Connection, call: Call) -> dict[str, Any] | None:
+        """Answer a call of a method in `at_once`, before there is a task; return None if it needs `answer`. Raises
+        the exceptions of the handler."""
+        run = self._run
+        context = Context(call, link, run, run.state, link.budget or self._budget_of(link, call))
+        at_once = self.at_once[call.method.handler]
+        meta = call.raw.get("_meta") if call.raw else None
+        if meta and TRACEPARENT in meta:
+            return copy_context().run(_in_trace, meta, at_once, run, context)
+        return at_once(run, context, call.params)
+
     @cached_property
-    def answer_at_once(self) -> AtOnce:
-        """The function that answers calls of tools at once, before there is a task; it returns None if the call
-        needs `answer`. Settled, like the handlers, when the first peer connects."""
-        run, settle_budget, passes = self._run, self._budget_of, self._passes()
-        if passes is None:
-            return _never
-
-        def answer(link: Connection, call: Call) -> dict[str, Any] | None:
-            for goes_by in passes:
-                if not goes_by(run, call, call.params):
-                    return None
-            budget = link.budget or settle_budget(link, call)
-            return call_tool_at_once(run, Context(call, link, run, run.state, budget), call.params)
-
-        return answer
+    def at_once(self) -> Mapping[str, AtOnce]:
+        """The handler of each method that may be answered at once; settled, like the handlers, when the first peer
+        connects."""
+        run = self._run
+        features = run.features
+        counterparts = {key: value for extension in run.extensions for key, value in extension.at_once.items()}
+        rows = {row.handler: row for row in features.methods}
+        found = {}
+        for name, handler in features.handlers.items():
+            # Another handler may answer, as in a gateway: its tools are unknown here.
+            at_once = run.surrounded_at_once(rows[name], handler, counterparts.get(handler))
+            if at_once is not None:
+                found[name] = at_once
+        return found
 
     def _budget_of(self, link: Connection, call: Call) -> CallLimits:
         """Return the limits of each call on `link`, set by the first of them: a connection has one host."""
         link.budget = budget_for(call.peer.info, self._budget)
         return link.budget
 
-    def _passes(self) -> list[Passes] | None:
-        """Return the predicates of extensions around the calls of tools that are true if a call bypasses them; None
-        if one of them lets no call bypass it."""
-        features = self._run.features
-        row = next((row for row in features.methods if row.handler == _CALL), None)
-        # Another handler answers the calls, as in a gateway: its tools are unknown here.
-        if row is None or features.handlers[_CALL] is not call_tool:
-            return None
-        passes: list[Passes] = []
-        for extension in self._run.extensions:
-            if extension.around is not None and extension.around(row, call_tool) is not call_tool:
-                if extension.passes is None:
-                    return None
-                passes.append(extension.passes)
-        return passes
 
-
-def _never(_link: Connection, _call: Call) -> None:
-    """Return None: no call is answered at once."""
+def _in_trace(
+    meta: Mapping[str, Any], at_once: AtOnce, run: Run[Any], context: Context[Any]
+) -> dict[str, Any] | None:
+    follow(meta)
+    return at_once(run, context, context.call.params)
 
 
 def hosted_by(host: Handler, handler: Handler) -> Handler:
@@ -111,10 +105,16 @@ def hosted_by(host: Handler, handler: Handler) -> Handler:
     return call
 
 
-def says_nothing_of_tasks(running: Run[Any], call: Call, params: CallToolParams) -> bool:
-    """Return True if the call of a tool obviously has nothing to do with tasks."""
-    has_said = "task" in (call.raw or _NOTHING) or "extensions" in call.peer.capabilities
-    return not has_said and params.name not in running.features.tools.tasks_only
+def unless_hosted(handler: AtOnce) -> AtOnce:
+    """Return a handler that answers at once what `hosted_by` would never give its `host`."""
+
+    def call(running: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any] | None:
+        rpc_call = context.call
+        if "task" in (rpc_call.raw or _NOTHING) or "extensions" in rpc_call.peer.capabilities:
+            return None
+        return None if params.name in running.features.tools.tasks_only else handler(running, context, params)
+
+    return call
 
 
 async def call_tool(running: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any]:

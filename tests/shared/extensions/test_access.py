@@ -125,6 +125,27 @@ async def test_a_writing_tool_needs_more_and_all_of_it_is_named_at_once() -> Non
         assert refused(await peer.call("admin"), "test:admin", "test:write")
 
 
+async def test_a_tool_that_answers_at_once_needs_the_same_scopes() -> None:
+    served, tasks = server(), []
+
+    async def glance() -> str:
+        """Look."""
+        tasks.append("a task")
+        return "seen"
+
+    served.tool(read_only=True, at_once=lambda: "seen")(glance)
+    for scopes, is_allowed in (("test:read", True), ("other:read", False)):
+        person = Principal("key", "ada", frozenset({scopes}))
+        async with (
+            served.open(extensions=[access(Policy("test"))]) as running,
+            talking(running, principal=person) as peer,
+        ):
+            answer = await peer.call("glance")
+            assert ("result" in answer) == is_allowed
+            assert is_allowed or refused(answer, "test:read")
+    assert tasks == []
+
+
 async def test_subscriptions_need_what_reading_needs_and_lists_nothing() -> None:
     async with guarded(scopes="") as peer:
         assert refused(await peer.request("resources/subscribe", {"uri": "note://one"}), "test:read")

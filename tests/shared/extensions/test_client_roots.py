@@ -97,6 +97,28 @@ async def test_a_session_is_asked_once_and_again_when_its_roots_have_changed():
         assert text(await peer.answer(id_)) == "file:///two file:///three"
 
 
+async def test_a_tool_answers_at_once_for_the_roots_that_are_known():
+    app, tasks = app_of_roots(), []
+
+    @app.tool(at_once=lambda ctx: " ".join(ctx.state))
+    async def quick(ctx: Context[State]) -> str:
+        """Says what it works on."""
+        tasks.append("a task")
+        return " ".join(ctx.state)
+
+    async with talking(app) as peer:
+        assert await peer.text("quick") == "all"
+    assert tasks == []
+    async with told(app, ONE) as peer:
+        assert await peer.text("quick") == "file:///one"
+        assert tasks == []
+        await peer.notify("notifications/roots/list_changed")
+        id_ = await peer.start("quick")
+        await peer.reply(await asked(peer), TWO)
+        assert text(await peer.answer(id_)) == "file:///two file:///three"
+    assert tasks == ["a task"]
+
+
 async def test_roots_that_change_while_they_are_asked_for_are_asked_for_again():
     async with talking(app_of_roots(), capabilities=ROOTS) as peer:
         first = await peer.start("where")

@@ -13,10 +13,11 @@ from shared import Context, Data, Icon, Server, ToolError
 from shared.errors import DeclarationError, InputRequired, InvalidParams
 from shared.extensions.tasks import tasks
 from shared.protocol.identity import Principal
+from shared.protocol.types.tasks import TASKS
 from shared.protocol.wire.jsonrpc import Notification, Request
 from shared.server.extension import Extension
 from shared.server.tools import signed
-from shared.tracing.trace_context import TRACEPARENT
+from shared.tracing.trace_context import TRACEPARENT, current
 from tests.quiet import quiet
 from tests.shared.server.peer import ERAS, PATIENCE, server, talking
 from tests.wire import Json, with_envelope
@@ -203,7 +204,7 @@ class Twice:
         self.fails: BaseException | None = None
         self.app: Server[Any] = server(extensions=extensions)
         self.app.limits = replace(self.app.limits, **limits)
-        may_be_task = any(one.passes is not None for one in extensions)
+        may_be_task = any(one.name == TASKS for one in extensions)
         self.app.tool(at_once=self._at_once, task="optional" if may_be_task else None)(self.double)
         self.app.tool()(self.hold)
 
@@ -354,11 +355,43 @@ async def test_an_extension_around_other_methods_is_in_nobodys_way() -> None:
     assert twice.tasks == ["at once"]
 
 
-async def test_a_call_that_belongs_to_a_trace_has_a_task() -> None:
-    twice = Twice()
+async def test_an_extension_may_see_the_answers_that_are_given_at_once() -> None:
+    seen = []
+    extension = Extension[Any]("seeing", around=lambda _method, handler: lambda *given: handler(*given))
+
+    def around_at_once(method: Any, handler: Any) -> Any:
+        def handled(running: Any, context: Any, params: Any) -> Any:
+            seen.append((method.name, params.name))
+            return handler(running, context, params)
+
+        return handled
+
+    extension.around_at_once = around_at_once
+    twice = Twice(extension)
     async with talking(twice.app) as peer:
-        await peer.request("tools/call", {"name": "double", "arguments": {"number": 4}}, **{TRACEPARENT: TRACE})
-    assert twice.tasks == ["a task"]
+        await peer.call("double", number=4)
+    assert (seen, twice.tasks) == ([("tools/call", "double")], ["at once"])
+
+
+async def test_a_call_that_is_answered_at_once_is_in_its_own_trace_only() -> None:
+    traces = []
+
+    def at_once(number: int) -> str:
+        traces.append(current.get())
+        return str(number)
+
+    app = server()
+
+    @app.tool(at_once=at_once)
+    async def double(number: int) -> str:
+        """Is never called."""
+        raise AssertionError
+
+    async with talking(app) as peer:
+        call = {"name": "double", "arguments": {"number": 4}}
+        await peer.request("tools/call", call, **{TRACEPARENT: TRACE})
+        await peer.request("tools/call", call)
+    assert [trace and trace.trace_id for trace in traces] == [TRACE.split("-")[1], None]
 
 
 async def test_a_tool_that_is_not_offered_is_refused() -> None:

@@ -68,6 +68,11 @@ def make_server() -> Server[Any]:
             raise RuntimeError("secret detail")
         return text + password[:0]
 
+    @app.tool(at_once=lambda text: text or None)
+    async def quick(text: str) -> str:
+        """Give back what came, at once if it is no empty text."""
+        return text
+
     @app.tool()
     async def wait(ctx: Context[Any]) -> str:
         """Wait for ever."""
@@ -135,6 +140,15 @@ async def test_a_call_is_one_line() -> None:
         "arguments_sha256": digest,
         "outcome": "ok",
     }
+
+
+async def test_a_call_that_is_answered_at_once_is_one_line_too() -> None:
+    disk = Disk()
+    async with recorded(disk) as site:
+        for text in ("x", ""):
+            assert await ask(site, "tools/call", {"name": "quick", "arguments": {"text": text}}) == 200
+    assert _outcomes(disk, "tools/call") == [("quick", "ok"), ("quick", "ok")]
+    assert len(disk.lines) == 2
 
 
 async def test_what_is_read_and_prompted_is_named() -> None:
