@@ -10,11 +10,13 @@ handshake.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 from ...errors import InputRequired, InvalidRequest, McpError, RpcError
 from ..identity import Identity, LogMessage, Peer, Principal
@@ -24,7 +26,18 @@ from ..signing import Signer
 from ..types.base import SUBSCRIPTION_ID
 from ..types.client import CancelledParams, LogLevel
 from ..versions import Version
-from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
+from ..wire.jsonrpc import (
+    Batch,
+    Failure,
+    Malformed,
+    Message,
+    Notification,
+    Request,
+    RequestId,
+    Response,
+    failure,
+    json_of,
+)
 from .admission import Admission
 from .batches import MAX_BATCH, Batches
 from .events import (
@@ -72,6 +85,7 @@ class ServerSession:
         "principal",
         "roots_changed",
         "waiting",
+        "waiting_bytes",
     )
 
     def __init__(
@@ -105,6 +119,8 @@ class ServerSession:
         self._subscriptions: Subscriptions | None = None
         self.waiting: list[Outgoing] = []
         """The messages that `outgoing` will give."""
+        self.waiting_bytes = 0
+        """The bytes of the notifications among them whose contents an author has chosen."""
 
     # What lasts
 
@@ -184,7 +200,7 @@ class ServerSession:
 
     def outgoing(self) -> list[Outgoing]:
         """The messages due to the peer, oldest first; each is given once."""
-        waiting, self.waiting = self.waiting, []
+        waiting, self.waiting, self.waiting_bytes = self.waiting, [], 0
         return waiting
 
     def _batch(self, batch: Batch) -> list[Event]:
@@ -344,7 +360,7 @@ class ServerSession:
     def notify(self, call: Call, method: str, params: dict[str, Any]) -> None:
         """Send a notification that belongs to `call`. Does nothing if the call is over."""
         if not call.is_over:
-            self._send(Notification(method, params), call.id)
+            self._notify(Notification(method, params), call.id)
 
     def progress(
         self,
@@ -379,7 +395,7 @@ class ServerSession:
     def notify_session(self, method: str, params: dict[str, Any]) -> None:
         """Send a notification that does not belong to a call. Does nothing without a session."""
         if self._handshake.state is State.OPEN:
-            self._send(Notification(method, params))
+            self._notify(Notification(method, params))
 
     def announce(self, message: LogMessage) -> None:
         """Send a log message that does not belong to a call, if logging is declared and the peer requested that level
@@ -456,6 +472,12 @@ class ServerSession:
     def _queue(self, outgoing: Outgoing | None) -> None:
         if outgoing is not None:
             self.waiting.append(outgoing)
+
+    def _notify(self, notification: Notification, about: RequestId | None = None) -> None:
+        # What is no JSON is sent as the names of its types, which are short.
+        with suppress(PydanticSerializationError):
+            self.waiting_bytes += len(json_of(notification.params))
+        self._send(notification, about)
 
     def _send(self, message: Request | Notification | Response | Failure, about: RequestId | None = None) -> None:
         self.waiting.append(Outgoing(message, about))

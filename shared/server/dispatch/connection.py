@@ -176,6 +176,7 @@ class Connection:
         "_moved",
         "_observer",
         "_sending",
+        "_sending_bytes",
         "answers",
         "budget",
         "calls",
@@ -197,8 +198,9 @@ class Connection:
         self.session = session
         self._due = due
         self._loop = asyncio.get_running_loop()
-        self.running = self.streams = self._sending = 0
-        """The numbers of calls that run, of open listen streams, and of messages being sent."""
+        self.running = self.streams = self._sending = self._sending_bytes = 0
+        """The numbers of calls that run, of open listen streams, and of messages being sent, with their bytes like
+        `ServerSession.waiting_bytes`."""
         self.queue: deque[Call] | None = None
         """The calls that wait for a place; None until there is one."""
         self.budget: CallLimits | None = None
@@ -242,6 +244,7 @@ class Connection:
             changes, self._changes = self._changes, None
             for change in changes:
                 self.session.deliver(change)
+        self._sending_bytes = self.session.waiting_bytes
         outgoing = self.session.outgoing()
         self._sending = len(outgoing)
         if self._moved is not None:
@@ -260,7 +263,11 @@ class Connection:
     @property
     def is_behind(self) -> bool:
         """True if the peer is too slow to read the messages that wait for it."""
-        return len(self.session.waiting) + self._sending > self.calls.limits.waiting_messages
+        session, limits = self.session, self.calls.limits
+        return (
+            len(session.waiting) + self._sending > limits.waiting_messages
+            or session.waiting_bytes + self._sending_bytes > limits.waiting_bytes
+        )
 
     @property
     def is_gone(self) -> bool:

@@ -22,6 +22,8 @@ class Limits:
     """Listen streams open at once, together with the results of tasks that are waited for."""
     waiting_messages: int = 256
     """Messages not yet taken by a slow peer, before we stop reading what it sends."""
+    waiting_bytes: int = 4 * 1_048_576
+    """Bytes of progress, log messages and other notifications among them."""
     roots_seconds: float = 10.0
     """Time for a client to list its roots, if a server works in these only."""
     question_seconds: float = 600.0

@@ -286,6 +286,28 @@ async def test_a_handler_that_reports_faster_than_the_peer_takes_waits():
     assert isinstance(answer, Response)
 
 
+async def test_a_handler_whose_few_reports_are_large_waits_as_well():
+    app, log = server(), []
+    app.limits = Limits(waiting_bytes=1_000_000)
+
+    @app.tool()
+    async def many(ctx: Context[None]) -> str:
+        """Reports at length."""
+        for number in range(50):
+            await ctx.progress(number, None, "x" * 100_000)
+            log.append(number)
+        return "done"
+
+    async with slowly(app) as slow:
+        call = {"name": "many", "arguments": {}}
+        await slow.push({"id": 1, "method": "tools/call", "params": with_envelope(call, progressToken=1)})
+        await quiet()
+        assert len(log) < 15
+        *reports, answer = await slow.take(51)
+    assert [report.params["progress"] for report in reports] == list(range(50))
+    assert isinstance(answer, Response)
+
+
 async def test_cancelling_gets_through_to_a_peer_that_takes_nothing():
     work = Work()
     async with slowly(work.app) as slow:
