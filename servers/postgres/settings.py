@@ -17,7 +17,7 @@ class _Databases(BaseModel):
     databases: list[str] = Field(
         [],
         repr=False,  # there may be passwords in them
-        description="databases: [NAME=]postgresql://... or [NAME=]service=NAME, with :ro or :rw after it",
+        description="databases: [NAME=]postgresql://..., host=... dbname=... or service=NAME; :ro or :rw after it",
         json_schema_extra={"positional": "URL", "required": True},
     )
     allow_write: bool = Field(False, description="allow changes, in every database without :ro")

@@ -1,4 +1,4 @@
-"""The address of a database, in the form that the operator configured.
+"""The address of a database, as the operator wrote it.
 
 The address is secret: it may hold a password.
 """
@@ -20,7 +20,10 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _ASSIGNED = re.compile(rf"({_NAME.pattern})=(.+)", re.DOTALL)
 _URL = re.compile(r"(?:jdbc:)?postgres(?:ql)?(?:\+\w+)?://", re.IGNORECASE)
 """Optionally with the driver that other programs name there, as in postgresql+psycopg2://."""
+_KEYWORD = re.compile(r"([a-z_]{1,40})\s*=\s*")
 _SERVICE = re.compile(r"service=[^\s='\\]+")
+_PASSWORD_LAST = re.compile(r"password\s*=\s*(?!')\S*$")
+"""A last password without quotes, which may itself end in `:rw`."""
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,30})://|(file|sqlite):", re.IGNORECASE)
 _FILES = ("file", "sqlite", "sqlite3")
 _PARAMETER = re.compile(r"[A-Za-z_]{1,40}")
@@ -56,27 +59,29 @@ class Target(NamedTuple):
 
 
 def parse_target(address: str, writable: bool) -> Target:
-    """Parse the database from `[NAME=]WHERE[:ro|:rw]`, where WHERE is a URL `postgresql://…` or `service=NAME`.
+    """Parse the database from `[NAME=]WHERE[:ro|:rw]`.
 
-    Without a name it is called like the database in the URL, or the service. Blanks and quotes around it are left
-    out.
+    WHERE is a URL `postgresql://…`, or keywords of libpq such as `host=db dbname=shop` and `service=NAME`. Without a
+    name, the database is called as it is there, or like the service. Blanks and quotes around it are left out.
 
     Raises ValueError, which repeats nothing of the `address` but the name, and the names of parameters.
     """
     name, where = None, _strip(address)
     assigned = _ASSIGNED.fullmatch(where)
-    if assigned is not None and not _SERVICE.match(where):
+    if assigned is not None and not _has_keywords(where):
         name, where = assigned[1], _strip(assigned[2])
     rest, _, mode = where.rpartition(":")
-    if mode in _MODES and _is_whole(rest):
+    if mode in _MODES and _is_whole(rest) and not (_has_keywords(rest) and _PASSWORD_LAST.search(rest)):
         where, writable = _strip(rest), _MODES[mode]
     label = name or "a database"
     if not _is_whole(where):
         raise ValueError(_explain_other(where, label))
-    url, own = _take_parameters(_URL.sub("postgresql://", where, count=1), label)
-    conninfo = _parse(url)
-    if conninfo is None:
-        raise ValueError(_malformed(label))
+    own: dict[str, str] = {}
+    if _has_keywords(where):
+        conninfo = _parse_keywords(where, label)
+    else:
+        url, own = _take_parameters(_URL.sub("postgresql://", where, count=1), label)
+        conninfo = _parse_url(url, label)
     if not name:
         place = conninfo.get("dbname") or conninfo.get("service") or conninfo.get("user") or ""
         name = re.sub(r"[^A-Za-z0-9_.-]", "_", place)[:64] or "postgres"
@@ -97,7 +102,7 @@ def _explain_other(where: str, label: str) -> str:
     """Explain why the address is not that of a PostgreSQL database."""
     scheme = _SCHEME.match(where)
     if scheme is None or _URL.match(where):
-        return f"{label} is given neither as postgresql://… nor as service=NAME"
+        return f"{label} is given neither as postgresql://… nor as host=… dbname=… or service=NAME"
     kind = (scheme[1] or scheme[2]).lower()
     if kind.partition("+")[0] in _FILES:
         return f"{label} is a file of SQLite, which the SQLite server takes: mcp-bundle-sqlite"
@@ -109,12 +114,20 @@ def _malformed(label: str) -> str:
 
 
 def _is_whole(where: str) -> bool:
-    """Return True if the address is more than `postgresql://user`, whose password would be read as the mode."""
-    if _SERVICE.fullmatch(where):
+    """Return True if the address is whole, so that a `:rw` after it can't be the end of a password."""
+    if _has_keywords(where):
         return True
     rest = where.partition("://")[2]
     # What a URL leaves out is found where libpq finds it: in a service, the environment, or its defaults.
     return _URL.match(where) is not None and ("@" in where or "/" in rest or rest[:1] in ("", "?"))
+
+
+def _has_keywords(where: str) -> bool:
+    """Return True for keywords of libpq, which may begin like NAME=WHERE: `host=shop`, but `host=postgresql://…`."""
+    first = _KEYWORD.match(where)
+    if first is None or first[1] not in _list_known():
+        return False
+    return _URL.match(where, first.end()) is None and _SERVICE.match(where, first.end()) is None
 
 
 def _take_parameters(url: str, label: str) -> tuple[str, dict[str, str]]:
@@ -166,17 +179,32 @@ def _list_known() -> frozenset[str]:
     return frozenset(option.keyword.decode() for option in pq.Conninfo.get_defaults()) | {"ssl"}
 
 
-def _parse(where: str) -> Conninfo | None:
-    """Parse the address with libpq.
+def _parse_url(url: str, label: str) -> Conninfo:
+    """Parse the URL with libpq.
 
-    Returns None if libpq would take a part of a password for something else, which it would then write to the log.
+    Raises ValueError, also if libpq would take a part of a password for something else, which it would then write to
+    the log.
     """
-    plain = where.partition("?")[0]
+    plain = url.partition("?")[0]
     if plain.count("@") > 1 or "@" in plain.partition("://")[2].partition("/")[2]:
-        return None
+        raise ValueError(_malformed(label))
+    return _read(url, _malformed(label))
+
+
+def _parse_keywords(where: str, label: str) -> Conninfo:
+    """Parse the keywords with libpq. Raises ValueError."""
+    malformed = (
+        f"the keywords of {label} are not well formed: write them as libpq has them, as in host=db dbname=shop, "
+        r"and a value with blanks or quotes as in password='it\'s'"
+    )
+    return _read(where, malformed)
+
+
+def _read(where: str, malformed: str) -> Conninfo:
     try:
         conninfo = {key: str(value) for key, value in conninfo_to_dict(where).items()}
     except ProgrammingError:
-        return None
-    ports = conninfo.get("port", "").split(",")
-    return conninfo if all(not port or port.isdecimal() for port in ports) else None
+        raise ValueError(malformed) from None
+    if not all(not port or port.isdecimal() for port in conninfo.get("port", "").split(",")):
+        raise ValueError(malformed)
+    return conninfo

@@ -56,6 +56,17 @@ _SETTINGS = (
     "settings of the session are the operator's",
     "The operator can set them for the role (ALTER ROLE).",
 )
+_NAMES_AND_TIMES = {
+    "SEARCH_PATH": "Write the schema before each name. The operator can add ?search_path=NAME to the URL.",
+    "SCHEMA": "Write the schema before each name. The operator can add ?search_path=NAME to the URL.",
+    "TIMEZONE": "Use AT TIME ZONE.",
+    "TIME": "Use AT TIME ZONE.",
+    "DATESTYLE": "Use to_char and to_date.",
+    "STATEMENT_TIMEOUT": "The operator can add ?statement_timeout=TIME to the URL, or raise --timeout.",
+    "LOCK_TIMEOUT": "The operator can add ?lock_timeout=TIME to the URL, or raise --busy-timeout.",
+    "SESSION_REPLICATION_ROLE": "Declare the constraint DEFERRABLE, and use SET CONSTRAINTS ALL DEFERRED.",
+}
+"""What does the work of a setting in a statement, or who can set it."""
 _NOTICES = "a call neither hears nor sends notifications", "Subscribe to the resource of a table instead."
 _KEPT = "nothing is kept from one call to the next", "Run the statement itself, with its parameters."
 _CURSORS = "no cursor is kept from one call to the next", "Use SELECT, or read_query, which pages."
@@ -79,6 +90,7 @@ _REASONS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("DECLARE", "FETCH", "MOVE", "CLOSE"), _CURSORS),
     **dict.fromkeys(("VACUUM", "CHECKPOINT", "CLUSTER", "LOAD"), _UPKEEP),
     **dict.fromkeys(("REASSIGN", "SECURITY"), (_RIGHTS, _PSQL)),
+    "IMPORT": ("foreign tables are the operator's, for they reach other servers", _PSQL),
     "COPY": ("it reads and writes files, or the connection itself", "Use import_csv, or export."),
     "DO": (
         "what it would do is in a text that nobody is asked about",
@@ -132,7 +144,7 @@ def check_change(sql: str, allowed: AllowedDdl = NOTHING_MORE) -> Words:
         _check_grant(words, allowed)
     elif words[0] not in _DATA | _OTHERS and [*words[:2]] != ["SET", "CONSTRAINTS"]:
         # SET CONSTRAINTS is the one that is about the transaction alone.
-        raise _refuse(*_REASONS.get(words[0], ("it is not one of those that this tool runs", "")))
+        raise _refuse(*_explain(words))
     _check_lasts(words)
     # The letters of such a name may be escapes, so the name is not readable.
     if any(token.kind == "unicode" for token in statement.tokens):
@@ -143,6 +155,14 @@ def check_change(sql: str, allowed: AllowedDdl = NOTHING_MORE) -> Words:
         bodies = (word for word in words if word[0] in "'$eE")
         _check_calls(name.lower() for body in bodies for name in _CALL.findall(body))
     return words
+
+
+def _explain(words: Words) -> tuple[str, str]:
+    """Return why no change may begin with these words, and what to do instead."""
+    if words[0] == "SET":
+        name = next((word for word in words[1:] if word not in ("LOCAL", "SESSION")), "").strip('"').upper()
+        return _SETTINGS[0], _NAMES_AND_TIMES.get(name, _SETTINGS[1])
+    return _REASONS.get(words[0], ("it is not one of those that this tool runs", ""))
 
 
 def _check_calls(names: Iterable[str]) -> None:

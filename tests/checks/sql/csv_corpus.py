@@ -90,7 +90,8 @@ def download(folder: Path, files: Path) -> None:
     archives.mkdir(parents=True)
     for package in PYPI:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(archives), package]
-        subprocess.run(command, check=True)
+        if subprocess.run(command, check=False).returncode:
+            print(f"not to be had: {package}")
     subprocess.run(["apt-get", "download", "--quiet", *DEBIAN], check=True, cwd=archives)
     for archive in sorted(archives.iterdir()):
         target = files / re.split(r"[-_]\d", archive.name)[0]

@@ -12,6 +12,12 @@ TARGETS = [
     ("mine=postgresql://host:5433/shop?sslmode=require:rw", "mine", True),
     ("service=work", "work", False),
     ("mine=service=work:rw", "mine", True),
+    ("host=db dbname=shop user=u", "shop", False),
+    ("mine=host=db dbname=shop:rw", "mine", True),
+    ("host='a b' dbname = shop password='it\\'s':rw", "shop", True),
+    ("dbname=shop password=se:rw", "shop", False),
+    ("host=postgresql://h/shop", "host", False),
+    ("user=service=work", "user", False),
     ("postgresql://shop@host", "shop", False),
     ("postgresql://a,b:5433/my%20shop", "my_shop", False),
     ("postgresql://?service=work", "work", False),
@@ -33,7 +39,9 @@ def test_what_is_no_url_is_refused_and_not_repeated() -> None:
         "",
         "shop",
         "x=shop",
-        "host=h password=secret",
+        "host=h password=sec ret",
+        "host=h secret=ret",
+        "host=h port=secret",
         "postgresql://u:se#cret@h:secret/x",
         "postgresql://u:sec/ret@h/x",
         "postgresql://u:sec@ret@h/x",
@@ -116,3 +124,10 @@ def test_what_is_a_database_of_another_kind_is_named() -> None:
 @pytest.mark.parametrize(("written", "mode"), [("true", "require"), ("false", "disable"), ("0", "disable")])
 def test_ssl_has_the_values_of_other_clients_too(written: str, mode: str) -> None:
     assert parse_target(f"postgresql://h/shop?ssl={written}", False).conninfo["sslmode"] == mode
+
+
+def test_keywords_of_libpq_are_read_by_libpq() -> None:
+    target = parse_target(r"host=db port=5433 dbname='my shop' user=u password='se@c\'ret:rw' sslmode=require", False)
+    expected = {"host": "db", "port": "5433", "dbname": "my shop", "user": "u", "sslmode": "require"}
+    assert target.conninfo == {**expected, "password": "se@c'ret:rw"}
+    assert (target.name, target.writable) == ("my_shop", False)
