@@ -19,6 +19,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeVar
 
+from servers.common.files.locks import locked
 from shared.coded_errors import PathError
 from shared.program.files.atomic import add, overwrite, rename, sync
 from shared.program.files.entries import Entry, current, open_to_append, open_to_read
@@ -61,6 +62,13 @@ def exchange(fresh: Entry, entry: Entry, before: os.stat_result, data: bytes | N
     `changed` for any other change, and leaves the file. If the system can't exchange names it is a rename,
     after a check. Returns False if the file was overwritten instead, because it is a mount point.
     """
+    # Other processes of ours find the new file under the name at once, and wait until this one is finished with it.
+    with locked(fresh):
+        return _replaced(fresh, entry, before, data)
+
+
+def _replaced(fresh: Entry, entry: Entry, before: os.stat_result, data: bytes | None) -> bool:
+    """Do the work of `exchange`."""
     try:
         if not _exchanged(fresh, entry):
             _require_unchanged(entry, before)

@@ -1,5 +1,6 @@
 """What becomes of what was replaced, where names are exchanged."""
 
+import fcntl
 import os
 
 import pytest
@@ -51,3 +52,23 @@ def test_who_adds_without_a_pause_is_not_waited_for_for_ever(entry, root, monkey
         theirs.write(b"more")
         exchange(fresh, entry, found, b"old")
     assert (root / "file").read_text().startswith("newmoremore")
+
+
+def test_other_processes_of_ours_wait_until_what_was_added_is_in_the_new_file(entry, root, monkeypatch):
+    (root / "file").write_text("old")
+    found, add = (root / "file").stat(), module.add
+    fresh = prepared(entry, b"new", found)
+    with (root / "file").open("ab") as theirs:
+        theirs.write(b"more")
+
+    def add_while_another_asks(to, data):
+        with (root / "file").open("rb") as file, pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        add(to, data)
+
+    # Nobody else can ask just while it is added.
+    monkeypatch.setattr(module, "add", add_while_another_asks)
+    exchange(fresh, entry, found, b"old")
+    assert (root / "file").read_text() == "newmore"
+    with (root / "file").open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
