@@ -3,7 +3,7 @@
 Each line has a probability (`probabilities`). The kept lines are those with the highest expected F1 of their words,
 so that more of a page with little evidence is kept, not less. Then structures are completed: a term and its meaning,
 a table, a list, a heading and its section are content together, and so are lines in the midst of content that do not
-lead away. All other text is counted by its landmark.
+lead away. Of copies of a block one stays (`copies`). All other text is counted by its landmark.
 """
 
 from collections import Counter
@@ -14,6 +14,7 @@ from lxml.etree import strip_elements
 from lxml.html import HtmlElement
 
 from servers.common.html.tree import BLOCKS, LONGEST_CAPTION, drop, length
+from servers.fetch.read.html.content.copies import find_copies
 from servers.fetch.read.html.content.declarations import Declarations
 from servers.fetch.read.html.content.evidence import is_heading
 from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines
@@ -61,7 +62,7 @@ class Content(NamedTuple):
     kept: int
     """Characters of text that are in it."""
     left: dict[str, int]
-    """Characters of omitted text, by their landmark."""
+    """Characters of omitted text, by their landmark; those of copies as `repeated`."""
     outline: list[str]
     """The omitted headings, if the content is small."""
 
@@ -84,7 +85,10 @@ def main_content(root: HtmlElement, declared: Declarations, *, pictures: bool) -
     if not page.lines:
         return None
     keep = choose(page, probabilities(page, declared))
-    content = _counted(body, page, keep)
+    copies = find_copies(page, keep)
+    for number in copies:
+        keep[number] = False
+    content = _counted(body, page, keep, copies)
     if not pictures:
         strip_elements(body, "img", with_tail=False)
     holders = _take_out(page, keep, captions=pictures)
@@ -240,7 +244,7 @@ def _keep_headline(lines: list[Line], keep: list[bool]) -> None:
         keep[headlines[0]] |= not in_furniture and line.linked < _LINKED * len(line.text)
 
 
-def _counted(body: HtmlElement, page: Lines, keep: list[bool]) -> Content:
+def _counted(body: HtmlElement, page: Lines, keep: list[bool], copies: set[int]) -> Content:
     """Count the kept and the omitted texts, in characters without white space at their ends."""
     omitted: Counter[str] = Counter()
     size = 0
@@ -248,11 +252,14 @@ def _counted(body: HtmlElement, page: Lines, keep: list[bool]) -> Content:
         if place.line >= 0 and keep[place.line]:
             size += len(place.text.strip())
         else:
-            omitted[_landmark(page, place.line)] += len(place.text.strip())
+            name = "repeated" if place.line in copies else _landmark(page, place.line)
+            omitted[name] += len(place.text.strip())
     content = Content(body, size, dict(omitted.most_common()), [])
     if content.is_small:
         others = (
-            line.text for line, is_kept in zip(page.lines, keep, strict=True) if not is_kept and is_heading(line)
+            line.text
+            for number, line in enumerate(page.lines)
+            if is_heading(line) and not keep[number] and number not in copies
         )
         content.outline.extend(others)
     return content

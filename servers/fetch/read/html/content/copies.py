@@ -1,0 +1,91 @@
+"""Blocks that a page shows twice: one copy for wide and one for narrow screens, or those that a carousel turns over.
+
+A copy has the same lines and links as an earlier block, two lines or more, below the same headings. What may repeat
+with a meaning of its own stays: rows of tables, terms, code, steps in panels for different systems, the text of
+another heading, and everything in a manual, whose functions have parameters in common.
+"""
+
+from collections.abc import Hashable
+from itertools import accumulate
+
+from servers.common.html.tree import HEADINGS
+from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines
+
+_LEAST = 40
+"""Characters of a block from which on a copy of it is no accident."""
+_OUTLINE = ("dt", "pre")
+_FEWEST = 8
+"""Least number of terms and examples in a manual."""
+_MEANINGFUL = tuple(map(KINDS.index, ("table", "dl", "pre", "details")))
+"""Elements whose parts may repeat with a meaning of their own."""
+_BASE, _MODULUS = 1_000_003, (1 << 61) - 1
+_NO_LEVEL = 7
+"""The level of a block without headings, below all of them."""
+
+
+def find_copies(page: Lines, keep: list[bool]) -> set[int]:
+    """Return the numbers of the lines to `keep` that repeat another one of these."""
+    outline = sum(
+        is_kept for is_kept, line in zip(keep, page.lines, strict=True) if line.block.element.tag in _OUTLINE
+    )
+    if outline >= _FEWEST:
+        return set()
+    blocks = _Blocks(page)
+    firsts: dict[Hashable, Block] = {}
+    copies: set[int] = set()
+    end = 0
+    for block in page.blocks:
+        if block.first < end or not blocks.may_be_copied(block):
+            continue
+        first = firsts.setdefault(blocks.key(block), block)
+        if first.end <= block.first and blocks.are_equal(first, block):
+            end = block.end
+            pairs = zip(range(first.first, first.end), range(block.first, end), strict=True)
+            copies.update(number for original, number in pairs if keep[original] and keep[number])
+    return copies
+
+
+class _Blocks:
+    """The texts of blocks, with their links, and the headings above them, for comparison."""
+
+    def __init__(self, page: Lines) -> None:
+        self._texts = [(line.text, *(link.get("href") for link in line.links)) for line in page.lines]
+        self._lines = page.lines
+        self._chars = [0, *accumulate(len(line.text) for line in page.lines)]
+        self._hashes = list(
+            accumulate(map(hash, self._texts), lambda total, text: (total * _BASE + text) % _MODULUS, initial=0)
+        )
+        self._headings: list[tuple[tuple[int, str], ...]] = []
+        """The headings that each line is below, from the highest level."""
+        self._levels: dict[Block, int] = {}
+        """The highest level of the headings in each block."""
+        above: tuple[tuple[int, str], ...] = ()
+        for line in page.lines:
+            self._headings.append(above)
+            if line.block.element.tag in HEADINGS:
+                above = self._below(above, line)
+
+    def _below(self, above: tuple[tuple[int, str], ...], line: Line) -> tuple[tuple[int, str], ...]:
+        level = int(line.block.element.tag[1])
+        block: Block | None = line.block
+        while block is not None and level < self._levels.get(block, _NO_LEVEL):
+            self._levels[block] = level
+            block = block.around
+        return *(heading for heading in above if heading[0] < level), (level, line.text)
+
+    def may_be_copied(self, block: Block) -> bool:
+        """Return True if a block has several lines, enough text, and no place where texts repeat."""
+        if block.end - block.first < 2 or self._chars[block.end] - self._chars[block.first] < _LEAST:
+            return False
+        return not any(map(self._lines[block.first].within.__getitem__, _MEANINGFUL))
+
+    def key(self, block: Block) -> Hashable:
+        """Return a key that is equal for equal texts below the same headings."""
+        power = pow(_BASE, block.end - block.first, _MODULUS)
+        level = self._levels.get(block, _NO_LEVEL)
+        above = tuple(heading for heading in self._headings[block.first] if heading[0] < level)
+        return (self._hashes[block.end] - self._hashes[block.first] * power) % _MODULUS, above
+
+    def are_equal(self, first: Block, second: Block) -> bool:
+        """Return True if two blocks with equal keys have equal texts."""
+        return self._texts[first.first : first.end] == self._texts[second.first : second.end]

@@ -1,0 +1,41 @@
+"""What a page shows twice is read once, and what only looks alike stays."""
+
+import pytest
+
+from servers.fetch.read.html.page import read_html
+from tests.servers.fetch.read.html.content.test_main_content import LONG, URL, text_of
+
+CARD = "<div><h2>Soft wool</h2><p>It keeps you warm, and cool in summer.</p></div>"
+STEPS = "<div><p>Open the file again.</p><p>Press the key and wait.</p></div>"
+
+
+def test_a_block_that_is_shown_twice_is_read_once() -> None:
+    for markup in (CARD * 3, f"<div>{CARD}</div><section>{CARD}</section>"):
+        text = text_of(markup)
+        assert (text.count("Soft wool"), text.count("It keeps you warm")) == (1, 1)
+
+
+def test_copies_are_counted() -> None:
+    page = f"<title>Foxes</title><main><h1>Foxes</h1>{LONG}{CARD}{CARD}{LONG}</main>"
+    [note] = read_html(page, URL, "text", None).notes
+    assert "(repeated 47)" in note
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        f"<h2>On Monday</h2>{STEPS}<h2>On Sunday</h2>{STEPS}",
+        f"<table><tr><th>Monday<th>Sunday<tr><td>{STEPS}<td>{STEPS}</table>",
+        f"<details><summary>Linux</summary>{STEPS}</details><details><summary>Windows</summary>{STEPS}</details>",
+        "".join(
+            f"<div><p>Open the file again.</p><p>Press the <a href=/{n}>key</a> and wait.</p></div>" for n in "ab"
+        ),
+        f"<dl><dt>Monday<dd>{STEPS}<dt>Sunday<dd>{STEPS}</dl>",
+        "<p>Open the file again, and press the key.</p>" * 2,
+        "<div><p>Yes.</p><p>No.</p></div>" * 2,
+        f"<pre>f()</pre>{STEPS}<pre>g()</pre>{STEPS}" + "<pre>h()</pre>" * 8,
+    ],
+)
+def test_what_repeats_with_a_meaning_of_its_own_stays(markup: str) -> None:
+    text = text_of(markup)
+    assert 2 in (text.count("Open the file again"), text.count("Yes."))
