@@ -94,6 +94,10 @@ def _differences(old: list[str], new: list[str]) -> Iterator[Span]:
     front = _shared(old, new, 0)
     back = _shared(old[::-1], new[::-1], front)
     old, new = old[front : len(old) - back], new[front : len(new) - back]
+    if not old or not new or len(old) == len(new) == 1:
+        if old or new:
+            yield front, front + len(old), front, front + len(new)
+        return
     # About how many pairs of equal lines difflib will compare; it ignores popular lines itself.
     counts = Counter(new)
     popular = len(new) // 100 + 1 if len(new) >= _POPULAR_FROM else len(new)

@@ -1,7 +1,6 @@
 """The tools that list directories and find files."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Annotated, Literal, TypeVar
 
 import anyio
@@ -134,7 +133,7 @@ async def get_file_info(ctx: Ctx, path: str) -> CallToolResult:
     """Show a file's size, kind, times, permissions, media type and etag without reading it."""
     info = await to_thread.run_sync(listing.info, ctx.state.beneath, ctx.state.place(path))
     # Models read the text, and need no schema of the data, which is for programs.
-    return CallToolResult(content=[TextContent(text=info_text(info))], structured_content=asdict(info))
+    return CallToolResult(content=[TextContent(text=info_text(info))], structured_content=info._asdict())
 
 
 @tools.tool(read_only=True)

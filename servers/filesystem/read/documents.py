@@ -20,7 +20,8 @@ from servers.filesystem.read.parts import Part
 from shared.program.files.entries import Handle, etag_of
 
 _NAMES = (".pdf", ".docx", ".docm", ".xlsx", ".xlsm", ".pptx", ".pptm", ".odt", ".ods", ".odp", ".epub")
-_OLD_NAMES = (".doc", ".xls", ".ppt", ".xlsb")
+DOCUMENT_NAMES = (*_NAMES, ".doc", ".xls", ".ppt", ".xlsb")
+"""Ends of the names of documents, in small letters."""
 _MOST_TEXTS = 4
 _MOST_CHARACTERS = 8_000_000
 _CHOICE = "~"
@@ -95,7 +96,7 @@ class Documents:
 
 def is_called_document(name: str) -> bool:
     """Return True if the name of the file ends as that of a document."""
-    return name.lower().endswith((*_NAMES, *_OLD_NAMES))
+    return name.lower().endswith(DOCUMENT_NAMES)
 
 
 def concerns_document(part: Part) -> bool:

@@ -19,7 +19,7 @@ from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import told
 from servers.filesystem.read.charsets import UTF8
-from servers.filesystem.read.documents import is_called_document
+from servers.filesystem.read.documents import DOCUMENT_NAMES
 from servers.filesystem.search.files import Control, Scope, Walk
 from servers.filesystem.search.lines import NO_HITS, Hit, ReadDocument, Reader
 from servers.filesystem.search.matcher import Query, compiled
@@ -164,7 +164,7 @@ class _Run:
 
         Returns the position of the last line if the search stops in this file, else None.
         """
-        if self._wanted.read_document is None and is_called_document(path[-1]):
+        if path[-1].lower().endswith(DOCUMENT_NAMES) and self._wanted.read_document is None:
             self._documents += may_be_document(os.read(handle.descriptor, SIGN))
             os.lseek(handle.descriptor, 0, os.SEEK_SET)
         searched = self._reader.hits(handle)
@@ -173,9 +173,9 @@ class _Run:
             self._skipped += self._stopped is None
             return None
         self._searched += 1
-        self._partial += searched.is_partial
         if searched is NO_HITS:
             return None
+        self._partial += searched.is_partial
         hits = searched.hits
         if after is not None and after.parts == path:
             hits = (hit for hit in hits if hit.number > after.number)

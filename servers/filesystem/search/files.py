@@ -122,7 +122,11 @@ class Walk:
         """Yield the matches in one directory; `children` gets the directories to enter."""
         for entry in listed:
             name = entry.name
-            kind = kind_of(entry)
+            # Done for each of many thousands of entries: no function for the common case.
+            try:
+                kind = "file" if entry.is_file(follow_symlinks=False) else kind_of(entry)
+            except OSError:
+                kind = "other"
             matched, child = self._look(directory, name, kind)
             if child is not None:
                 children.append(child)
@@ -156,9 +160,10 @@ class Walk:
         if not self._scope.include_ignored:
             rules = directory.rules.read([entry.name for entry in entries], below.read)
             directory = directory._replace(rules=rules)
-            entries = [entry for entry in entries if entry.name != REPOSITORY]
         if not self._scope.include_hidden:
-            entries = [entry for entry in entries if not entry.name.startswith(".")]
+            entries = [entry for entry in entries if entry.name[0] != "."]
+        elif not self._scope.include_ignored:
+            entries = [entry for entry in entries if entry.name != REPOSITORY]
         if len(directory.after) > 1:
             # All entries of this directory came before, and so did everything below the earlier names.
             entries = [

@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterator, Set
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
 from servers.common.files.rooted_files import RootedFiles, missing
@@ -55,8 +56,7 @@ class Listing:
     cursor: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FileInfo:
+class FileInfo(NamedTuple):
     """The metadata of a file, without its contents; times in seconds since 1970, None if unknown.
 
     `path` is as displayed in a result; `etag` differs whenever the file has changed.
