@@ -9,8 +9,7 @@ learn.
 
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 from .text import quoted
 
@@ -84,10 +83,22 @@ def from_os_error(path: str, error: OSError) -> PathError:
     return PathError(code, path, reason, suggestion)
 
 
-@contextmanager
-def os_errors(path: str) -> Iterator[None]:
+class _OSErrors:
+    """What `os_errors` returns: a class, since a generator takes four times as long, and an edit needs ten."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, OSError):
+            raise from_os_error(self._path, error) from None
+
+
+def os_errors(path: str) -> AbstractContextManager[None]:
     """Turn every `OSError` of the block into a `PathError` about `path`."""
-    try:
-        yield
-    except OSError as error:
-        raise from_os_error(path, error) from None
+    return _OSErrors(path)

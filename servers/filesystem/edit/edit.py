@@ -134,7 +134,7 @@ def _edited(
 
         def describe(survey: Survey) -> None:
             for file in replaced:
-                survey.changes(file.entry, file_state(file.data), file.was.data)
+                survey.changes(file.entry, file_state(file.data), file.was.data, file.was.attributes)
 
         with options.recorder.recording(beneath, "edit", describe):
             return _put(changed)
@@ -155,7 +155,7 @@ def _put(changed: Sequence[_Changed]) -> list[EditResult]:
         for number in numbers:
             file = changed[number]
             with os_errors(file.written):
-                fresh[number] = prepared(file.entry, file.data, file.was.found)
+                fresh[number] = prepared(file.entry, file.data, file.was.found, attributes=file.was.attributes)
             leftovers.callback(discard, fresh[number])
         for number in numbers:
             # The last one needs no rollback.

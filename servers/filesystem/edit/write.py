@@ -36,7 +36,7 @@ from servers.filesystem.read.charsets import (
 )
 from shared.program.files.atomic import add, replace, sync, sync_directory
 from shared.program.files.entries import Entry, Place, current, etag_of, make_directory, open_to_append
-from shared.program.files.metadata import lost_owner
+from shared.program.files.metadata import Attributes, attributes_of, lost_owner
 from shared.text import quoted
 
 MAX_EDITED = 16 * 1024 * 1024
@@ -48,9 +48,10 @@ Mode = Literal["overwrite", "create", "append"]
 
 
 class Contents(NamedTuple):
-    """The contents of a text file as it was read; the text has no byte order mark."""
+    """The contents of a text file as it was read, and its extended attributes; the text has no byte order mark."""
 
     found: os.stat_result
+    attributes: Attributes
     data: bytes
     text: str
     charset: Charset
@@ -124,11 +125,12 @@ def read_contents(
     with os.fdopen(handle.descriptor, "rb") as file:
         size = handle.stat.st_size
         data = file.read(limit + 1) if size <= limit else b""
+        attributes = attributes_of(handle.descriptor)
     if max(size, len(data)) > limit:
         raise FilesError(
             "too_large", written, f"has {size:,} bytes; the limit is {MAX_EDITED:,} for all files of a call"
         )
-    return Contents(handle.stat, data, *decode(data, written, encoding=encoding))
+    return Contents(handle.stat, attributes, data, *decode(data, written, encoding=encoding))
 
 
 def _written(beneath: RootedFiles, place: Place, request: _Wanted) -> Written:

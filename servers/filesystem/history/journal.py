@@ -4,15 +4,17 @@ A change is recorded, with the earlier contents, before anything is changed. `fi
 that a killed process or a stopped machine leaves `pending` is settled afterwards by the state of its paths (see
 `settling`). SQLite isolates the processes, and is consistent after a crash.
 
-A change of several paths, and one that deletes, is on the disk when `begin` returns. The record of any other gets
-there when the system writes it: waiting for it would cost as much as the write of the file itself. If the machine
-stops before that, the last changes are in the files and not in the journal, and can't be undone.
+A change of several paths, and one that deletes, is in the database and on the disk when `begin` returns. The record
+of any other is in the spool of its process (see `spool`) until somebody reads the journal or it gets long, and on the
+disk when the system writes it: waiting would cost as much as the write of the file itself. If the machine stops
+first, the last changes are in the files and not in the journal, and can't be undone.
 
 The oldest changes are deleted when all images take more than the limit, or when they are too old. Only the user can
 read the folder, since the contents of files may be secret.
 """
 
 import json
+import math
 import os
 import sqlite3
 import threading
@@ -26,6 +28,7 @@ from filelock import FileLock, Timeout
 
 from servers.filesystem.history.changes import Change, Step
 from servers.filesystem.history.images import Image, Images
+from servers.filesystem.history.spool import MAX_SIZE, Record, Spool, read_spool
 from servers.filesystem.history.states import State
 from shared.program.files.entries import create, entry_at
 
@@ -39,6 +42,7 @@ CREATE TABLE IF NOT EXISTS step (
     destination BLOB, before TEXT NOT NULL, after TEXT NOT NULL, digest TEXT NOT NULL, size INTEGER, name TEXT,
     data BLOB
 );
+CREATE TABLE IF NOT EXISTS spool (name TEXT PRIMARY KEY, position INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS step_of ON step (change, number);
 CREATE INDEX IF NOT EXISTS step_held ON step (digest);
 CREATE INDEX IF NOT EXISTS undo_of ON change (undoes) WHERE undoes IS NOT NULL;
@@ -69,12 +73,16 @@ class Journal:
 
     def __init__(self, folder: Path, limits: Limits) -> None:
         self.limits = limits
-        self._runs = folder / "runs"
-        for path in (folder, folder / "images", self._runs):
+        self._runs, self._spools = folder / "runs", folder / "spools"
+        for path in (folder, folder / "images", self._runs, self._spools):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.run = os.urandom(8).hex()
         """The process, and its opening of the journal, that makes a change."""
         self.images = Images(folder / "images", self.run)
+        self._spool = Spool(self._spools, self.run)
+        self._spooled: dict[int, float] = {}
+        """The times of the changes in the spool that are being made."""
+        self._time = 0.0
         self._alive = FileLock(self._runs / self.run, thread_local=False)
         self._alive.acquire()
         self._lock = threading.RLock()
@@ -96,36 +104,91 @@ class Journal:
 
     def close(self) -> None:
         """Close the database."""
+        with suppress(OSError, sqlite3.Error), self._lock:
+            self._renew_spool()
         self._closing.close()
 
     def begin(self, act: str, steps: Sequence[Step], undoes: int | None = None) -> int:
-        """Record a change that is about to be made, and return its number."""
-        size = sum(_STEP_BYTES + (step.image.size if step.image else 0) for step in steps)
-        durable = len(steps) > 1 or any(step.after.kind == "absent" for step in steps)
-        if durable and any(step.image is not None and step.image.name is not None for step in steps):
+        """Record a change that is about to be made, and return its number; a negative one if it is in the spool."""
+        first = steps[0]
+        has_file = any(step.image is not None and step.image.name is not None for step in steps)
+        durable = len(steps) > 1 or first.after.kind == "absent"
+        if not (durable or has_file or undoes is not None or first.destination is not None):
+            with self._lock:
+                # Later than the one before, whatever the clock says, since records are sorted by their times.
+                self._time = max(time.time(), math.nextafter(self._time, math.inf))
+                number = self._spool.begin(self._time, act, first)
+                self._spooled[number] = self._time
+            return -number
+        if durable and has_file:
             self.images.settle()
-        unused: list[str] = []
+        self.collect()
         with self._transaction(durable):
-            cursor = self._database.execute(
-                "INSERT INTO change (time, act, status, run, undoes, size) VALUES (?, ?, 'pending', ?, ?, ?)",
-                (time.time(), act, self.run, undoes, size),
-            )
-            number = int(cursor.lastrowid or 0)
-            self._database.executemany(
-                "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (_row(number, at, step) for at, step in enumerate(steps)),
-            )
-            self._recorded += size
-            if self._recorded * _SHARE >= self.limits.size:
-                unused = self._evict()
+            number = self._insert(act, steps, (time.time(), "pending", self.run, undoes))
+            unused = self._evict() if self._is_much_recorded() else []
         self.images.drop(unused)
         return number
 
     def finish(self, number: int, status: str = "done") -> None:
         """Record that the change is made."""
         with self._lock:
+            if number < 0:
+                self._spooled.pop(-number)
+                self._spool.mark(-number, status)
+                if self._spool.size >= min(MAX_SIZE, self.limits.size // _SHARE):
+                    self._renew_spool()
+                return
             self._set_durable(False)
             self._database.execute("UPDATE change SET status = ? WHERE number = ?", (status, number))
+
+    def fail(self, number: int) -> int | None:
+        """Return the number in the database of a change that failed, and is to be settled."""
+        if number >= 0:
+            return number
+        with self._lock:
+            time_ = self._spooled.pop(-number)
+            self._spool.mark(-number, "pending")
+            self.collect()
+            query = "SELECT number FROM change WHERE run = ? AND status = 'pending' AND time = ?"
+            row = self._database.execute(query, (self.run, time_)).fetchone()
+        return None if row is None else int(row[0])
+
+    def collect(self) -> None:
+        """Move the finished records of all spools to the database, and all those of processes that have ended."""
+        with self._lock:
+            sizes = _sizes(self._spools)
+            positions = self._positions()
+            names = [name for name, size in sizes.items() if size != positions.get(name)]
+            if not names:
+                return
+            ended: list[str] = []
+            unused: list[str] = []
+            with self._transaction():
+                for record, run in sorted(self._records(names, ended), key=lambda item: item[0].time):
+                    self._insert(record.act, [record.step], (record.time, record.status, run, None))
+                if self._is_much_recorded():
+                    unused = self._evict()
+            self._drop_spools(ended)
+        self.images.drop(unused)
+
+    def _records(self, names: Sequence[str], ended: list[str]) -> list[tuple[Record, str]]:
+        """Return the new records of these spools with their runs, and note how far they were read; `ended` gets the
+        names of those whose process has ended.
+        """
+        positions = self._positions()
+        records: list[tuple[Record, str]] = []
+        for name in names:
+            run = name.partition(".")[0]
+            is_alive = self.is_alive(run)
+            if not is_alive:
+                ended.append(name)
+            read = read_spool(self._spools / name, positions.get(name, 0), is_alive)
+            if read is not None:
+                # What was finished before an older change is read again with that.
+                known = {time for (time,) in self._database.execute("SELECT time FROM change WHERE run = ?", (run,))}
+                records += [(record, run) for record in read[0] if record.time not in known]
+                self._database.execute("INSERT OR REPLACE INTO spool VALUES (?, ?)", (name, read[1]))
+        return records
 
     def forget(self, number: int, steps: Sequence[int] | None = None) -> None:
         """Delete the record of the change, which was not made, or of these of its steps."""
@@ -138,11 +201,13 @@ class Journal:
 
     def changes(self) -> list[Change]:
         """Return all changes, the newest first."""
+        self.collect()
         with self._lock:
             return [Change(*row) for row in self._database.execute(f"{_CHANGE} ORDER BY number DESC")]
 
     def change(self, number: int) -> Change | None:
         """Return the change with that number."""
+        self.collect()
         with self._lock:
             row = self._database.execute(f"{_CHANGE} WHERE number = ?", (number,)).fetchone()
         return None if row is None else Change(*row)
@@ -187,6 +252,44 @@ class Journal:
             path.unlink()
         lock.release()
         return False
+
+    def _insert(self, act: str, steps: Sequence[Step], origin: tuple[float, str, str, int | None]) -> int:
+        """Insert a change and its steps; its origin is time, status, run, and the number of the change it undoes."""
+        size = sum(_STEP_BYTES + (step.image.size if step.image else 0) for step in steps)
+        cursor = self._database.execute(
+            "INSERT INTO change (time, act, status, run, undoes, size) VALUES (?, ?, ?, ?, ?, ?)",
+            (origin[0], act, *origin[1:], size),
+        )
+        number = int(cursor.lastrowid or 0)
+        self._database.executemany(
+            "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (_row(number, at, step) for at, step in enumerate(steps)),
+        )
+        self._recorded += size
+        return number
+
+    def _positions(self) -> dict[str, int]:
+        """Return how many bytes of each spool are in the database."""
+        return dict(self._database.execute("SELECT name, position FROM spool").fetchall())
+
+    def _is_much_recorded(self) -> bool:
+        return self._recorded * _SHARE >= self.limits.size
+
+    def _renew_spool(self) -> None:
+        """Move the records of this process to the database and begin another spool, unless a change is being made."""
+        self.collect()
+        name = self._spool.name
+        if self._positions().get(name) == self._spool.size:
+            self._spool.renew()
+            self._drop_spools([name])
+
+    def _drop_spools(self, names: Sequence[str]) -> None:
+        """Delete spools whose records are in the database."""
+        for name in names:
+            # The file goes first: without its position, it would be read again.
+            with suppress(FileNotFoundError):
+                (self._spools / name).unlink()
+            self._database.execute("DELETE FROM spool WHERE name = ?", (name,))
 
     def _end_run(self) -> None:
         self._alive.release()
@@ -247,6 +350,15 @@ class Journal:
         self.images.drop_unused(used, self.is_alive)
         for path in list(self._runs.iterdir()):
             self.is_alive(path.name)
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Return the sizes of the files in the folder by their names."""
+    sizes = {}
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):  # another process may delete it
+            sizes[path.name] = path.stat().st_size
+    return sizes
 
 
 def _connected(database: Path) -> sqlite3.Connection:

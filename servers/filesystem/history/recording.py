@@ -16,9 +16,10 @@ from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
 from servers.filesystem.history.changes import MAX_STEPS, NotRecorded, Step
 from servers.filesystem.history.images import INLINE, Image
-from servers.filesystem.history.states import ABSENT, State, state_of
+from servers.filesystem.history.states import ABSENT, State, present_state, state_of
 from shared.coded_errors import os_errors
 from shared.program.files.entries import Entry, current
+from shared.program.files.metadata import Attributes
 
 if TYPE_CHECKING:
     from servers.filesystem.history.journal import Journal
@@ -44,21 +45,29 @@ class History:
 
     def journal(self, beneath: RootedFiles) -> "Journal":
         """Return the journal, with interrupted changes settled. Raises NotRecorded."""
+        journal = self._journal
+        if journal is None:
+            with self._opening:
+                journal = self._journal = self._journal or self._open(beneath)
+        return journal
+
+    def _open(self, beneath: RootedFiles) -> "Journal":
         import sqlite3
 
         from servers.filesystem.history.journal import Journal, Limits
         from servers.filesystem.history.settling import settle_all
 
-        with self._opening:
-            if self._journal is None:
-                if self._options.folder is None:
-                    raise NotRecorded("there is no home directory for the journal")
-                try:
-                    self._journal = Journal(self._options.folder, Limits(self._options.size, self._options.days))
-                    settle_all(self._journal, beneath)
-                except (OSError, sqlite3.Error) as error:
-                    raise NotRecorded(_reason(error)) from None
-            return self._journal
+        if self._options.folder is None:
+            raise NotRecorded("there is no home directory for the journal")
+        try:
+            journal = Journal(self._options.folder, Limits(self._options.size, self._options.days))
+            with ExitStack() as on_failure:
+                on_failure.callback(journal.close)
+                settle_all(journal, beneath)
+                on_failure.pop_all()
+        except (OSError, sqlite3.Error) as error:
+            raise NotRecorded(_reason(error)) from None
+        return journal
 
     def close(self) -> None:
         """Close the journal if it was opened."""
@@ -75,9 +84,11 @@ class Survey:
         self._beneath = beneath
         self._left = journal.limits.size
 
-    def changes(self, entry: Entry, after: State, data: bytes | None = None) -> None:
-        """Record that the entry, which holds `data` if that was read, is about to change to `after`. Raises
-        NotRecorded, OSError, PathError.
+    def changes(
+        self, entry: Entry, after: State, data: bytes | None = None, attributes: Attributes | None = None
+    ) -> None:
+        """Record that the entry, which holds `data` and has these attributes if they were read, is about to change
+        to `after`. Raises NotRecorded, OSError, PathError.
         """
         with os_errors(entry.place.written):
             status = current(entry)
@@ -86,7 +97,7 @@ class Survey:
                 self._require_room(status.st_size)
             if data is None:
                 data = self._small(entry, status)
-            before = state_of(self._beneath, entry, data)
+            before = ABSENT if status is None else present_state(self._beneath, entry, status, data, attributes)
         if before.is_like(after):
             return
         image = None
@@ -211,14 +222,16 @@ def _abandon(journal: "Journal", beneath: RootedFiles, number: int) -> None:
 
     # The next process settles it again.
     with suppress(FilesError, OSError, sqlite3.Error):
-        settle(journal, beneath, number, failed=True)
+        settled = journal.fail(number)
+        if settled is not None:
+            settle(journal, beneath, settled, failed=True)
 
 
 def _finish(journal: "Journal", number: int) -> None:
     import sqlite3
 
     # The change is made, which the next process will find out by itself.
-    with suppress(sqlite3.Error):
+    with suppress(OSError, sqlite3.Error):
         journal.finish(number)
 
 

@@ -66,8 +66,19 @@ def state_of(beneath: RootedFiles, entry: Entry, data: bytes | None = None) -> S
     and PathError if it is neither a file, a directory nor a link.
     """
     status = current(entry)
-    if status is None:
-        return ABSENT
+    return ABSENT if status is None else present_state(beneath, entry, status, data)
+
+
+def present_state(
+    beneath: RootedFiles,
+    entry: Entry,
+    status: os.stat_result,
+    data: bytes | None,
+    attributes: Attributes | None = None,
+) -> State:
+    """Return the state of the entry, which has this `status`, as `state_of` does; `attributes` are those of the file,
+    if they were read.
+    """
     facts = status.st_mode, status.st_uid, status.st_gid
     if stat.S_ISLNK(status.st_mode):
         return State("link", SYSTEM.read_link(entry.directory, entry.name), 0, *facts)
@@ -76,7 +87,8 @@ def state_of(beneath: RootedFiles, entry: Entry, data: bytes | None = None) -> S
             attributes = {} if descriptor is None else attributes_of(descriptor)
         return State("directory", "", 0, *facts, _as_text(attributes))
     if data is not None:
-        return State("file", digest_of(data), len(data), *facts, _as_text(attributes_at(entry)))
+        present = attributes_at(entry) if attributes is None else attributes
+        return State("file", digest_of(data), len(data), *facts, _as_text(present))
     handle = beneath.open_entry(entry._replace(stat=status), entry.place.written)
     try:
         digest, size = new_digest(), 0

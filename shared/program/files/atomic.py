@@ -18,7 +18,7 @@ from contextlib import ExitStack, suppress
 
 from ...coded_errors import MetadataError
 from .entries import Entry, create, current, unlink
-from .metadata import attributes_at, give_metadata
+from .metadata import Attributes, attributes_at, give_metadata
 from .system import CLOSED, SYSTEM
 
 try:
@@ -80,10 +80,16 @@ def put_in_place(
 
 
 def prepared(
-    entry: Entry, data: bytes, existing: os.stat_result | None, fresh: Entry | None = None, mode: int = 0o666
+    entry: Entry,
+    data: bytes,
+    existing: os.stat_result | None,
+    fresh: Entry | None = None,
+    mode: int = 0o666,
+    attributes: Attributes | None = None,
 ) -> Entry:
-    """Create a file beside the entry that holds `data` on the disk and is ready to replace `existing`; `mode` is that
-    of a file which replaces nothing, and the umask counts. `fresh` is its name, from `beside`. Raises OSError."""
+    """Create a file beside the entry that holds `data` on the disk and is ready to replace `existing`, which has
+    these `attributes`, if they were read; `mode` is that of a file which replaces nothing, and the umask counts.
+    `fresh` is its name, from `beside`. Raises OSError."""
     fresh = fresh or beside(entry)
     # Private until it has the mode of the file it replaces.
     descriptor = create(fresh, mode if existing is None else 0o600)
@@ -92,7 +98,7 @@ def prepared(
         try:
             write_all(descriptor, data)
             if existing is not None:
-                _take_over(descriptor, entry, existing)
+                _take_over(descriptor, existing, attributes_at(entry) if attributes is None else attributes)
             # The clock of the file system may stand still for milliseconds: then two versions could have one etag.
             SYSTEM.set_times(descriptor, fresh.directory, fresh.name)
             sync(descriptor)
@@ -246,9 +252,9 @@ def sync_directory(entry: Entry) -> None:
             os.close(descriptor)
 
 
-def _take_over(descriptor: int, entry: Entry, existing: os.stat_result) -> None:
-    """Copy the metadata of the file at the entry to another file, except for its owner and its group if the system
-    does not allow it. Raises MetadataError, OSError."""
-    lost = {*give_metadata(descriptor, existing, attributes_at(entry))} - {"owner", "group"}
+def _take_over(descriptor: int, existing: os.stat_result, attributes: Attributes) -> None:
+    """Give a file the metadata of another one, except for its owner and its group if the system does not allow it.
+    Raises MetadataError, OSError."""
+    lost = {*give_metadata(descriptor, existing, attributes)} - {"owner", "group"}
     if lost:
         raise MetadataError(f"its attribute {min(lost)}")

@@ -1,0 +1,156 @@
+"""Records of changes that are not in the database yet.
+
+A transaction costs as much as a small edit, so a process appends the record of a change of one file to a file of its
+own, its spool, and marks it there when the change is made. Both are one write. Whoever reads the journal first takes
+over the finished records of all spools (see `Journal`), and those of a process that was killed as `pending`.
+
+A record is a header (CRC-32, sizes), facts as JSON, and the earlier contents of the file. What follows a record that
+is not whole, after a crash of the machine, is lost.
+"""
+
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic_core import to_json
+
+from servers.filesystem.history.changes import Step
+from servers.filesystem.history.images import Image
+from servers.filesystem.history.states import State
+from shared.program.files.atomic import write_all
+from shared.program.files.entries import create, entry_at
+
+MAX_SIZE = 1 << 20
+"""Bytes of a spool that are taken over at the latest."""
+_HEADER = struct.Struct("<III")
+_MARK = 2
+"""Number of facts of a mark."""
+
+
+class Record(NamedTuple):
+    """A recorded change of one path; `time` is in seconds since 1970, `status` done or pending."""
+
+    time: float
+    act: str
+    step: Step
+    status: str
+
+
+class Spool:
+    """The spool of this process, a file in the folder that begins with the first change. Not thread-safe."""
+
+    def __init__(self, folder: Path, run: str) -> None:
+        self._folder = folder
+        self._run = run
+        self._generation = 0
+        self._last = 0
+        self._descriptor: int | None = None
+        self._late = b""
+        """Marks that could not be written."""
+        self.size = 0
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return f"{self._run}.{self._generation}"
+
+    def begin(self, time: float, act: str, step: Step) -> int:
+        """Record a change that is about to be made, and return its number in the spool. Raises OSError."""
+        self._last += 1
+        size, data = (step.image.size, step.image.data) if step.image else (-1, None)
+        facts = self._last, time, act, step.path, (*step.before,), (*step.after,), size, data is not None
+        try:
+            encoded = to_json(facts)
+        except ValueError:  # a name that is not UTF-8
+            encoded = json.dumps(facts).encode()
+        self._append(_record(encoded, data or b""))
+        return self._last
+
+    def mark(self, number: int, status: str) -> None:
+        """Record that the change is done, or that it failed and is pending."""
+        mark = _record(to_json((number, status)), b"")
+        try:
+            self._append(mark)
+        except OSError:
+            # Without its mark, it would be taken for one that is being made.
+            self._late += mark
+
+    def renew(self) -> None:
+        """Delete the file, whose records must be in the database; the next change begins another one."""
+        if self._descriptor is None:
+            return
+        os.close(self._descriptor)
+        with suppress(OSError):
+            (self._folder / self.name).unlink()
+        self._descriptor, self.size = None, 0
+        self._generation += 1
+
+    def _append(self, record: bytes) -> None:
+        if self._descriptor is None:
+            self._descriptor = create(entry_at(self._folder / self.name), 0o600)
+        record = self._late + record
+        try:
+            write_all(self._descriptor, record)
+        except OSError:
+            # Nothing is read behind half a record.
+            os.ftruncate(self._descriptor, self.size)
+            os.lseek(self._descriptor, self.size, os.SEEK_SET)
+            raise
+        self._late = b""
+        self.size += len(record)
+
+
+def read_spool(path: Path, position: int, is_alive: bool) -> tuple[list[Record], int] | None:
+    """Return the records from `position` on, and the position after them; None if the file is gone. Raises OSError.
+
+    If the process is alive, changes without a mark are left out, and the position is before the first of them.
+    """
+    try:
+        with path.open("rb") as file:
+            file.seek(position)
+            content = file.read()
+    except FileNotFoundError:
+        return None
+    begun: list[tuple[int, int, Sequence[Any], bytes]] = []
+    marks: dict[int, str] = {}
+    parsed = list(_parsed(content))
+    for start, facts, data, _ in parsed:
+        if len(facts) == _MARK:
+            marks[facts[0]] = facts[1]
+        else:
+            begun.append((start, facts[0], facts, data))
+    records: list[Record] = []
+    unfinished: list[int] = []
+    for start, number, facts, data in begun:
+        if number not in marks and is_alive:
+            unfinished.append(start)
+            continue
+        _, time, act, changed, before, after, size, has_data = facts
+        image = Image(size, data if has_data else None) if size >= 0 else None
+        step = Step(changed, State(*before), State(*after), image)
+        records.append(Record(time, act, step, marks.get(number, "pending")))
+    end = parsed[-1][-1] if parsed else 0
+    return records, position + min(unfinished, default=end)
+
+
+def _record(facts: bytes, data: bytes) -> bytes:
+    body = facts + data
+    return _HEADER.pack(zlib.crc32(body), len(facts), len(data)) + body
+
+
+def _parsed(content: bytes) -> Iterator[tuple[int, Sequence[Any], bytes, int]]:
+    """Yield the start, the facts, the data and the end of each whole record."""
+    start = 0
+    while len(content) - start >= _HEADER.size:
+        checksum, facts_size, data_size = _HEADER.unpack_from(content, start)
+        begin = start + _HEADER.size
+        end = begin + facts_size + data_size
+        if end > len(content) or zlib.crc32(content[begin:end]) != checksum:
+            return
+        yield start, json.loads(content[begin : begin + facts_size]), content[begin + facts_size : end], end
+        start = end
