@@ -31,7 +31,7 @@ _KEY_LINE = re.compile(r"([a-z][\w-]{0,63}):(?:[ \t]+(.*)|())")
 _ITEM_LINE = re.compile(r"[ \t]*-[ \t]+(.+)")
 
 _CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
-NAME = re.compile(rf"[^\s{_CONTROLS}](?:[^{_CONTROLS}]{{0,126}}[^\s{_CONTROLS}])?")
+NAME = re.compile(rf"(?!\s)[^{_CONTROLS}]{{1,128}}(?<!\s)")
 """The valid names of prompts. Some clients change certain names."""
 _ARGUMENT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 TYPES = ("string", "number", "boolean", "enum", "file", "url", "list")
