@@ -1,6 +1,7 @@
 import os
 import sys
 import threading
+import time
 
 import anyio
 import pytest
@@ -64,6 +65,52 @@ async def test_a_call_that_is_cancelled_waits_for_no_other_of_this_process(entry
         (shared,) = locks._locks.values()
         assert await cancelled_while_it_waits(entry, lambda: shared.users == 2)
     assert locks._locks == {}
+
+
+def waits(lock, entered):
+    """Whether somebody waits for the lock, once it is that or has `entered`."""
+    while lock.users < 2 and not entered.is_set():
+        time.sleep(0.001)
+    return not entered.is_set()
+
+
+def test_of_several_names_one_is_waited_for_before_the_next_is_taken(files, at):
+    entered = threading.Event()
+    with files.locate(at("a")) as first, files.locate(at("b")) as second:
+
+        def both():
+            with locked(second, first):
+                entered.set()
+
+        thread = threading.Thread(target=both)
+        with locked(first):
+            thread.start()
+            assert waits(locks._locks[locks._key(first)], entered)
+            assert locks._key(second) not in locks._locks
+        thread.join(30)
+    assert entered.is_set()
+
+
+def test_a_third_waits_for_the_second(entry):
+    second, third, go = threading.Event(), threading.Event(), threading.Event()
+
+    def take(entered):
+        with locked(entry):
+            entered.set()
+            go.wait(30)
+
+    threads = [threading.Thread(target=take, args=(entered,)) for entered in (second, third)]
+    with locked(entry):
+        threads[0].start()
+        assert waits(locks._locks[locks._key(entry)], second)
+    assert second.wait(30)
+    threads[1].start()
+    try:
+        assert waits(locks._locks.setdefault(locks._key(entry), locks._Lock()), third)
+    finally:
+        go.set()
+        for thread in threads:
+            thread.join(30)
 
 
 def test_one_name_twice_does_not_deadlock(entry):

@@ -152,3 +152,16 @@ def test_a_recorded_directory_that_somebody_changes_keeps_its_name(files, root, 
     assert code(delete, files, files.roots.place("a"), recursive=True, recorder=recorder) == "changed"
     assert [str(path.relative_to(root)) for path in sorted(root.rglob("*"))] == ["a", "a/file"]
     assert (root / "a/file").read_text() == "other"
+
+
+def test_a_recorded_file_that_somebody_changes_keeps_its_name(files, root, recorder, monkeypatch):
+    (root / "file").write_text("x")
+    plain = deleting.rename
+
+    def renamed(old, new):
+        (root / "file").write_text("other")
+        plain(old, new)
+
+    monkeypatch.setattr(deleting, "rename", renamed)
+    assert code(delete, files, files.roots.place("file"), recorder=recorder) == "changed"
+    assert (os.listdir(root), (root / "file").read_text()) == (["file"], "other")

@@ -527,6 +527,48 @@ async def test_a_session_that_is_used_while_it_is_given_up_stays() -> None:
         assert not await near.lapse("s", busy=False)  # for the other one has it
 
 
+async def test_a_session_that_is_used_while_another_one_is_given_up_stays() -> None:
+    async with far_away() as (near, far, there):
+        await near.create(SessionRecord("t", None, "c", 60, NEW))
+        for id_ in "st":
+            await there.enter(id_, None)
+        far.slow = "lapse"
+        forward(61)
+        await quiet()
+        entered: Any = await there.enter("t", None)
+        entered[0].rest()
+        far.answer.set()
+        await quiet()
+        assert [session.id for session in there] == ["t"]
+
+
+async def test_a_session_that_is_entered_while_it_lapses_stays() -> None:
+    async with far_away() as (_, far, there), anyio.create_task_group() as tasks:
+        await there.enter("s", None)
+        far.slow = "enter"
+        tasks.start_soon(there.enter, "s", None)
+        await quiet()
+        forward(61)
+        await quiet()
+        assert len(there) == 1
+        far.answer.set()
+        await quiet()
+        assert len(there) == 1
+
+
+async def test_a_session_with_subscriptions_lapses_at_no_replica() -> None:
+    async with far_away() as (_, _far, there):
+        entered: Any = await there.enter("s", None)
+        entered[0].connection.session.subscriptions.subscribe("memo://a", "memo://a")
+        forward(61)
+        await quiet()
+        assert len(there) == 1
+        entered[0].connection.session.subscriptions.unsubscribe("memo://a")
+        forward(61)
+        await quiet()
+        assert len(there) == 0
+
+
 async def test_a_session_that_could_not_be_given_up_is_given_up_later(caplog: pytest.LogCaptureFixture) -> None:
     async with far_away() as (_, far, there):
         await there.enter("s", None)
