@@ -212,8 +212,8 @@ async def test_streams_that_never_post_take_little_memory(count: int) -> None:
             one.close()
         await server.settled(PATIENCE)
         with anyio.fail_after(PATIENCE):
-            # The heap stays in pieces: 12 to 22 MB of 64 were seen to stay of 3,000 streams, 24 of 213 of 10,000. What
-            # is given back a second after the end of all streams is 25 MB.
+            # The heap stays in pieces: 12 to 22 MB of 64 were seen to stay of 3,000 streams, 24 of 213 of 10,000.
+            # A second after the end of all streams, 25 MB are given back.
             while server.memory() - start > 10_000 + 6 * count:
                 await anyio.sleep(0.1)
 
