@@ -96,6 +96,7 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/prompts/settings.py": "what runs git and keeps what it fetched is loaded where a library is in git",
     "servers/prompts/server.py": "what runs git and keeps what it fetched is loaded where a library is in git",
     "servers/prompts/__main__.py": "a server needs nothing of its other commands",
+    "servers/prompts/features/tools.py": "what writes prompts is loaded with the first one that is written",
     "servers/prompts/format/commands.py": "a start does not pay for the parser of TOML",
     "servers/prompts/templates/rendering.py": "Jinja is an extra, loaded with the first prompt that is rendered",
     "servers/common/web/app_pages.py": "most clients show no pages, and what makes one loads OpenSSL",

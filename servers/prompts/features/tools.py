@@ -19,7 +19,6 @@ from ..library.libraries import Libraries
 from ..library.search import search
 from ..settings import Settings
 from ..templates.rendering import Rendered
-from ..write import saving
 from .context import Ctx, Opened
 from .prompts import make_message
 
@@ -114,6 +113,8 @@ async def save_prompt(
 
     Front matter: description; also title, tags, arguments (name, description, type, required, default, enum),
     messages (role, text). The template is Jinja: {{ name }}, {% if name %}, {{ code|fence }}."""
+    from ..write import saving
+
     how = name, text, draft, if_match
     if ctx.settings.confirm:
         would = await to_thread.run_sync(saving.check_saving, ctx.state.libraries, *how)
@@ -127,6 +128,8 @@ async def save_prompt(
 @features.tool(unavailable=_check_writable)
 async def delete_prompt(ctx: Ctx, name: NameArgument, draft: DraftArgument = False, if_match: IfMatch = None) -> str:
     """Delete the file of a prompt, for good."""
+    from ..write import saving
+
     if ctx.settings.confirm:
         path, if_match = await to_thread.run_sync(saving.check_deleting, ctx.state.libraries, name, draft, if_match)
         await ctx.confirm(f"Delete {path!r}?", if_match)
