@@ -3,6 +3,8 @@
 The code comes from SQLite's own name of the error, never from its message.
 """
 
+import sqlite3
+
 from servers.common.sql.errors import SqlError
 from shared.text import escape
 
@@ -52,7 +54,9 @@ def from_sqlite(error: Exception) -> SqlError:
         return SqlError("bad_parameters", "a text holds half of a surrogate pair, which UTF-8 can't carry")
     name = getattr(error, "sqlite_errorname", "")
     if not name:
-        # Errors that the module finds itself: the number of parameters, a second statement, a NUL character.
+        # Errors that the module finds itself: a second statement, the number of parameters, a NUL character.
+        if isinstance(error, sqlite3.Warning) or "one statement" in words:
+            return SqlError("bad_statement", "there is more than one statement", "Give them one by one.")
         return SqlError("bad_parameters" if "binding" in words else "bad_statement", escape(words))
     if error.sqlite_errorcode & 0xFF == _CONSTRAINT:  # type: ignore[attr-defined]
         # Python 3.11 knows no name for some of them, such as a value of another type in a STRICT table.

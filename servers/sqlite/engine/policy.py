@@ -96,7 +96,16 @@ _WORDS = {
     sqlite3.SQLITE_TRANSACTION: "it begins or ends a transaction, which each call does by itself",
     sqlite3.SQLITE_SAVEPOINT: "it sets a savepoint, which each call does by itself",
 }
-_BOUNDS = frozenset({sqlite3.SQLITE_TRANSACTION, sqlite3.SQLITE_SAVEPOINT})
+_ONE_TRANSACTION = "Leave BEGIN, COMMIT and the like out: the statements of one call are one transaction."
+_SUGGESTIONS = {
+    sqlite3.SQLITE_TRANSACTION: _ONE_TRANSACTION,
+    sqlite3.SQLITE_SAVEPOINT: _ONE_TRANSACTION,
+    sqlite3.SQLITE_ATTACH: (
+        "The operator can serve several databases, where --attach lets statements read the others, or run VACUUM "
+        "with sqlite3."
+    ),
+    sqlite3.SQLITE_PRAGMA: "The operator can run it with sqlite3.",
+}
 
 
 class Policy:
@@ -199,7 +208,7 @@ class Policy:
             reason = self._find_hidden(self.hidden, action, first or "", second, schema, source)
         if reason is None:
             return sqlite3.SQLITE_OK
-        self.refused, self.suggestion = reason, self._suggest(action)
+        self.refused, self.suggestion = reason, self._suggest(action, first or "", schema)
         return sqlite3.SQLITE_DENY
 
     def _belongs_elsewhere(self, action: int, first: str, second: str) -> bool:
@@ -250,10 +259,12 @@ class Policy:
             self._peeks |= hidden.is_table(first, schema, source)
         return reason
 
-    def _suggest(self, action: int) -> str:
-        if action in _BOUNDS:
-            return "Leave BEGIN, COMMIT and the like out: the statements of one call are one transaction."
-        return "" if self._writable or action not in _CHANGES | _DEFINITIONS else self._advice
+    def _suggest(self, action: int, first: str, schema: str | None) -> str:
+        if not self._writable and action in _CHANGES | _DEFINITIONS:
+            return self._advice
+        if schema == "temp" and first in _SCHEMA:
+            return "Make a table that stays, or use WITH."
+        return _SUGGESTIONS.get(action, "")
 
     def _check_change(self, action: int, first: str, second: str | None, schema: str | None) -> str | None:
         is_attached = schema in self.schemas[1:]

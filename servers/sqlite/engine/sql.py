@@ -19,6 +19,7 @@ _TOKENS = re.compile(
     re.DOTALL,
 )
 _COMMENTS = re.compile(r"--[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_FIRST_WORD = re.compile(r"\s*(\w+)")
 _TRIGGER = re.compile(r"(?:EXPLAIN (?:QUERY PLAN )?)?CREATE (?:TEMP |TEMPORARY )?TRIGGER\b")
 """The beginning of statements that have statements in them."""
 
@@ -77,6 +78,12 @@ def _find_ends(script: str) -> Iterator[int]:
             yield token.start()
             words = []
         before, last = last, text
+
+
+def find_first_word(statement: str) -> str:
+    """Return the first word of a statement in capitals, or "" if it begins with something else."""
+    word = _FIRST_WORD.match(_COMMENTS.sub(" ", statement))
+    return word[1].upper() if word else ""
 
 
 def find_parameters(query: str) -> list[str]:

@@ -5,8 +5,10 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import closing, nullcontext
 
+from servers.common.sql.errors import SqlError
 from servers.common.sql.query.pages import NO_ROWS, AnswerLimits
 from servers.common.sql.write.results import LEAST_FOR_ROWS, Effect, Statement, reduce_limits
+from servers.sqlite.engine.sql import find_first_word
 from servers.sqlite.paging import fill_page
 from servers.sqlite.values import encode_cells
 from servers.sqlite.write.previews import Preview
@@ -75,6 +77,10 @@ def _run(session: Session, statement: Statement, limits: AnswerLimits, others: _
     schema = _read_schema_version(session)
     before = connection.total_changes
     policy.forget()
+    if find_first_word(statement.sql) == "VACUUM":
+        # SQLite itself would only say that a transaction has begun.
+        reason = "the statement is not allowed: VACUUM can't be part of a transaction, which each call is"
+        raise SqlError("refused", reason, "The operator can run it with sqlite3.")
     with closing(connection.execute(statement.sql, statement.parameters)) as cursor:
         names = tuple(column[0] for column in cursor.description or ())
         has_room = names and limits.rows and limits.bytes >= LEAST_FOR_ROWS

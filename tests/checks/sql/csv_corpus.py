@@ -87,7 +87,7 @@ def main() -> None:
 def download(folder: Path, files: Path) -> None:
     """Puts the files of all packages into a folder for each package."""
     archives = folder / "archives"
-    archives.mkdir(parents=True)
+    archives.mkdir(parents=True, exist_ok=True)
     for package in PYPI:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(archives), package]
         if subprocess.run(command, check=False).returncode:

@@ -22,6 +22,26 @@ def shop(tmp_path: Path) -> Path:
     return made(tmp_path / "shop.db", SHOP)
 
 
+REFUSED = [
+    ("/* now */ VACUUM", "The operator can run it with sqlite3."),
+    ("VACUUM INTO 'other.db'", "The operator can run it with sqlite3."),
+    ("PRAGMA journal_mode = wal", "The operator can run it with sqlite3."),
+    ("CREATE TEMP TABLE t (a)", "Make a table that stays, or use WITH."),
+    ("CREATE TEMP VIEW v AS SELECT 1", "Make a table that stays, or use WITH."),
+    ("ATTACH 'other.db' AS other", "--attach"),
+    ("BEGIN", "Leave BEGIN"),
+]
+
+
+async def test_a_refusal_says_what_to_do_instead(shop: Path) -> None:
+    async with inside("--allow-write", shop) as peer:
+        errors = {query: await peer.error("write_query", query=query) for query, _ in REFUSED}
+        several = await peer.error("read_query", query="SELECT 1; SELECT 2")
+    assert [query for query, advice in REFUSED if advice not in errors[query]] == []
+    assert all(error.startswith("refused: ") for error in errors.values())
+    assert several == "bad_statement: there is more than one statement. Give them one by one."
+
+
 SUGGESTED = [
     ("SELECT * FROM customer", ["customers", "customer_totals"]),
     ("SELECT * FROM main.Oders", ["orders"]),
