@@ -27,10 +27,15 @@ _BY_STATE: dict[str, tuple[str, str, str]] = {
     "22": ("bad_value", "", ""),
     "23": ("constraint", "", ""),
     "25001": ("bad_statement", "", "Leave CONCURRENTLY out: the statements of one call are one transaction."),
-    "25006": ("refused", "the statement changes the database, and this call only reads", ""),
+    "25006": (
+        "refused",
+        "the statement changes the database, and this call only reads",
+        "Leave FOR UPDATE out if it has that.",
+    ),
     "25P03": ("unavailable", "the database ended a transaction that waited too long", _AGAIN),
     "25P04": ("timeout", "the database ended the transaction, which took longer than it allows", ""),
     "28": ("denied", "the database does not let this server in", ""),
+    "2D000": ("bad_statement", "", "Leave COMMIT out of it: the statements of one call are one transaction."),
     "40001": ("busy", "another transaction changed the same rows at the same time", _AGAIN),
     "40P01": ("busy", "two transactions waited for each other, and this one was given up", _AGAIN),
     "42501": ("denied", "", "The operator can grant it to the role of this server."),
@@ -43,6 +48,7 @@ _BY_STATE: dict[str, tuple[str, str, str]] = {
     "54": ("too_large", "", ""),
     "55006": ("busy", "somebody else uses it", _AGAIN),
     "55P03": ("busy", "another session holds a lock on it", _AGAIN),
+    "55P04": ("bad_statement", "", "Add the value to the type in a call of its own, before this one."),
     "57014": (
         "timeout",
         "the database stopped the statement: its own time was over, or somebody cancelled it",
@@ -103,7 +109,8 @@ def from_result(result: PGresult, sql: str, before: int = 0) -> PostgresError:
     else:
         words = (read(Field.MESSAGE_PRIMARY), read(Field.MESSAGE_DETAIL), read(Field.MESSAGE_HINT))
         quoted = tuple(word[:_MESSAGE] for word in words if word)
-        if where and sql[position : position + 1] in _PLACEHOLDERS:
+        # PostgreSQL takes ? for an operator, and complains about what follows it.
+        if where and (sql[position : position + 1] in _PLACEHOLDERS or sql[:position].rstrip().endswith("?")):
             suggestion = suggestion or _PARAMETERS
         error = PostgresError(code, f"PostgreSQL refuses it{where} ({state})", suggestion, quoted, state)
         error.position = position if where else None

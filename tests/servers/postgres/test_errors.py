@@ -88,7 +88,23 @@ async def test_a_password_that_is_wrong_is_told_to_nobody(postgres: PostgresServ
     assert caught.value.line == "the database can't be reached. Try again."
 
 
-@pytest.mark.parametrize("sql", ["SELECT ? + 1", "SELECT %s", "SELECT 1 WHERE 2 = :id"])
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT ? + 1", "SELECT 1 WHERE 2 = ?", "SELECT 1 WHERE 2 = ? AND true", "SELECT %s", "SELECT 1 WHERE 2 = :id"],
+)
 async def test_the_parameters_of_other_programs_are_answered_with_ours(postgres: PostgresServer, sql: str) -> None:
     error = await raise_error(postgres, sql)
     assert error.suggestion.startswith("Parameters are written $1, $2")
+
+
+ADVICE = [
+    ("25006", "FOR UPDATE"),
+    ("2D000", "COMMIT"),
+    ("55P04", "in a call of its own"),
+]
+
+
+@pytest.mark.parametrize(("state", "advice"), ADVICE)
+async def test_an_error_says_what_to_do(postgres: PostgresServer, state: str, advice: str) -> None:
+    error = await raise_error(postgres, f"DO $do$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '{state}'; END $do$")
+    assert advice in error.suggestion
