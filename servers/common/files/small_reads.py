@@ -1,6 +1,6 @@
-"""Small local files, read at once: the only place where the event loop itself touches a file.
+"""Small local files and directories, read at once: the only place where the event loop itself touches a file.
 
-Handing a read to a thread costs more than the read, if the file is small and no other machine is involved. The method
+Handing a read to a thread costs more than the read, if it is small and no other machine is involved. The method
 is that of `posix`, in its simplest form: each step opens one name beneath the directory before it and follows no
 link, and the type of the file is checked when it is open. Everything else gives None: a link, a long way, a large,
 special, denied or missing file, another file system. Then the walk in a thread does the work, or reports the error.
@@ -8,17 +8,26 @@ special, denied or missing file, another file system. Then the walk in a thread 
 
 import os
 import stat
+from collections.abc import Callable
+from functools import partial
+from itertools import islice
+from operator import attrgetter
+from typing import TypeVar
 
 from servers.common.files.mounts import Mounts
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.files.roots import Roots
 from shared.program.files.entries import Held, Place
-from shared.program.files.system import DIRECTORY, READ
+from shared.program.files.system import DIRECTORY, READ, SCAN
+
+T = TypeVar("T")
 
 MAX_SIZE = 65_536
 """Maximum size of a file that is read at once, in bytes."""
 MAX_DEPTH = 16
 """Maximum number of names that are walked at once: passing more directories takes as long as a thread."""
+MAX_ENTRIES = 250
+"""Maximum number of entries of a directory that is read at once: a millisecond."""
 
 
 class SmallFiles:
@@ -30,6 +39,20 @@ class SmallFiles:
 
     def read(self, place: Place) -> Held | None:
         """Return all of the file at `place`, or None if that is not for the event loop."""
+        return self.at(place, _whole)
+
+    def status(self, place: Place) -> os.stat_result | None:
+        """Return the status of the entry at `place`, or None if that is not for the event loop."""
+        return self.at(place, _status)
+
+    def scan(self, place: Place, use: Callable[[list["os.DirEntry[str]"]], T]) -> T | None:
+        """Return what `use` makes of the entries of the directory at `place`, sorted by name, while it is open; None
+        if that is not for the event loop."""
+        return self.at(place, partial(_scan, use))
+
+    def at(self, place: Place, act: Callable[[str, int], T | None]) -> T | None:
+        """Return what `act` makes of the last name of `place` in its directory, or None if that is not for the event
+        loop. Roots themselves are left to the walk, which finds out if they are gone."""
         parts = place.parts
         directory, passed = self._beneath.held(place.root_index), -1
         if directory is None or not 0 < len(parts) <= MAX_DEPTH or ".." in parts:
@@ -42,7 +65,7 @@ class SmallFiles:
                 if passed >= 0:
                     os.close(passed)
                 passed = directory
-            return _whole(parts[-1], directory)
+            return act(parts[-1], directory)
         except OSError:
             return None
         finally:
@@ -57,9 +80,9 @@ class NarrowedSmallFiles(SmallFiles):
         self._small = small
         self._roots = roots
 
-    def read(self, place: Place) -> Held | None:
-        """Return all of the file at `place`, or None if that is not for the event loop."""
-        return self._small.read(self._roots.outer(place))
+    def at(self, place: Place, act: Callable[[str, int], T | None]) -> T | None:
+        """Return what `act` makes of the last name of `place`, or None if that is not for the event loop."""
+        return self._small.at(self._roots.outer(place), act)
 
 
 def _whole(name: str, directory: int) -> Held | None:
@@ -73,6 +96,20 @@ def _whole(name: str, directory: int) -> Held | None:
             return None
         data = os.read(descriptor, status.st_size + 1)
         return Held(data, status) if len(data) == status.st_size else None
+    finally:
+        os.close(descriptor)
+
+
+def _status(name: str, directory: int) -> os.stat_result:
+    return os.stat(name, dir_fd=directory, follow_symlinks=False)
+
+
+def _scan(use: Callable[[list["os.DirEntry[str]"]], T], name: str, directory: int) -> T | None:
+    descriptor = os.open(name, SCAN, dir_fd=directory)
+    try:
+        with os.scandir(descriptor) as scanned:
+            entries = list(islice(scanned, MAX_ENTRIES + 1))
+        return use(sorted(entries, key=attrgetter("name"))) if len(entries) <= MAX_ENTRIES else None
     finally:
         os.close(descriptor)
 

@@ -15,6 +15,7 @@ from ..files import Files
 from ..search import content, files, listing, tree
 from ..search.content import Output, Wanted
 from ..search.files import Control, Scope
+from ..search.listing import FileInfo
 from ..search.matcher import Query
 from ..search.page import Page
 from ..search.summaries import content_text, info_text, listing_text, search_text, sized_text, tree_text
@@ -38,7 +39,15 @@ _TIME_SHARE = 0.7
 """Share of the seconds of a call for the search itself; the rest is for returning what it found by then."""
 
 
-@tools.tool(read_only=True)
+def _list_at_once(ctx: Ctx, path: str, limit: int | None, cursor: str | None) -> str | None:
+    files, place, page = ctx.state, ctx.state.place(path), _page(ctx, limit, cursor)
+    listed = files.small.scan(
+        place, lambda children: listing.page_of(children, files.beneath, place, page, names_only=True)
+    )
+    return None if listed is None else listing_text(listed)
+
+
+@tools.tool(read_only=True, at_once=_list_at_once)
 async def list_directory(ctx: Ctx, path: str, limit: Count | None = None, cursor: CursorArgument = None) -> str:
     """List a directory by name: files, directories, links."""
     place, page = ctx.state.place(path), _page(ctx, limit, cursor)
@@ -128,10 +137,19 @@ async def search_content(
     return content_text(result)
 
 
-@tools.tool(read_only=True)
+def _info_at_once(ctx: Ctx, path: str) -> CallToolResult | None:
+    place = ctx.state.place(path)
+    status = ctx.state.small.status(place)
+    return None if status is None else _info(listing.describe(ctx.state.beneath, place, status))
+
+
+@tools.tool(read_only=True, at_once=_info_at_once)
 async def get_file_info(ctx: Ctx, path: str) -> CallToolResult:
     """Show a file's size, kind, times, permissions, media type and etag without reading it."""
-    info = await to_thread.run_sync(listing.info, ctx.state.beneath, ctx.state.place(path))
+    return _info(await to_thread.run_sync(listing.info, ctx.state.beneath, ctx.state.place(path)))
+
+
+def _info(info: FileInfo) -> CallToolResult:
     # Models read the text, and need no schema of the data, which is for programs.
     return CallToolResult(content=[TextContent(text=info_text(info))], structured_content=info._asdict())
 

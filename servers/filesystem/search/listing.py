@@ -80,26 +80,37 @@ def list_directory(
 
     With `names_only`, sizes and times are None, since they need a system call for each entry.
     """
-    after = None if page.cursor is None else decode_cursor(page.cursor)
     with beneath.open_directory(place) as directory:
-        children = scanned(directory)
-        closed = {entry.name for entry in children if beneath.roots.denies(place.child(entry.name))}
-        rest = children
-        if by_size:
-            # The largest first, those of one size by name.
-            keyed = sorted(((-_size(entry, closed), entry.name), entry) for entry in children)
-            rest = [entry for key, entry in keyed if after is None or key > (-after.number, after.parts[0])]
-        elif after is not None:
-            rest = [entry for entry in children if entry.name > after.parts[0]]
-        budget, entries, reached = ByteBudget(page.max_bytes), [], after
-        uri = beneath.roots.uri(place).rstrip("/")
-        for entry in rest[: page.limit]:
-            listed = _listed(uri, entry, not names_only and entry.name not in closed)
-            size = "" if listed.size is None else f"  {format_count(listed.size, 'byte')}"
-            if not budget.take(_OVERHEAD, listed.told + size):
-                break
-            entries.append(listed)
-            reached = Position((entry.name,), _size(entry, closed) if by_size else 0)
+        return page_of(scanned(directory), beneath, place, page, by_size, names_only)
+
+
+def page_of(
+    children: "list[os.DirEntry[str]]",
+    beneath: RootedFiles,
+    place: Place,
+    page: Page,
+    by_size: bool = False,
+    names_only: bool = False,
+) -> Listing:
+    """Return a page of these entries of the directory at `place`, which is open, as `list_directory` does."""
+    after = None if page.cursor is None else decode_cursor(page.cursor)
+    closed = {entry.name for entry in children if beneath.roots.denies(place.child(entry.name))}
+    rest = children
+    if by_size:
+        # The largest first, those of one size by name.
+        keyed = sorted(((-_size(entry, closed), entry.name), entry) for entry in children)
+        rest = [entry for key, entry in keyed if after is None or key > (-after.number, after.parts[0])]
+    elif after is not None:
+        rest = [entry for entry in children if entry.name > after.parts[0]]
+    budget, entries, reached = ByteBudget(page.max_bytes), [], after
+    uri = beneath.roots.uri(place).rstrip("/")
+    for entry in rest[: page.limit]:
+        listed = _listed(uri, entry, not names_only and entry.name not in closed)
+        size = "" if listed.size is None else f"  {format_count(listed.size, 'byte')}"
+        if not budget.take(_OVERHEAD, listed.told + size):
+            break
+        entries.append(listed)
+        reached = Position((entry.name,), _size(entry, closed) if by_size else 0)
     more = len(entries) < len(rest)
     return Listing(tuple(entries), len(children), more, encode_cursor(reached) if more and reached else None)
 
@@ -131,7 +142,11 @@ def info(beneath: RootedFiles, place: Place) -> FileInfo:
     with beneath.locate(place, follow=False) as entry:
         if entry.stat is None:
             raise missing(entry, place.written)
-        status = entry.stat
+        return describe(beneath, place, entry.stat)
+
+
+def describe(beneath: RootedFiles, place: Place, status: os.stat_result) -> FileInfo:
+    """Return the description of the entry at `place`, which has this status."""
     if stat.S_ISLNK(status.st_mode):
         kind = "symlink"
     elif stat.S_ISDIR(status.st_mode):

@@ -1,6 +1,7 @@
 """What is read at once, and what is left to the walk in a thread."""
 
 import os
+import stat
 from itertools import count
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from servers.common.files.checked import PathWalker
 from servers.common.files.mounts import Mounts
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.files.roots import Roots
-from servers.common.files.small_reads import MAX_DEPTH, MAX_SIZE, SmallFiles
+from servers.common.files.small_reads import MAX_DEPTH, MAX_ENTRIES, MAX_SIZE, SmallFiles
 from shared.program.files.entries import Place
 from tests.servers.common.files.conftest import SECRET, swapping
 
@@ -125,3 +126,38 @@ def test_swapping_a_directory_for_a_link_shows_nothing_outside(read, root, outsi
             if i > 20_000 and seen >= {b"mine", None}:
                 break
     assert SECRET.encode() not in seen
+
+
+def test_the_status_of_an_entry_and_not_of_what_a_link_leads_to(files, root, outside, no_leak):
+    (root / "file").write_text("four")
+    (root / "dir").mkdir()
+    (root / "link").symlink_to(outside / "secret")
+    (root / "way").symlink_to(outside)
+    small = SmallFiles(files, Local())
+    kinds = {}
+    for written in ("file", "dir", "link", "missing", "way/secret", "."):
+        status = small.status(files.roots.place(written))
+        kinds[written] = status and stat.S_IFMT(status.st_mode)
+    assert kinds == {
+        "file": stat.S_IFREG,
+        "dir": stat.S_IFDIR,
+        "link": stat.S_IFLNK,
+        **dict.fromkeys(("missing", "way/secret", ".")),
+    }
+
+
+def test_the_entries_of_a_directory_that_has_few(files, root, outside, no_leak):
+    (root / "dir").mkdir()
+    (root / "way").symlink_to(outside)
+    small = SmallFiles(files, Local())
+
+    def names(written: str) -> list[str] | None:
+        return small.scan(files.roots.place(written), lambda entries: [entry.name for entry in entries])
+
+    assert names("dir") == []
+    expected = [f"{number:03}" for number in range(MAX_ENTRIES)]
+    for name in reversed(expected):
+        (root / "dir" / name).touch()
+    assert names("dir") == expected
+    (root / "dir" / "more").touch()
+    assert [names(written) for written in ("dir", "dir/more", "way", "missing")] == [None] * 4
