@@ -140,7 +140,7 @@ def test_h12_characters_that_a_script_or_an_emoji_needs_stay():
 
 def test_h12_invisible_characters_are_counted_also_in_attributes_and_titles():
     page = read('<img src=/a alt="c\U000e0041at">&#x200b;', "<title>T\u200bitle</title>")
-    assert page.found.title == "Title"
+    assert page.metadata.title == "Title"
     assert "![cat](https://example.com/a)" in read('<img src=/a alt="c\U000e0041at">', section="body").text
     assert page.removed.characters == 3
 

@@ -31,7 +31,9 @@ def test_a_page_that_waits_behind_many_short_messages_is_shown() -> None:
 
 def test_a_page_whose_parts_wait_for_a_script_is_shown_with_a_note() -> None:
     part = f"<div style='display:none'><h2>Foxes</h2><p>{WORDS * 8}</p></div>"
-    page = read_html(f"<title>Foxes</title><body><p>{WORDS * 4}</p>{part * 2}", URL, "text", None)
+    page = read_html(
+        f"<title>Foxes</title><body><p>{WORDS * 4}</p>{part}{part.replace('Foxes', 'Red Foxes')}", URL, "text", None
+    )
     assert page.text.count("Foxes") == 2
     assert any("until a script shows it" in note for note in page.notes)
     page = read_html(f"<title>Foxes</title><body><p>{WORDS * 9}</p>{part}", URL, "text", None)
