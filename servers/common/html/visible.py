@@ -5,6 +5,7 @@ from typing import NamedTuple
 from lxml.html import HtmlElement
 
 from servers.common.html.markup.aria import show_attributes
+from servers.common.html.markup.drawings import show_drawings
 from servers.common.html.markup.footnotes import mark_footnotes
 from servers.common.html.markup.formulas import drop_drawn_formulas, show_formulas
 from servers.common.html.markup.hidden import remove_hidden
@@ -30,6 +31,7 @@ def keep_visible(root: HtmlElement) -> Cleared:
     show_formulas(root)
     elements, characters = remove_hidden(root)
     drop_drawn_formulas(root)
+    show_drawings(root)
     flatten(root)
     show_attributes(root)
     remove_line_numbers(root)

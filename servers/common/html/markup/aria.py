@@ -9,6 +9,7 @@ from itertools import chain, islice
 
 from lxml.html import HtmlElement
 
+from servers.common.html.markup.drawings import name_of_drawing
 from servers.common.html.markup.embedded import EMBEDDED
 from servers.common.html.tree import HEADINGS, has_text, length, squeeze
 
@@ -86,7 +87,7 @@ def _make_table(table: HtmlElement) -> None:
 def _show_alternatives(cell: HtmlElement) -> None:
     """Put words in place of the icons in a cell."""
     for picture in list(cell.iter("svg")):
-        words = "" if picture.get("aria-hidden") == "true" else _name_of_drawing(picture)
+        words = "" if picture.get("aria-hidden") == "true" else name_of_drawing(picture)
         picture.tag = "span"
         for inner in list(picture):
             picture.remove(inner)
@@ -97,11 +98,6 @@ def _show_alternatives(cell: HtmlElement) -> None:
         if element.tag in ("img", "input", "i", "em", "b"):
             element.tag = "span"
         element.text = words
-
-
-def _name_of_drawing(picture: HtmlElement) -> str:
-    titles = (squeeze(title.text_content()) for title in picture.iter("title"))
-    return squeeze(picture.get("aria-label")) or next(filter(None, titles), "") or squeeze(picture.get("title"))
 
 
 def _alternatives(cell: HtmlElement) -> Iterator[tuple[HtmlElement, str]]:

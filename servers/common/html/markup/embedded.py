@@ -9,7 +9,7 @@ import re
 
 from lxml.html import HtmlElement
 
-from servers.common.html.tree import drop, length, names_in, squeeze
+from servers.common.html.tree import drop, length, names_in, parse, squeeze
 
 EMBEDDED = "data-embedded"
 """The attribute with the address of embedded content."""
@@ -40,6 +40,8 @@ def show_embedded(root: HtmlElement) -> None:
         address = _address(element)
         if address:
             _make_link(element, address)
+        elif element.get("srcdoc"):
+            _show_document(element)
         elif element.tag in _FALLBACKS and not element.get("data"):
             # An object that names no file shows its content.
             element.tag = "div"
@@ -81,6 +83,14 @@ def _make_link(element: HtmlElement, address: str) -> None:
         element.attrib.pop(name, None)
     element.set(EMBEDDED, address)
     element.set("alt", title[:_LONGEST_TITLE])
+
+
+def _show_document(frame: HtmlElement) -> None:
+    """Put the page that a frame carries in place of it."""
+    body = parse(frame.get("srcdoc"))[0].find("body")
+    frame.attrib.pop("srcdoc")
+    frame.tag, frame.text = "div", body.text
+    frame[:] = list(body)
 
 
 def _is_pixel(element: HtmlElement) -> bool:

@@ -20,6 +20,7 @@ def test_what_is_embedded_is_a_link_with_its_title():
         ),
         ("<object><param name=movie value=/a.swf></object>", "[embedded file](https://example.com/a.swf)"),
         ("<embed src=/a.swf title=A>", "[A](https://example.com/a.swf)"),
+        ("<iframe srcdoc='&lt;p hidden&gt;No&lt;/p&gt;In &lt;b&gt;it&lt;/b&gt;.'></iframe>", "In **it**."),
     ]:
         assert markdown(f"<p>one</p>{html}<p>two</p>") == f"one\n\n{link}\n\ntwo", html
 

@@ -1,0 +1,49 @@
+"""Drawings of a page: the text in them (SVG), and the links of their areas (image maps).
+
+A browser shows both, and Markdown has neither: the text of a drawing follows its name in one line, and an area is a
+link by its name. What a drawing only defines, for use elsewhere, is not shown.
+"""
+
+from collections.abc import Iterator
+
+from lxml.etree import iterwalk
+from lxml.html import HtmlElement
+
+from servers.common.html.tree import names_in, squeeze
+
+_TEXTS = names_in("text foreignobject")
+_DEFINITIONS = names_in("defs symbol clippath mask pattern marker title desc metadata style script")
+
+
+def show_drawings(root: HtmlElement) -> None:
+    """Put the text of each drawing, and the links of each image map, in their place."""
+    for drawing in list(root.iter("svg")):
+        texts = list(_texts(drawing))
+        if texts:
+            name = name_of_drawing(drawing)
+            drawing[:] = []
+            drawing.tag = "span"
+            drawing.text = f"{name}: {', '.join(texts)}" if name else ", ".join(texts)
+    for image_map in list(root.iter("map")):
+        image_map.tag = "span"
+        for area in image_map.iter("area"):
+            name = squeeze(area.get("alt")) or squeeze(area.get("aria-label")) or squeeze(area.get("title"))
+            if name and area.get("href"):
+                area.tag, area.text, area.tail = "a", name, f" {area.tail or ''}"
+
+
+def name_of_drawing(drawing: HtmlElement) -> str:
+    """Return the name of a drawing for readers that do not see it."""
+    titles = (squeeze(title.text_content()) for title in drawing.iter("title"))
+    return squeeze(drawing.get("aria-label")) or next(filter(None, titles), "") or squeeze(drawing.get("title"))
+
+
+def _texts(drawing: HtmlElement) -> Iterator[str]:
+    walk = iterwalk(drawing, events=("start",))
+    for _, element in walk:
+        if element.tag in _DEFINITIONS:
+            walk.skip_subtree()
+        elif element.tag in _TEXTS:
+            walk.skip_subtree()
+            if text := squeeze(element.text_content()):
+                yield text
