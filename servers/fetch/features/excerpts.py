@@ -1,6 +1,6 @@
 """Excerpts of a page: the passages that answer a question, or the changes since an earlier answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -12,6 +12,7 @@ from shared import CallToolResult, TextContent
 from ..errors import FetchError
 from ..pages.snapshots import PageRequest, Snapshot
 from ..pages.texts import Piece, cut, facts_of, header_of, text_of
+from .room import room_for_text
 from .state import Ctx, snapshot_of, stored_snapshot
 
 if TYPE_CHECKING:
@@ -21,14 +22,12 @@ T = TypeVar("T", bound="Excerpts | None")
 
 
 class Selection(NamedTuple):
-    """The requested part of a page and its largest size."""
+    """The requested part of a page."""
 
     find: str | None
     since: str | None
     start_index: int
     characters: int
-    size: int
-    """Bytes of JSON that the text may take."""
     refresh: bool
 
 
@@ -43,7 +42,7 @@ async def excerpts(ctx: Ctx, request: PageRequest, selection: Selection) -> Call
     before = None if selection.since is None else await stored_snapshot(ctx, request)
     snapshot = await snapshot_of(ctx, request, refresh=selection.refresh)
     if selection.since is None:
-        return await _passages(snapshot, selection)
+        return await _passages(ctx, snapshot, selection)
     if snapshot.version == selection.since:
         note = f"unchanged since version {selection.since}"
         text = header_of(snapshot, (note,), selection.since)
@@ -55,50 +54,60 @@ async def excerpts(ctx: Ctx, request: PageRequest, selection: Selection) -> Call
     if old is None:
         reason = "no answer of that version of the page is kept"
         raise FetchError("bad_argument", reason, "Fetch the page without since.")
-    return await _changes(snapshot, old, selection)
+    return await _changes(ctx, snapshot, old, selection)
 
 
-async def _passages(snapshot: Snapshot, selection: Selection) -> CallToolResult:
+async def _passages(ctx: Ctx, snapshot: Snapshot, selection: Selection) -> CallToolResult:
     from ..pages.passages import LOOKED_AT, find_passages
 
     text = snapshot.page.text
-    parts = await _within(partial(find_passages, text, selection.find or ""), selection)
-    notes = [f"{parts.shown} of {parts.total} passages with these words, in the order of the page"]
-    if len(text) > LOOKED_AT:
-        notes.append(f"only the first {LOOKED_AT:,} of {len(text):,} characters were searched")
-    return _answer(snapshot, parts, selection, *notes)
+
+    def notes(shown: int, total: int) -> list[str]:
+        counts = f"{shown} of {total} passages with these words, in the order of the page"
+        searched = f"only the first {LOOKED_AT:,} of {len(text):,} characters were searched"
+        return [counts, searched] if len(text) > LOOKED_AT else [counts]
+
+    size = room_for_text(ctx, _frame(snapshot, notes(0, 0)))
+    parts = await _within(partial(find_passages, text, selection.find or ""), selection.characters, size)
+    return _answer(snapshot, parts, selection.characters, size, notes(parts.shown, parts.total))
 
 
-async def _changes(snapshot: Snapshot, old: str, selection: Selection) -> CallToolResult:
+async def _changes(ctx: Ctx, snapshot: Snapshot, old: str, selection: Selection) -> CallToolResult:
     from ..pages.changes import find_changes
 
-    parts = await _within(partial(find_changes, old, snapshot.page.text), selection)
+    too_much = f"too much has changed since version {selection.since} to be compared: this is the page as it is now"
+    # The longest of the notes.
+    size = room_for_text(ctx, _frame(snapshot, [too_much]))
+    parts = await _within(partial(find_changes, old, snapshot.page.text), selection.characters, size)
     if parts is None:
-        note = f"too much has changed since version {selection.since} to be compared: this is the page as it is now"
-        piece = cut(snapshot.page.text, 0, selection.characters, selection.size)
-        text = text_of(snapshot, piece, (note,), snapshot.version)
+        piece = cut(snapshot.page.text, 0, selection.characters, size)
+        text = text_of(snapshot, piece, (too_much,), snapshot.version)
         return CallToolResult(content=[TextContent(text=text)], meta=facts_of(snapshot, piece, snapshot.version))
+    note = f"{parts.shown} of {parts.total} changes since version {selection.since}"
     if not parts.total:
         note = f"only white space has changed since version {selection.since}"
-        return _answer(snapshot, parts, selection, note)
-    return _answer(
-        snapshot, parts, selection, f"{parts.shown} of {parts.total} changes since version {selection.since}"
-    )
+    return _answer(snapshot, parts, selection.characters, size, [note])
 
 
-async def _within(find: Callable[[int], T], selection: Selection) -> T:
-    """Return the excerpts that `find` returns for a number of characters, within those and the bytes of an answer."""
-    characters = selection.characters
+async def _within(find: Callable[[int], T], characters: int, size: int) -> T:
+    """Return the excerpts that `find` returns for a number of characters, within those and `size` bytes of JSON."""
     while True:
         parts = await to_thread.run_sync(find, characters)
-        if parts is None or (needed := len(to_json(parts.text))) <= selection.size:
+        if parts is None or (needed := len(to_json(parts.text))) <= size:
             return parts
-        characters = max(min(characters, len(parts.text)) * selection.size // needed - 1, 1)
+        characters = max(min(characters, len(parts.text)) * size // needed - 1, 1)
 
 
-def _answer(snapshot: Snapshot, parts: "Excerpts", selection: Selection, *notes: str) -> CallToolResult:
+def _frame(snapshot: Snapshot, notes: Sequence[str]) -> str:
+    """Return an answer without excerpts."""
+    return text_of(snapshot, Piece("", 0, len(snapshot.page.text)), tuple(notes), snapshot.version)
+
+
+def _answer(
+    snapshot: Snapshot, parts: "Excerpts", characters: int, size: int, notes: Sequence[str]
+) -> CallToolResult:
     """Return the parts below the header of the page, and the metadata of the whole page."""
-    shown = cut(parts.text, 0, selection.characters, selection.size)
-    text = text_of(snapshot, shown._replace(total=len(shown.text)), notes, snapshot.version)
+    shown = cut(parts.text, 0, characters, size)
+    text = text_of(snapshot, shown._replace(total=len(shown.text)), tuple(notes), snapshot.version)
     facts = facts_of(snapshot, Piece(snapshot.page.text, 0, len(snapshot.page.text)), snapshot.version)
     return CallToolResult(content=[TextContent(text=text)], meta=facts | {"startIndexes": list(parts.starts)})

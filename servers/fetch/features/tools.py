@@ -4,18 +4,18 @@ from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field
-from pydantic_core import to_json
 
 from shared import CallToolResult, Features, ImageContent, Text, TextContent, ToolError
 from shared.extensions.apps import show, shows_apps
 
 from ..errors import FetchError
 from ..pages.contents import view_of
-from ..pages.snapshots import PageRequest, Snapshot, fetch_all
+from ..pages.snapshots import PageRequest, fetch_all
 from ..pages.texts import Piece, cut, facts_of, join_pages, text_of
 from ..read.page import Format
 from .excerpts import Selection, excerpts
 from .reports import report_cut
+from .room import BESIDES, room_for_text
 from .state import Ctx, State, snapshot_of, stored_snapshot
 
 PAGE_APP = "ui://fetch/page"
@@ -23,12 +23,8 @@ PAGE_APP = "ui://fetch/page"
 
 features = Features[State]()
 
-_BESIDES = 70_000
-"""Bytes of an answer for everything besides the text of a page: fifty redirects, listed twice, and a long URL."""
-_NUMBERS = 40
-"""Bytes that the numbers of characters in the last line of an answer may grow by."""
-_FOR_MANY = 10_000
-"""Bytes of an answer for the frame of several pages: their numbers, requested URLs, and cursors."""
+_FRAME = 1_000
+"""Bytes of a result around the text of several pages and their facts."""
 _LAST_SECONDS = 3.0
 """Seconds of a call for sending the pages fetched until then."""
 _ANEW = "this was fetched anew, so it may not go on where the last piece ended"
@@ -74,33 +70,25 @@ async def fetch(
     """Fetch a public web page: HTML as Markdown of its main content, feeds, JSON, PDF, Office, EPUB, images."""
     request = PageRequest(url, "raw" if raw else format, section, pages)
     if find is not None or since is not None:
-        room = max(ctx.budget.page_bytes - _BESIDES, ctx.budget.page_bytes // 2)
-        return await excerpts(ctx, request, Selection(find, since, start_index, max_length, room, refresh))
+        return await excerpts(ctx, request, Selection(find, since, start_index, max_length, refresh))
     goes_on = start_index > 0 and not refresh
     stored = await stored_snapshot(ctx, request) if goes_on else None
     snapshot = stored or await snapshot_of(ctx, request, refresh=refresh)
     image = snapshot.page.image
     version = "" if start_index or image else snapshot.version
     notes = (_ANEW,) if goes_on and not stored else ()
-    piece = cut(snapshot.page.text, start_index, max_length, _room(ctx, snapshot, start_index, notes, version))
+    frame = text_of(snapshot, Piece("", start_index, len(snapshot.page.text)), notes, version)
+    piece = cut(snapshot.page.text, start_index, max_length, room_for_text(ctx, frame))
     if len(piece.text) < max_length and piece.end < piece.total:
         await report_cut(ctx, url, piece)
     blocks: list[Any] = [TextContent(text=text_of(snapshot, piece, notes, version))]
     if image:
-        if len(image) * 4 / 3 > ctx.budget.result_bytes - _BESIDES:
+        if len(image) * 4 / 3 > ctx.budget.result_bytes - BESIDES:
             raise FetchError("too_large", f"the image has {len(image):,} bytes, more than an answer may have")
         blocks.append(ImageContent.of(image, snapshot.page.image_type))
     if shows_apps(ctx):
         show(ctx, view_of(request, snapshot, piece))
     return CallToolResult(content=blocks, meta=facts_of(snapshot, piece, version))
-
-
-def _room(ctx: Ctx, snapshot: Snapshot, start: int, notes: tuple[str, ...], version: str) -> int:
-    """Return the number of bytes of JSON for the text of a page: what its header and notes leave of an answer, and at
-    least half of it."""
-    frame = text_of(snapshot, Piece("", start, len(snapshot.page.text)), notes, version)
-    page = ctx.budget.page_bytes - len(to_json(frame)) - _NUMBERS
-    return max(min(page, ctx.budget.result_bytes - _BESIDES), ctx.budget.page_bytes // 2)
 
 
 @features.tool(read_only=True, open_world=True, task="optional")
@@ -113,8 +101,7 @@ async def fetch_many(
     report_progress = partial(ctx.progress, total=len(requests))
     seconds = ctx.budget.seconds - _LAST_SECONDS
     outcomes = await fetch_all(requests, partial(snapshot_of, ctx), report_progress, seconds, max_length)
-    room = max(ctx.budget.page_bytes - _FOR_MANY, ctx.budget.page_bytes // 2)
-    many = join_pages(requests, outcomes, max_length, room)
+    many = join_pages(requests, outcomes, max_length, ctx.budget.page_bytes, ctx.budget.result_bytes - _FRAME)
     if all("error" in facts for facts in many.facts):
         raise ToolError(many.text)
     return Text(many.text, {"pages": many.facts})

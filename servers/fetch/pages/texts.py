@@ -17,6 +17,8 @@ from shared.text import join_lines, marks
 
 _FACT = 300
 """Characters of a title or another fact."""
+_NUMBERS = 40
+"""Bytes that the numbers of characters in the last line of a page may grow by."""
 _URL = 500
 """Characters of a URL on the way to a page, which a site may make very long."""
 
@@ -155,29 +157,39 @@ class Many(NamedTuple):
     facts: list[dict[str, Any]]
 
 
-def _beside(outcome: Outcome) -> int:
-    """Return the bytes of JSON for everything about a page besides its text: sites may make that long, too."""
-    if isinstance(outcome, FetchError):
-        return len(json.dumps(explain(outcome)))
-    nothing = Piece("", 0, 0)
-    return len(json.dumps([text_of(outcome, nothing), facts_of(outcome, nothing)]))
+def join_pages(
+    requests: Sequence[PageRequest], outcomes: Sequence[Outcome], characters: int, text_bytes: int, result_bytes: int
+) -> Many:
+    """Return all pages in one text of at most `characters` of them.
 
-
-def join_pages(requests: Sequence[PageRequest], outcomes: Sequence[Outcome], characters: int, size: int) -> Many:
-    """Return all pages in one text of about `characters`; with the facts it has at most about `size` bytes of
-    JSON.
+    It has at most `text_bytes` of JSON, and with the facts `result_bytes`; but if sites make their URLs and metadata
+    very long, the pages still have a quarter of these.
     """
-    room = max(size - sum(map(_beside, outcomes)), size // 4) // len(requests)
-    shares = share_out(
-        [len(outcome.page.text) if isinstance(outcome, Snapshot) else 0 for outcome in outcomes], characters
-    )
+    lengths = [len(outcome.page.text) if isinstance(outcome, Snapshot) else 0 for outcome in outcomes]
+    empty = [Piece("", 0, length) for length in lengths]
+    frame = _join(requests, outcomes, empty)
+    frame_bytes, facts_bytes = (len(json.dumps(part, ensure_ascii=False).encode()) for part in frame)
+    frame_bytes += _NUMBERS * len(outcomes)
+    size = max(min(text_bytes - frame_bytes, result_bytes - frame_bytes - facts_bytes), text_bytes // 4)
+    pieces = [
+        cut(outcome.page.text, 0, share, result_bytes) if isinstance(outcome, Snapshot) else piece
+        for outcome, share, piece in zip(outcomes, share_out(lengths, characters), empty, strict=True)
+    ]
+    needed = [len(json.dumps(piece.text, ensure_ascii=False).encode()) for piece in pieces]
+    fitting = [
+        cut(piece.text, 0, len(piece.text), share)._replace(total=piece.total)
+        for piece, share in zip(pieces, share_out(needed, size), strict=True)
+    ]
+    return _join(requests, outcomes, fitting)
+
+
+def _join(requests: Sequence[PageRequest], outcomes: Sequence[Outcome], pieces: Sequence[Piece]) -> Many:
     texts, facts = [], []
-    for request, outcome, share in zip(requests, outcomes, shares, strict=True):
+    for request, outcome, piece in zip(requests, outcomes, pieces, strict=True):
         if isinstance(outcome, Snapshot):
-            piece = cut(outcome.page.text, 0, share, room)
-            piece = piece._replace(total=piece.total + outcome.left_out)
-            texts.append(text_of(outcome, piece))
-            facts.append(facts_of(outcome, piece))
+            whole = piece._replace(total=piece.total + outcome.left_out)
+            texts.append(text_of(outcome, whole))
+            facts.append(facts_of(outcome, whole))
         else:
             # An invalid URL may contain credentials anywhere.
             texts.append(f"{'' if outcome.code == 'bad_url' else join_lines(request.url)}\n{explain(outcome)}")

@@ -121,6 +121,13 @@ async def test_a_page_has_all_the_room_that_its_header_leaves(site: Site) -> Non
     assert 8_900 < len(to_json(text)) <= 9_000
 
 
+async def test_several_pages_have_all_the_room_that_their_headers_leave(site: Site) -> None:
+    urls = [site.url(added(site, plain(text))) for text in ("short", LONG, LONG)]
+    async with served("--max-text", "9000") as peer:
+        text = await peer.text("fetch_many", urls=urls)
+    assert 8_800 < len(to_json(text)) <= 9_000
+
+
 @pytest.mark.slow
 async def test_without_tokens_a_page_belongs_to_its_session() -> None:
     async with opened_site({"/": plain(LONG)}) as site, two_sessions() as (one, other):

@@ -126,7 +126,7 @@ def snapshot(text: str) -> Snapshot:
 
 
 def test_pages_share_their_characters_and_errors_stand_in_their_place() -> None:
-    many = join_pages(WANTED, [snapshot("a" * 100), FetchError("dns", "unknown name")], 30, 10_000)
+    many = join_pages(WANTED, [snapshot("a" * 100), FetchError("dns", "unknown name")], 30, 10_000, 20_000)
     assert "a" * 30 in many.text
     assert "a" * 31 not in many.text
     assert "[2] http://b/\ndns: unknown name" in many.text
@@ -134,7 +134,9 @@ def test_pages_share_their_characters_and_errors_stand_in_their_place() -> None:
 
 
 def test_an_error_never_repeats_what_stands_before_the_host() -> None:
-    many = join_pages([PageRequest("http://user:secret@b/")], [FetchError("bad_url", "credentials")], 30, 10_000)
+    many = join_pages(
+        [PageRequest("http://user:secret@b/")], [FetchError("bad_url", "credentials")], 30, 10_000, 20_000
+    )
     assert "secret" not in many.text
     assert "secret" not in str(many.facts)
 
@@ -144,8 +146,13 @@ def test_what_is_told_beside_the_pages_is_part_of_the_size() -> None:
     one = snapshot("y" * 100_000)
     long = one._replace(loaded=one.loaded._replace(url=far, redirects=(far,) * 10))
     wanted = [PageRequest(f"http://a/{number}") for number in range(10)]
-    many = join_pages(wanted, [long] * 10, 1_000_000, 300_000)
-    assert 250_000 < len(json.dumps([many.text, many.facts], ensure_ascii=False)) < 305_000
+    many = join_pages(wanted, [long] * 10, 1_000_000, 250_000, 300_000)
+    assert 290_000 < len(json.dumps([many.text, many.facts], ensure_ascii=False)) < 300_000
+
+
+def test_the_bytes_that_short_pages_leave_go_to_long_ones() -> None:
+    many = join_pages(WANTED, [snapshot("x"), snapshot("ÿ" * 9_000)], 9_001, 9_000, 90_000)
+    assert 8_800 < len(json.dumps(many.text, ensure_ascii=False).encode()) <= 9_000
 
 
 def test_a_short_page_leaves_its_room_to_the_others() -> None:
