@@ -16,7 +16,17 @@ from shared.protocol.session.events import Outgoing
 from shared.protocol.wire.jsonrpc import Failure, Message, Request, Response
 from tests.servers.gateway.bridge.asking import named
 from tests.servers.gateway.bridge.telling import MODES, Telling, until
-from tests.servers.gateway.bridge.upstreams import EVERY_PAIR, NEW, OLD, PAIRS, Behind, bridged, child, opened
+from tests.servers.gateway.bridge.upstreams import (
+    EVERY_PAIR,
+    NEW,
+    OLD,
+    PAIRS,
+    Behind,
+    Endless,
+    bridged,
+    child,
+    opened,
+)
 from tests.shared.client.connection.test_link import OPENING, Play, Played
 from tests.shared.client.small import Small, text_of
 from tests.shared.server.peer import NEWEST_HANDSHAKE, PATIENCE, STATELESS, Json, Peer, talking
@@ -166,6 +176,16 @@ async def test_a_server_that_dies_is_one_error_and_is_started_again(version: str
             if base.stateless:
                 await until(lambda: base.up and base.client is not used)
             assert await peer.text("live") != before
+
+
+async def test_a_request_is_answered_as_soon_as_the_server_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("servers.gateway.bridge.base.Pauses", Endless)
+    behind = Behind(Small().app)
+    behind.is_away = True
+    async with bridged(behind, NEWEST_HANDSHAKE) as peer:
+        assert "is not available" in (await peer.request("tools/list"))["error"]["message"]
+        behind.is_away = False
+        assert (await peer.request("tools/list"))["result"]["tools"]
 
 
 async def greeted(peer: Peer, call: Any, *names: str) -> str:

@@ -14,6 +14,7 @@ from servers.everything.server import app as everything
 from servers.gateway.bridge import Bridge, Upstream, bridge
 from shared.client.client import Client
 from shared.client.connect import connect_http, connect_stdio
+from shared.client.connection.restart import Pauses
 from shared.client.options import ClientOptions
 from shared.server.run import Run
 from shared.server.server import Server
@@ -27,6 +28,14 @@ PAIRS = [(version, mode) for version in (NEWEST_HANDSHAKE, STATELESS) for mode i
 EVERY_PAIR = pytest.mark.parametrize(("version", "mode"), PAIRS, ids=lambda one: str(one))
 """The version of the client, and the era of the server behind the bridge."""
 EVERYTHING = [sys.executable, "-m", "servers.everything"]
+
+
+class Endless(Pauses):
+    """Pauses that end only when a request wakes the connection."""
+
+    def remaining(self, now: float) -> float:
+        """Return more seconds than any test has."""
+        return 100 * PATIENCE
 
 
 class Behind:

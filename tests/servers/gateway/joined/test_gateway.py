@@ -17,7 +17,7 @@ from shared.protocol.identity import LogMessage
 from shared.protocol.session.events import Change
 from shared.protocol.types.tasks import TASKS
 from shared.telemetry.audit import Audit, audited
-from tests.servers.gateway.bridge.upstreams import Behind
+from tests.servers.gateway.bridge.upstreams import Behind, Endless
 from tests.servers.gateway.changes import hear_lists, listening
 from tests.servers.gateway.joined.members import (
     Door,
@@ -31,6 +31,7 @@ from tests.servers.gateway.joined.members import (
     with_tools,
 )
 from tests.servers.gateway.tasks import FORMS, OURS, Working, outcome, started, text_in, until
+from tests.shared.client.small import Small
 from tests.shared.server.peer import NEWEST_HANDSHAKE, STATELESS, talking
 
 
@@ -271,3 +272,19 @@ class Lines:
     def write(self, line: bytes) -> None:
         """Keep one line."""
         self._lines.append(json.loads(line))
+
+
+async def test_a_request_is_answered_as_soon_as_a_member_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("servers.gateway.bridge.base.Pauses", Endless)
+    behind = Behind(Small().app)
+    behind.is_away = True
+    async with (
+        behind.serving() as upstream,
+        joined(with_tools("a", "a_tool"), Door("b", bridge(upstream))) as running,
+        talking(running) as peer,
+    ):
+        before = (await peer.request("tools/list"))["result"]["tools"]
+        behind.is_away = False
+        after = (await peer.request("tools/list"))["result"]["tools"]
+    assert [tool["name"] for tool in before] == ["a_tool"]
+    assert len(after) > 1
