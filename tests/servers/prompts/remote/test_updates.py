@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from servers.prompts.remote.cache import Checkout
+from servers.prompts.remote.updates import Updates
 from tests.servers.prompts.remote.repositories import Repository
 from tests.servers.prompts.serving import PROMPTS, Follower, got, inside, names
 from tests.wire import STATELESS
@@ -41,6 +43,25 @@ async def test_clients_are_told_of_another_commit(repository: Repository) -> Non
         repository.commit({"bye.md": "Say goodbye."})
         assert PROMPTS in {await Follower(peer).told() for _ in range(2)}
         assert await names(peer) == ["bye", "hello"]
+
+
+async def test_a_look_follows_another_commit_and_another_failure_and_nothing_else(repository: Repository) -> None:
+    checkout, looks = Checkout(repository.address("")), 0
+
+    async def look() -> None:
+        nonlocal looks
+        looks += 1
+
+    async def count_looks() -> int:
+        before = looks
+        await Updates([checkout], 0).run(look)
+        return looks - before
+
+    first, same = await count_looks(), await count_looks()
+    repository.commit({"bye.md": "Say goodbye."})
+    newer = await count_looks()
+    repository.root.rename(repository.root.with_name("gone"))
+    assert (first, same, newer, await count_looks(), await count_looks()) == (1, 0, 1, 1, 0)
 
 
 async def test_it_starts_with_what_it_has_when_the_repository_is_gone(repository: Repository) -> None:
