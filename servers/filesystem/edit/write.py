@@ -180,9 +180,12 @@ def _as_before(start: bytes, request: _Wanted, written: str) -> tuple[str, Chars
     except FilesError:
         # The present file is not text.
         return request.text, named_charset or UTF8
+    chosen = named_charset or charset
+    # A text may come with the mark that the file has already.
+    text = request.text.removeprefix("\ufeff") if chosen.mark else request.text
     if named_charset is None:
-        require_sure(charset, request.text, start, seen, written)
-    return _with_eol_of(seen, request.text), named_charset or charset
+        require_sure(charset, text, start, seen, written)
+    return _with_eol_of(seen, text), chosen
 
 
 def _with_eol_of(was: str, text: str) -> str:

@@ -363,3 +363,10 @@ def test_a_disk_without_room_leaves_a_mounted_file_as_it_is(
     monkeypatch.setattr(os, "posix_fallocate", no_room)
     assert code(edit, files, "old", "longer", "file") == "no_space"
     assert mounted.read_text() == "old\n"
+
+
+@pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16"])
+def test_an_overwrite_that_brings_the_mark_of_the_file_along_writes_one(files, root, at, codec):
+    (root / "a").write_bytes("old\n".encode(codec))
+    write_file(files, at("a"), "\ufeffnew\n")
+    assert (root / "a").read_bytes() == "new\n".encode(codec)
