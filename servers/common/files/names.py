@@ -112,7 +112,8 @@ def path_from_uri(written: str) -> str:
         reason = "the URI has a query or fragment"
         raise PathError("bad_path", written, reason, "Write ? as %3F and # as %23 in names.")
     if _BAD_PERCENT.search(rest) or _ENCODED_SEPARATOR.search(rest):
-        raise PathError("bad_path", written, "the URI has a broken escape or an encoded separator")
+        reason = "the URI has a broken escape or an encoded separator"
+        raise PathError("bad_path", written, reason, "Write % as %25 in names, or give the path itself.")
     try:
         path = os.fsdecode(unquote_to_bytes(rest))
     except UnicodeError:

@@ -2,9 +2,10 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from itertools import zip_longest
+from unicodedata import normalize
 
 from servers.filesystem.edit.indentation import described, indent_of
 from shared.text import nearest
@@ -113,8 +114,9 @@ def _differences(window: Sequence[str], old_lines: Sequence[str], start: int) ->
             if theirs is None:
                 differences.append(f"{_shown(old[own])} is not there")
             elif new[theirs]:
-                expected = "" if own is None else f", not {_shown(old[own])}"
-                differences.append(f"{_at(start + theirs, len(old_lines))}{_shown(new[theirs])}{expected}")
+                show = repr if own is None or normalize("NFC", new[theirs]) != normalize("NFC", old[own]) else ascii
+                expected = "" if own is None else f", not {_shown(old[own], show)}"
+                differences.append(f"{_at(start + theirs, len(old_lines))}{_shown(new[theirs], show)}{expected}")
     if not differences:
         for number, (theirs, own) in enumerate(zip(window, old_lines, strict=False)):
             if own.strip() and indent_of(theirs) != indent_of(own):
@@ -128,5 +130,6 @@ def _at(number: int, count: int) -> str:
     return f"line {number + 1} is " if count > 1 else ""
 
 
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+def _shown(text: str, show: Callable[[str], str] = repr) -> str:
+    """Return the text in quotes; `show` is `ascii` where accents are composed otherwise, which looks the same."""
+    return show(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")

@@ -1,8 +1,10 @@
 """Advice for the client about an error; it names only tools that are offered."""
 
+import os
 import re
 from collections.abc import Set
 from contextlib import suppress
+from urllib.parse import unquote
 
 from shared.program.files.entries import Place
 
@@ -11,6 +13,7 @@ from ..files import Files
 from ..search.look_alikes import suggest_path
 
 _WORD = re.compile(r"\w+")
+_WINDOWS = re.compile(r"[A-Za-z]:[\\/]")
 _MISSING_PARENT = "the directory it would be in does not exist"
 _ADVICE = {
     ("not_a_file", "is a directory"): "Use list_directory.",
@@ -27,10 +30,22 @@ def advised(files: Files, error: FilesError, makes: bool = False) -> FilesError:
         place = _place(files, error.path)
         if place is not None and not files.beneath.is_there(place.root_index):
             return FilesError(error.code, error.path, "is in an allowed directory that can't be reached now")
-        similar = "" if place is None else suggest_path(files.beneath, place)
+        similar = _respelled(files, error.path) or ("" if place is None else suggest_path(files.beneath, place))
         creation = "Make it with create_directory first." if makes and reason == _MISSING_PARENT else ""
         suggestion = " ".join(filter(None, (similar, _offered(creation, files.not_offered)))) or suggestion
     return FilesError(error.code, error.path, reason, _offered(suggestion, files.not_offered))
+
+
+def _respelled(files: Files, written: str) -> str:
+    """Return a suggestion for a path with the separators of Windows, or with percent escapes outside of a URI."""
+    for path in (written.replace("\\", "/"), unquote(written)):
+        place = None if path == written or written.startswith("file:") else _place(files, path)
+        with suppress(FilesError):
+            if place is not None and files.beneath.stat(place):
+                return f"Did you mean {files.uri(place)}?"
+    if os.name != "nt" and _WINDOWS.match(written):
+        return "This server does not run on Windows; list_allowed_directories names its directories."
+    return ""
 
 
 def _offered(suggestion: str, not_offered: Set[str]) -> str:

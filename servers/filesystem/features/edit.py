@@ -141,7 +141,7 @@ async def copy_file(ctx: Ctx, source: str, destination: str) -> str:
     async with ctx.turn():
         copied = await to_thread.run_sync(move.copy, files.beneath, *arguments)
     files.wrote(places[1])
-    counts = f"{format_count(copied.entries, 'entry', 'entries')}, {copied.size:,} bytes"
+    counts = f"{format_count(copied.entries, 'entry', 'entries')}, {format_count(copied.size, 'byte')}"
     return f"Copied {quoted(source)} to {quoted(destination)}: {counts}{_lost(copied.lost)}{_unrecorded(recorder)}"
 
 
@@ -186,7 +186,7 @@ def _given(
 def _facts(file: write.Written | edit.EditResult) -> str:
     """Return the size and the etag of a written file, its charset unless it is UTF-8, and any lost attributes."""
     charset = "" if file.charset == UTF8.name else f", charset {file.charset}"
-    return f"{file.size:,} bytes, etag {file.etag}{charset}{_lost(file.lost)}"
+    return f"{format_count(file.size, 'byte')}, etag {file.etag}{charset}{_lost(file.lost)}"
 
 
 def _lost(lost: Sequence[str]) -> str:

@@ -25,6 +25,7 @@ from servers.filesystem.read.charsets import (
 )
 from servers.filesystem.read.parts import WHOLE, Cursor, Part, cursor_of, require_possible
 from shared.program.files.entries import Held, Place, etag_of
+from shared.text import format_count
 
 _SAMPLE = 65_536
 _BLOCK = 262_144
@@ -200,7 +201,7 @@ def _line_start(source: Readable, written: str, number: int, charset: Charset, c
         line += ends
     if line < number or not source.read(position, 1):
         lines = line - (not block or block.endswith("\n".encode(charset.name)))
-        raise FilesError("bad_range", written, f"has {lines:,} lines, so there is no line {number:,}")
+        raise FilesError("bad_range", written, f"has {format_count(lines, 'line')}, so there is no line {number:,}")
     return position
 
 

@@ -81,7 +81,11 @@ NO_PATHS = [
         "file:///a?b",
         "bad_path: file:///a?b: the URI has a query or fragment. Write ? as %3F and # as %23 in names.",
     ),
-    ("file:///a%2Fb", "bad_path: file:///a%2Fb: the URI has a broken escape or an encoded separator"),
+    (
+        "file:///a%2Fb",
+        "bad_path: file:///a%2Fb: the URI has a broken escape or an encoded separator."
+        " Write % as %25 in names, or give the path itself.",
+    ),
     ("file:///a%00", "bad_path: file:///a%00: the path holds a NUL character"),
     ("/etc", f"outside_roots: /etc: {OUTSIDE} ROOT."),
     ("..", f"outside_roots: ..: {OUTSIDE} ROOT."),

@@ -259,3 +259,9 @@ def test_bytes_outside_the_changed_lines_stay(text, data):
     except FilesError:
         return
     assert edited.replace("\r\n", "\n") == seen[:start] + "X" + seen[end:]
+
+
+def test_a_hint_shows_accents_that_look_alike_as_escapes():
+    with pytest.raises(FilesError) as caught:
+        apply_edits("cafe\u0301\n", [("caf\u00e9", "", 1)])
+    assert "'cafe\\u0301', not 'caf\\xe9'" in caught.value.suggestion

@@ -1,5 +1,6 @@
 """What is said about an error: what may be meant, and only tools that are offered."""
 
+import os
 import re
 
 import pytest
@@ -82,3 +83,19 @@ async def test_a_directory_that_can_be_listed_is_said_to_be(root, say):
     assert await say("read_text_file", path="dir") == "not_a_file: dir: is a directory. Use list_directory."
     (root / "bytes").write_bytes(b"\0\xff")
     assert "Use read_media_file for binary files." in await say("read_text_file", path="bytes")
+
+
+async def test_a_path_with_backslashes_or_escapes_is_said_to_be_the_one_that_exists(root, say):
+    (root / "a b").mkdir()
+    (root / "a b" / "c.txt").touch()
+    (root / ".env").touch()
+    said = "Did you mean " + (root / "a b" / "c.txt").as_uri() + "?"
+    for path in ("a b\\c.txt", "a%20b/c.txt"):
+        assert (await say("read_text_file", path=path)).endswith(said)
+    assert "Did you mean" not in await say("read_text_file", path="%2eenv")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="it is a path there")
+async def test_who_gives_a_path_of_windows_is_told_where_the_server_runs(say):
+    said = await say("read_text_file", path="C:\\Users\\me\\a.txt")
+    assert said.endswith("does not run on Windows; list_allowed_directories names its directories.")

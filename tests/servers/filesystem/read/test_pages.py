@@ -197,9 +197,9 @@ def test_last_lines_are_found_where_the_system_reports_another_size(at, size):
 
 
 def test_a_line_that_is_not_there_is_an_error_that_counts_the_lines(read):
-    for data, lines in ((b"a\nb\nc", 3), (b"a\nb\nc\n", 3), (b"", 0), (b"\n", 1)):
+    for data, count in ((b"a\nb\nc", "3 lines"), (b"a\nb\nc\n", "3 lines"), (b"", "0 lines"), (b"\n", "1 line")):
         error = refused(read, data, offset=4)
-        assert (error.code, error.reason) == ("bad_range", f"has {lines} lines, so there is no line 4")
+        assert (error.code, error.reason) == ("bad_range", f"has {count}, so there is no line 4")
 
 
 @pytest.mark.parametrize("codec", ["utf-8", "utf-16"])
