@@ -55,7 +55,7 @@ from tests.checks.benchmarks.results import Results
 from tests.checks.benchmarks.socket_rows import socket_rows
 from tests.checks.benchmarks.sqlite_rows import busy_row, first_row, many_rows, one_rows, paged_row, sort_rows
 from tests.checks.benchmarks.sqlite_tables import make_databases
-from tests.checks.benchmarks.stdio_rows import stdio_rows, subscription_rows
+from tests.checks.benchmarks.stdio_rows import audit_rows, stdio_rows, subscription_rows
 from tests.checks.benchmarks.targets import Measure
 from tests.checks.benchmarks.tasks_rows import task_rows
 from tests.checks.benchmarks.tree import make_texts, make_tree
@@ -82,6 +82,8 @@ class Series:
 
 SERIES = (
     Series("stdio", stdio_rows, targets.STDIO, (OURS, SDK, NPM, FLOOR)),
+    # The SDK's server has no audit log.
+    Series("stdio", audit_rows, targets.AUDITED, (OURS,)),
     Series("http", http_rows, targets.HTTP, (OURS, SDK, FLOOR)),
     Series("http", growth_rows, targets.CLIENTS, (OURS, SDK, FLOOR)),
     # The SDK's server has no WebSockets.

@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Iterator
 from functools import partial
+from operator import truediv
 from pathlib import Path
 
 from tests.checks.benchmarks import messages, targets
@@ -14,6 +15,8 @@ from tests.checks.benchmarks.targets import Measure
 
 STARTS = 3
 """How often a server is started for one figure: of all the figures, this one is disturbed most easily."""
+TURNS = 3
+"""How often both servers of a ratio are measured."""
 MANY = 1_000
 BEFORE = 50
 """Subscriptions made before memory is looked at: the first one starts the watcher that all share."""
@@ -37,6 +40,23 @@ def stdio_rows(peer: Peer, folder: Path) -> Iterator[tuple[Measure, float]]:
             with apart(server.pid):
                 yield single, sample(partial(server.one_at_a_time, ask))
                 yield pipelined, sample(partial(server.pipelined, ask))
+
+
+def audit_rows(peer: Peer, folder: Path) -> Iterator[tuple[Measure, float]]:
+    """The rates of `peer` with an audit log, to those without, in turns. Raises Unavailable."""
+    command, ask = peer.stdio(folder), messages.read(folder / messages.FILE)
+    with Pipes(command) as plain, Pipes([*command, "--audit", str(folder / "audit.log")]) as audited:
+        ratios: list[tuple[float, ...]] = []
+        for server in (plain, audited):
+            server.greet()
+        for _ in range(TURNS):
+            rates = []
+            for server in (audited, plain):
+                with apart(server.pid):
+                    rates.append((sample(partial(server.one_at_a_time, ask)), sample(partial(server.pipelined, ask))))
+            ratios.append(tuple(map(truediv, *rates)))
+    for measure, found in zip(targets.AUDITED, zip(*ratios, strict=True), strict=True):
+        yield measure, statistics.median(found)
 
 
 def subscription_rows(peer: Peer, folder: Path) -> Iterator[tuple[Measure, float]]:

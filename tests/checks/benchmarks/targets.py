@@ -38,6 +38,8 @@ READ_SINGLE = Measure("read 1 KiB, one at a time", "1/s", (Bound(3, "SDK"), Boun
 READ_PIPELINED = Measure("read 1 KiB, pipelined", "1/s", (Bound(10, "SDK"), Bound(1, "npm")), HALF_THE_FLOOR)
 LIST_SINGLE = Measure("`tools/list`, one at a time", "1/s")
 LIST_PIPELINED = Measure("`tools/list`, pipelined", "1/s")
+AUDITED_SINGLE = Measure("read 1 KiB, one at a time: with an audit log, to without", "x", (Bound(0.85),))
+AUDITED_PIPELINED = Measure("read 1 KiB, pipelined: with an audit log, to without", "x", (Bound(0.85),))
 
 SESSION_1 = Measure("HTTP, session, 1 connection", "1/s")
 SESSION_32 = Measure("HTTP, session, 32 connections", "1/s", SIX_TIMES, HALF_THE_FLOOR)
@@ -185,6 +187,7 @@ LONGEST_TASK = Measure("browser: longest task while that is scrolled", "ms", (Bo
 WIDE_NODES = Measure("browser: elements of a table of 10,000 columns", "elements", (Bound(2_000),))
 
 STDIO = (START, RESIDENT, PING_SINGLE, PING_PIPELINED, READ_SINGLE, READ_PIPELINED, LIST_SINGLE, LIST_PIPELINED)
+AUDITED = (AUDITED_SINGLE, AUDITED_PIPELINED)
 HTTP = (SESSION_1, SESSION_32, STATELESS_1, STATELESS_32, OPENING_1, OPENING_32)
 SOCKETS = (HTTP_SINGLE, WEBSOCKET_SINGLE, WEBSOCKET_GAIN)
 AUTH = (OWN_TOKEN, SEEN_TOKEN, PROVED_TOKEN, SEEN_TIMES, PROVED_TIMES, PRINCIPALS)
