@@ -18,6 +18,7 @@ from servers.fetch.read.html.content.copies import find_copies
 from servers.fetch.read.html.content.declarations import Declarations
 from servers.fetch.read.html.content.evidence import is_heading
 from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines
+from servers.fetch.read.html.content.pairs import complete_pairs
 from servers.fetch.read.html.content.probabilities import probabilities
 
 _MOST_ELEMENTS = 40_000
@@ -141,6 +142,7 @@ def _complete(page: Lines, judged: list[float], keep: list[bool]) -> None:
                 keep[number] = keep[number] or (likely and not _leads_away(lines[number], block))
     _complete_paragraphs(page, keep)
     _complete_tables(page, keep)
+    complete_pairs(page, keep)
     _complete_manual(page, keep)
     _head(lines, keep)
     _keep_headline(lines, keep)

@@ -1,0 +1,43 @@
+"""Names and their descriptions in blocks side by side, as in the summaries of Javadoc: a list of terms by structure.
+
+The name is a link to more about it, and so looks as if it leads away.
+"""
+
+from collections.abc import Hashable
+
+from servers.fetch.read.html.content.lines import Block, Line, Lines
+
+_FEWEST = 3
+"""Least number of pairs."""
+_MOSTLY = 0.8
+"""The share of the names with a description that is content."""
+
+
+def complete_pairs(page: Lines, keep: list[bool]) -> None:
+    """Keep the names of descriptions that are kept, where most blocks of one kind are such names."""
+    groups: dict[Hashable, list[tuple[int, bool]]] = {}
+    for number, (name, description) in enumerate(zip(page.lines, page.lines[1:], strict=False)):
+        block = name.block
+        if not _is_linked(name) or block.end - block.first != 1:
+            continue
+        while block.around is not None and block.around.end - block.around.first == 1:
+            block = block.around
+        is_name = keep[number + 1] and not _is_linked(description) and _follows(description.block, block)
+        key = (block.around, block.element.tag, block.element.get("class"))
+        groups.setdefault(key, []).append((number, is_name))
+    for group in groups.values():
+        names = [number for number, is_name in group if is_name]
+        if len(group) >= _FEWEST and len(names) >= _MOSTLY * len(group):
+            for number in names:
+                keep[number] = True
+
+
+def _is_linked(line: Line) -> bool:
+    return 2 * line.linked >= len(line.text)
+
+
+def _follows(inner: Block | None, block: Block) -> bool:
+    """Return True if a block is in the next sibling of another."""
+    while inner is not None and inner.around is not block.around and inner.first == block.end:
+        inner = inner.around
+    return inner is not None and inner.around is block.around and inner.first == block.end
