@@ -102,7 +102,7 @@ class Watched(watch.Watched):
                 await self._wait()
                 wrote, self._wrote = self._wrote, set()
                 self._tell_all(wrote)
-                changed = await self._find_changes() - wrote
+                changed = await self._find_changes()
                 self._tell_all(changed)
                 if wrote or changed:
                     await self._settle()

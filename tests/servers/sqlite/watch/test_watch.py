@@ -143,6 +143,23 @@ async def test_our_own_write_beside_that_of_another_process_hides_nothing(base: 
         assert await held.told(2) == [NUMBERS, OTHER]
 
 
+async def test_a_change_by_another_process_that_comes_once_ours_is_told_is_told_as_well(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with watching(base, NUMBERS, writable=True) as held:
+        watched = held.watch._watched["data"]
+        look = watched._find_changes
+
+        async def late() -> set[str]:
+            monkeypatch.setattr(watched, "_find_changes", look)
+            await elsewhere(base, INSERT)
+            return await look()
+
+        monkeypatch.setattr(watched, "_find_changes", late)
+        await held.write(INSERT, "numbers")
+        assert await held.told(2) == [NUMBERS, NUMBERS]
+
+
 async def test_a_view_counts_as_changed_with_every_table(base: Path) -> None:
     async with watching(base, VIEW, OTHER, writable=True) as held:
         await held.write(INSERT, "numbers")

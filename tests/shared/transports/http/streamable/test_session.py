@@ -569,6 +569,14 @@ async def test_a_session_with_subscriptions_lapses_at_no_replica() -> None:
         assert len(there) == 0
 
 
+async def test_the_streams_of_a_session_are_forgotten_with_it() -> None:
+    async with far_away() as (_, _far, there):
+        entered: Any = await there.enter("s", None)
+        there.end(entered[0])
+        # Nothing else shows that no memory is kept.
+        assert there._keeping.log._sessions == {}
+
+
 async def test_a_session_that_could_not_be_given_up_is_given_up_later(caplog: pytest.LogCaptureFixture) -> None:
     async with far_away() as (_, far, there):
         await there.enter("s", None)
