@@ -42,13 +42,15 @@ class AuditFile:
         """Append `line`, which includes its end. Raises OSError if it can't be written whole; none of it is written
         then."""
         # Open the file that is at the path now, with room for so many bytes.
-        if not self._is_here():
+        size = self._size_here()
+        if size is None:
             self._reopen()
+            size = self._size()
         # A line that is too long for any file gets one of its own, and an empty file is not rotated for it.
-        if self._size() + len(line) > self._max_bytes and self._size() and time.monotonic() >= self._rotates_at:
+        if size + len(line) > self._max_bytes and size and time.monotonic() >= self._rotates_at:
             self._rotates_at = time.monotonic() + AGAIN_SECONDS
             with suppress(OSError), self._lock:  # a lock that another process has raises TimeoutError, an OSError
-                if self._is_here():  # else another process was faster
+                if self._size_here() is not None:  # else another process was faster
                     self._rotate()
                 self._reopen()
         text = b"\n" + line if self._torn else line
@@ -71,11 +73,13 @@ class AuditFile:
         """Close the file."""
         self._file.close()
 
-    def _is_here(self) -> bool:
+    def _size_here(self) -> int | None:
+        """Return the size of the open file; None if it is no longer the one at the path."""
+        status = os.fstat(self._file.fileno())
         try:
-            return os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
+            return status.st_size if os.path.samestat(self._path.stat(), status) else None
         except FileNotFoundError:
-            return False
+            return None
 
     def _size(self) -> int:
         return os.fstat(self._file.fileno()).st_size
