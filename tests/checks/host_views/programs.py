@@ -12,6 +12,7 @@ from tests.checks.host_views.model import Script, serving
 
 HERE = Path(__file__).resolve().parent
 PATIENCE = 180.0
+"""Seconds of a conversation."""
 
 
 class Started(NamedTuple):
@@ -33,7 +34,7 @@ class Host(NamedTuple):
     client: str
     """What it calls itself."""
 
-    def play(self, home: Path, server: list[str], script: Script) -> None:
+    def play(self, home: Path, server: list[str], script: Script, patience: float = PATIENCE) -> None:
         """Let its model follow the script. Raises npm.Unavailable if the host can't be installed."""
         node, folder = npm.find_node(), HERE / self.folder
         npm.require(node, folder, self.name)
@@ -42,7 +43,7 @@ class Host(NamedTuple):
             env |= {"HOME": str(home), "PATH": f"{node.parent}:/usr/bin:/bin", "TERM": "xterm", "LANG": "C.UTF-8"}
             done = subprocess.run(
                 [str(node), str(folder / "node_modules" / self.script), *words],
-                cwd=home, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE,
+                cwd=home, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=patience,
             )  # fmt: skip
         assert model.is_finished, f"{self.name} ended: {(done.stdout + done.stderr)[-2_000:]}"
 

@@ -1,0 +1,77 @@
+"""python -m tests.checks.host_views [HOST ...]: what models of hosts receive of results of 1, 10 and 100 pages.
+
+Beside it is what they receive from a server that knows no hosts. No test runs it, since it takes half an hour."""
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from servers.catalog import load_catalog
+from shared.server.dispatch.hosts import find_host
+from tests.checks.benchmarks.report import markdown
+from tests.checks.host_views.dialects import Call
+from tests.checks.host_views.large import Result, results
+from tests.checks.host_views.model import Script
+from tests.checks.host_views.programs import HOSTS, Host
+from tests.checks.host_views.test_results import CURSOR
+
+ROOT = Path(__file__).resolve().parents[3]
+HEAD = ("result", "host", "before, bytes", "whole, or cursor seen", "now, bytes", "pages", "largest", "whole")
+PATIENCE = 3_600.0
+"""Seconds of a conversation."""
+PAGES = (1, 10, 100)
+LIMITS = {"sqlite": ["--max-rows", "1000000"], "fetch": ["--allow-private", "127.0.0.1:*"]}
+
+Pages = dict[str, list[str]]
+
+
+def main(names: list[str]) -> int:
+    """Prints the table; 1 if a result did not arrive whole."""
+    rows = [row for host in HOSTS if not names or host.folder in names for row in _rows(host)]
+    print("\n".join(markdown(HEAD, rows)))
+    return int(any(row[-1] != "yes" for row in rows))
+
+
+def _rows(host: Host) -> Iterator[list[str]]:
+    known = find_host({"name": host.client})
+    assert known is not None
+    for count in PAGES:
+        with tempfile.TemporaryDirectory() as name, results(Path(name).resolve(), count * known.text_bytes) as every:
+            before = _received(host, every, Path(name), knows_hosts=False)
+            now = _received(host, every, Path(name), knows_hosts=True)
+            for result in every:
+                first, pages = before[result.tool][0], now[result.tool]
+                sizes = [len(page.encode()) for page in pages]
+                seen = CURSOR.search(first) is not None or not result.missing([first])
+                yield [
+                    f"{result.tool}, {count}x", host.name, f"{len(first.encode()):,}", "yes" if seen else "no",
+                    f"{sum(sizes):,}", str(len(pages)), f"{max(sizes):,}", result.missing(pages) or "yes",
+                ]  # fmt: skip
+
+
+def _received(host: Host, every: list[Result], folder: Path, *, knows_hosts: bool) -> Pages:
+    """Return the pages of each result; without `knows_hosts` the first ones alone."""
+    received: Pages = {}
+    for entry in load_catalog().servers:
+        mine = [result for result in every if result.server == entry.name]
+        if mine:
+            home = Path(tempfile.mkdtemp(dir=folder))
+            forget = "" if knows_hosts else "import shared.server.dispatch.hosts as hosts; hosts.HOSTS = (); "
+            start = f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r}); {forget}"
+            start += f"runpy.run_module({entry.module!r}, run_name='__main__', alter_sys=True)"
+            command = [sys.executable, "-c", start, *LIMITS.get(entry.name, ()), *mine[0].operands]
+            host.play(home, command, _script(mine, received, goes_on=knows_hosts), PATIENCE)
+    return received
+
+
+def _script(every: list[Result], received: Pages, *, goes_on: bool) -> Script:
+    for result in every:
+        pages = received[result.tool] = [(yield Call(result.tool, result.arguments))]
+        while goes_on and result.is_paged and (cursor := CURSOR.search(pages[-1])):
+            value = int(cursor[2]) if cursor[1] == "start_index" else cursor[2]
+            pages.append((yield Call(result.tool, {**result.arguments, cursor[1]: value})))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
