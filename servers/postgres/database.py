@@ -11,7 +11,7 @@ from servers.common.sql.jobs import Job
 from servers.common.sql.query.formats import ExportRequest
 from servers.common.sql.query.pages import AnswerLimits
 from servers.common.sql.query.plan import Plan
-from servers.common.sql.query.query import Found, Parameters, Query, TableRows
+from servers.common.sql.query.query import Parameters, Query, QueryRows, TableRows
 from servers.common.sql.query.spans import statement_span
 from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.overview import DatabaseSummary, TableList, TablePage
@@ -126,13 +126,13 @@ class PostgresDatabase:
             async with self._session() as session:
                 await session.ask("SELECT 1")
 
-    def read_at_once(self, query: Query, limits: AnswerLimits) -> Found | None:
+    def read_at_once(self, query: Query, limits: AnswerLimits) -> QueryRows | None:
         """Return None: an answer of another process is never immediate."""
         return None
 
     async def read(
         self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None
-    ) -> Found:
+    ) -> QueryRows:
         """Return the first rows of `query`, or those after the rows that came with `cursor`. Raises SqlError."""
         async with self._suggesting(query):
             with statement_span(query.sql, self.system, self.name):

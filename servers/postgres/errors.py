@@ -36,7 +36,7 @@ _BY_STATE: dict[str, tuple[str, str, str]] = {
     "25P04": ("timeout", "the database ended the transaction, which took longer than it allows", ""),
     "28": ("denied", "the database does not let this server in", ""),
     "2D000": ("bad_statement", "", "Leave COMMIT out of it: the statements of one call are one transaction."),
-    "40001": ("busy", "another transaction changed the same rows at the same time", _AGAIN),
+    "40001": ("busy", "another transaction changed the same rows, or a standby had to apply such a change", _AGAIN),
     "40P01": ("busy", "two transactions waited for each other, and this one was given up", _AGAIN),
     "42501": ("denied", "", "The operator can grant it to the role of this server."),
     "42P02": ("bad_parameters", "", "Give one value for each of $1, $2 and so on."),

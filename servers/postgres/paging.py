@@ -36,7 +36,7 @@ async def fill_page(session: Session, sql: str, parameters: Sequence[Cell], limi
     names = [column.name for column in result.columns]
     page = PageBuilder(names, limits, Codec(types).encode)
     rest = page.add(result.rows)
-    while not rest and len(result.rows) == most and (count := page.wanted):
+    while not rest and len(result.rows) == most and (count := page.rows_to_fetch):
         size = sum(len(cell) for row in result.rows for cell in row if cell is not None)
         most = min(count, most * _GROWTH) if size < _LARGE else 1
         result = await session.run(f"FETCH FORWARD {most} FROM {_CURSOR}", ())

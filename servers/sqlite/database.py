@@ -10,7 +10,7 @@ from servers.common.sql.jobs import Job
 from servers.common.sql.query.formats import ExportRequest
 from servers.common.sql.query.pages import AnswerLimits
 from servers.common.sql.query.plan import Plan
-from servers.common.sql.query.query import Found, Parameters, Query, TableRows
+from servers.common.sql.query.query import Parameters, Query, QueryRows, TableRows
 from servers.common.sql.query.spans import statement_span
 from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.overview import DatabaseSummary, TableList, TablePage
@@ -56,7 +56,7 @@ class SqliteDatabase:
         """Check that the database answers, by reading its schema. Raises SqlError."""
         await self._database.check()
 
-    def read_at_once(self, query: Query, limits: AnswerLimits) -> Found | None:
+    def read_at_once(self, query: Query, limits: AnswerLimits) -> QueryRows | None:
         """Return all rows of `query` if that needs no thread, and so no turn; else None."""
         quick = self._database.quick
         if not quick.knows(query.sql):
@@ -70,7 +70,7 @@ class SqliteDatabase:
 
     async def read(
         self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None
-    ) -> Found:
+    ) -> QueryRows:
         """Return the first rows of `query`, or those after the rows that came with `cursor`. Raises SqlError."""
         with statement_span(query.sql, self.system, self.name):
             result = await self._snapshots.read(self._database, query, limits, who, cursor, job)
@@ -162,5 +162,5 @@ class SqliteDatabase:
 
 def _found(
     answer: Answer, declared: Sequence[str | None], cursor: str | None = None, *, changed: bool = False
-) -> Found:
-    return Found(answer.names, declared, answer.page, answer.more, cursor, changed, answer.seconds)
+) -> QueryRows:
+    return QueryRows(answer.names, declared, answer.page, answer.more, cursor, changed, answer.seconds)

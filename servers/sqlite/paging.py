@@ -14,7 +14,7 @@ def fill_page(names: Sequence[str], rows: Iterator[Row], limits: AnswerLimits) -
     """
     page = PageBuilder(names, limits, encode_rows)
     rest: list[Row] = []
-    while most := page.wanted:
+    while most := page.rows_to_fetch:
         fetched = fetch(rows, most, page.left)
         rest = page.add(fetched)
         if rest or not fetched:

@@ -13,7 +13,7 @@ from servers.common.sql.jobs import Job
 from servers.common.sql.query.formats import ExportRequest
 from servers.common.sql.query.pages import AnswerLimits
 from servers.common.sql.query.plan import Plan
-from servers.common.sql.query.query import Found, Parameters, Query, TableRows
+from servers.common.sql.query.query import Parameters, Query, QueryRows, TableRows
 from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.overview import DatabaseSummary, TableList, TablePage
 from servers.common.sql.schema.table import TableDescription, TableRequest
@@ -49,12 +49,12 @@ class Database(Protocol):
     async def check(self) -> None:
         """Check that the database answers. If all connections are busy, it does."""
 
-    def read_at_once(self, query: Query, limits: AnswerLimits) -> Found | None:
+    def read_at_once(self, query: Query, limits: AnswerLimits) -> QueryRows | None:
         """Return all rows of `query` if that can be done without making others wait; else None. Raises nothing."""
 
     async def read(
         self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None
-    ) -> Found:
+    ) -> QueryRows:
         """Return the first rows of `query`, or the rows after a `cursor` from an earlier answer to `who`."""
 
     async def explain(self, query: Query, most: int) -> Plan:

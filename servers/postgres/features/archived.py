@@ -15,7 +15,7 @@ from pydantic import Field
 
 from servers.common.sql.database import Database
 from servers.common.sql.features.context import Ctx, Opened, job_of, limit_answer, turn_to_read
-from servers.common.sql.query.query import Found, Query
+from servers.common.sql.query.query import Query, QueryRows
 from shared import Features, Resource, ResourceNotFound, TextContent
 
 features = Features[Opened]()
@@ -69,11 +69,11 @@ def _find_database(ctx: Ctx, place: str) -> Database:
     return next((database for database in databases if database.name == place), databases[0])
 
 
-async def _read(ctx: Ctx, database: Database, query: Query) -> Found:
+async def _read(ctx: Ctx, database: Database, query: Query) -> QueryRows:
     async with turn_to_read(ctx, database):
         return await database.read(query, limit_answer(ctx, None), ctx.owner, None, job_of(ctx))
 
 
-def _format(result: Found) -> str:
+def _format(result: QueryRows) -> str:
     rows = [dict(zip(result.names, row, strict=True)) for row in result.page.rows]
     return json.dumps(rows, indent=2, ensure_ascii=False)

@@ -159,7 +159,7 @@ async def _fill(
     """Return a page of the `rows` and those after them, and the rest of the query."""
     page = PageBuilder(columns.names, limits, Codec(columns.types).encode)
     rejected = page.add(rows)
-    while rows and not rejected and (count := page.wanted):
+    while rows and not rejected and (count := page.rows_to_fetch):
         rows = await source.fetch(count)
         rejected = page.add(rows)
     if rows and not rejected:

@@ -16,7 +16,7 @@ from servers.common.sql.errors import SqlError
 from servers.common.sql.jobs import Job
 from servers.common.sql.query.cursors import KEPT, KEPT_SHARE, Cursors, Position, fingerprint
 from servers.common.sql.query.pages import NO_ROWS, AnswerLimits
-from servers.common.sql.query.query import Found, Query
+from servers.common.sql.query.query import Query, QueryRows
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Link
 from servers.postgres.engine.pool import Pool
@@ -47,7 +47,7 @@ class Snapshots:
 
     async def read(
         self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None = None
-    ) -> Found:
+    ) -> QueryRows:
         """Return the first rows of `query`, or with a `cursor` those after the rows that came with it.
 
         Raises SqlError, `bad_cursor` if it belongs to another query or client.
@@ -72,7 +72,7 @@ class Snapshots:
         """Release the oldest kept transaction, for a query that has no connection."""
         await self._cursors.press(lambda _: True)
 
-    async def _run(self, query: Query, limits: AnswerLimits, deadline: Deadline, position: Position) -> Found:
+    async def _run(self, query: Query, limits: AnswerLimits, deadline: Deadline, position: Position) -> QueryRows:
         link = await self._pool.begin(deadline, MODE)
         keeps = False
         try:
@@ -87,7 +87,9 @@ class Snapshots:
             await self.press()
         return rows
 
-    async def _go_on(self, cursor: str, position: Position, limits: AnswerLimits, deadline: Deadline) -> Found | None:
+    async def _go_on(
+        self, cursor: str, position: Position, limits: AnswerLimits, deadline: Deadline
+    ) -> QueryRows | None:
         """Return the next rows from the kept transaction; None if it was released."""
         transaction = self._cursors.take(cursor)
         if transaction is None:
@@ -105,16 +107,16 @@ class Snapshots:
                 await self._pool.end(transaction.link)
         return rows
 
-    def _place(self, link: Link, answer: Answer, position: Position) -> tuple[Found, bool]:
+    def _place(self, link: Link, answer: Answer, position: Position) -> tuple[QueryRows, bool]:
         """Return the rows of an answer with a cursor for those after them, and whether the transaction is kept for
         it."""
         names, declared = answer.columns.names, answer.columns.declared
-        rows = Found(names, declared, answer.page, False, None, position.changed, answer.seconds)
+        rows = QueryRows(names, declared, answer.page, False, None, position.changed, answer.seconds)
         if answer.rest is None:
             return rows, False
         offset, state = position.offset + len(answer.page.rows), fingerprint(answer.snapshot)
         transaction = (
             _Kept(link, answer._replace(page=NO_ROWS, rest=None), answer.rest) if answer.rest.is_kept else None
         )
-        cursor = self._cursors.place(Position(position.asked, offset, state, position.changed), transaction)
+        cursor = self._cursors.place(Position(position.request, offset, state, position.changed), transaction)
         return rows._replace(more=True, cursor=cursor), answer.rest.is_kept

@@ -121,7 +121,7 @@ class _Batch:
         types = await self._session.types.read([column.oid for column in rows.columns], self._session.ask)
         builder = PageBuilder(names, self._limits, Codec(types).encode)
         rest = rows.rows
-        while rest and (most := builder.wanted):
+        while rest and (most := builder.rows_to_fetch):
             rest = [*builder.add(rest[:most]), *rest[most:]]
         return Page(builder.made, [type_.name for type_ in types]), bool(rest) or rows.cut
 

@@ -26,7 +26,7 @@ _MOST_CONNECTIONS = 1_000
 """Cursors for which the connection that gave them is remembered."""
 
 
-class Found(NamedTuple):
+class RowsAndCursor(NamedTuple):
     """Rows of a query, and the cursor to go on with."""
 
     answer: Answer
@@ -64,7 +64,7 @@ class Snapshots:
         who: str | None,
         cursor: str | None,
         job: Job | None = None,
-    ) -> Found:
+    ) -> RowsAndCursor:
         """Return the first rows of `query`, or with a `cursor` those after the rows that came with it.
 
         Raises SqlError, `bad_cursor` if it belongs to another query or client.
@@ -94,14 +94,14 @@ class Snapshots:
         requested: bytes,
         position: Position | None,
         job: Job | None,
-    ) -> Found:
+    ) -> RowsAndCursor:
         keeps = False
         try:
             answer = await connection.run(work, job=job)
             state = fingerprint(self._process, connection.opening, answer.data_version)
             changed = position is not None and (position.changed or position.state != state)
             if not answer.more:
-                return Found(answer, None, changed)
+                return RowsAndCursor(answer, None, changed)
             offset = len(answer.page.rows) + (0 if position is None else position.offset)
             without_rows = answer._replace(page=NO_ROWS, rest=None)
             statement = (
@@ -120,7 +120,7 @@ class Snapshots:
             database.readers.size // KEPT_SHARE, 1
         ):
             await self.press(database)
-        return Found(answer, cursor, changed)
+        return RowsAndCursor(answer, cursor, changed)
 
 
 async def _let_go(statement: _KeptStatement) -> None:

@@ -8,7 +8,7 @@ import anyio
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.query.pages import AnswerLimits
-from servers.common.sql.query.query import Found, Query
+from servers.common.sql.query.query import Query, QueryRows
 from servers.postgres.engine.deadline import Deadline, Limits
 from servers.postgres.engine.link import open_link
 from servers.postgres.engine.pool import Pool
@@ -46,7 +46,7 @@ class Reader:
         cursor: str | None = None,
         who: str | None = "somebody",
         limits: AnswerLimits = PAGE,
-    ) -> Found:
+    ) -> QueryRows:
         """Rows of a query."""
         return await self.snapshots.read(Query(sql, parameters), limits, who, cursor)
 

@@ -16,7 +16,7 @@ from ..database import Database
 from ..dialect import Dialect
 from ..errors import SqlError
 from ..query.plan import format_plan
-from ..query.query import Found, Parameters, Query
+from ..query.query import Parameters, Query, QueryRows
 from ..texts import NOTE, fence, format_row
 from .context import (
     NO_PARAMETERS,
@@ -154,7 +154,7 @@ def _both_forms(result: QueryResult) -> Data[QueryResult]:
     return Data(result, format_result(result), is_json=True)
 
 
-def make_result(result: Found) -> QueryResult:
+def make_result(result: QueryRows) -> QueryResult:
     """Return the rows as data."""
     names, declared, page = result.names, result.declared, result.page
     return {

@@ -34,7 +34,7 @@ K = TypeVar("K")
 class Position(NamedTuple):
     """The position of a cursor in its query."""
 
-    asked: bytes
+    request: bytes
     """The fingerprint of the client, the query and the database."""
     offset: int
     """Rows that were returned so far."""
@@ -83,7 +83,7 @@ class Cursors(Generic[K]):
         """Return a cursor for the rows after `position`, with the source to keep for it."""
         number = 2 * position.offset + position.changed
         # The same as `secrets` gives, but that loads OpenSSL.
-        packed = _LAYOUT.pack(os.urandom(_SECRET_BYTES), position.asked, position.state, number)
+        packed = _LAYOUT.pack(os.urandom(_SECRET_BYTES), position.request, position.state, number)
         cursor = urlsafe_b64encode(packed).decode()
         if source is not None:
             self._kept[cursor] = source, time.monotonic() + self._kept_seconds
@@ -96,7 +96,7 @@ class Cursors(Generic[K]):
         Raises SqlError `bad_cursor` if the cursor belongs to another query or client.
         """
         position = _parse(cursor)
-        if position is None or position.asked != requested:
+        if position is None or position.request != requested:
             reason = "the cursor is not one that this query gave"
             raise SqlError("bad_cursor", reason, "Leave it out to begin at the first row.")
         return position

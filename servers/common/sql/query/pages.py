@@ -65,7 +65,7 @@ class PageBuilder:
         self._full = False
 
     @property
-    def wanted(self) -> int:
+    def rows_to_fetch(self) -> int:
         """Rows to fetch next; 0 where the answer is full."""
         if self._full or (self.made and self.left <= self._all * (1 - _FULL)):
             return 0

@@ -19,7 +19,7 @@ class Query(NamedTuple):
     """Rows that earlier answers have returned."""
 
 
-class Found(NamedTuple):
+class QueryRows(NamedTuple):
     """Rows of a query."""
 
     names: Sequence[str]

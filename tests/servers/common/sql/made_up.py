@@ -22,7 +22,7 @@ from servers.common.sql.jobs import Job
 from servers.common.sql.query.formats import ExportFile, ExportRequest
 from servers.common.sql.query.pages import AnswerLimits, Page
 from servers.common.sql.query.plan import Plan, make_plan
-from servers.common.sql.query.query import Found, Parameters, Query, TableRows
+from servers.common.sql.query.query import Parameters, Query, QueryRows, TableRows
 from servers.common.sql.schema import overview, table
 from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.overview import DatabaseSummary, SchemaFacts, TableList, TablePage
@@ -100,12 +100,12 @@ class Database:
     async def check(self) -> None:
         """It is always there."""
 
-    def read_at_once(self, query: Query, limits: AnswerLimits) -> Found | None:
+    def read_at_once(self, query: Query, limits: AnswerLimits) -> QueryRows | None:
         return None
 
     async def read(
         self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None
-    ) -> Found:
+    ) -> QueryRows:
         form = await self._parse(query.sql, "read")
         names, rows = self.get(form["read"])
         if form["column"]:
@@ -114,7 +114,7 @@ class Database:
         start = int(cursor or 0)
         end = start + limits.rows
         more = str(end) if end < len(rows) else None
-        return Found(names, [], Page(rows[start:end], ["any"] * len(names)), more is not None, more, False, 0.0)
+        return QueryRows(names, [], Page(rows[start:end], ["any"] * len(names)), more is not None, more, False, 0.0)
 
     async def explain(self, query: Query, most: int) -> Plan:
         name = (await self._parse(query.sql, "read"))["read"]

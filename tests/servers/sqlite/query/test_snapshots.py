@@ -14,7 +14,7 @@ from servers.common.sql.query.pages import AnswerLimits
 from servers.common.sql.query.query import Query
 from servers.sqlite.engine.database import Database, Source
 from servers.sqlite.engine.deadline import Limits
-from servers.sqlite.query.snapshots import Found, Snapshots
+from servers.sqlite.query.snapshots import RowsAndCursor, Snapshots
 from tests.descriptors import left_open, settled_descriptors
 
 ALL = Query("SELECT n FROM numbers ORDER BY n", ())
@@ -32,7 +32,7 @@ async def opened(file: Path, kept_seconds: float = 30, readers: int = 4) -> Asyn
     await database.close()
 
 
-def numbers(found: Found) -> list[int]:
+def numbers(found: RowsAndCursor) -> list[int]:
     return [n for (n,) in found.answer.page.rows]
 
 

@@ -5,8 +5,8 @@ import pytest
 from servers.common.sql.errors import SqlError
 from servers.common.sql.query.cursors import Cursors, Position, fingerprint
 
-ASKED = fingerprint("somebody", "a query")
-START = Position(ASKED, 10, fingerprint("a state"), False)
+REQUEST = fingerprint("somebody", "a query")
+START = Position(REQUEST, 10, fingerprint("a state"), False)
 
 
 async def release_nothing(_: str) -> None:
@@ -32,14 +32,14 @@ async def test_what_is_pressed_for_one_database_is_kept_for_another() -> None:
 @pytest.mark.parametrize("position", [START, START._replace(offset=2**31 - 1, changed=True)])
 def test_a_cursor_has_its_position_for_every_replica(position: Position) -> None:
     here, there = Cursors[str](release_nothing, 30.0), Cursors[str](release_nothing, 30.0)
-    assert there.find(here.place(position, None), ASKED) == position
+    assert there.find(here.place(position, None), REQUEST) == position
 
 
 def test_a_cursor_that_no_query_gave_is_refused() -> None:
     cursors = Cursors[str](release_nothing, 30.0)
     beyond = cursors.place(START._replace(offset=2**31), None)
-    other = cursors.place(START._replace(asked=fingerprint("somebody else")), None)
+    other = cursors.place(START._replace(request=fingerprint("somebody else")), None)
     for cursor in (beyond, other, "", "ä", "made up", "_" * 40):
         with pytest.raises(SqlError) as caught:
-            cursors.find(cursor, ASKED)
+            cursors.find(cursor, REQUEST)
         assert caught.value.code == "bad_cursor"
