@@ -124,7 +124,7 @@ def of_tables() -> list[Mistake]:
         query("bad SQL", "SELEC name FROM customers",
               lambda text: _then('near "SELEC"', text, {"query": names})),
         query("two statements", f"{names}; {names}",
-              lambda text: _then("one statement at a time", text, {"query": names})),
+              lambda text: _then("more than one statement", text, {"query": names})),
         query("a missing parameter", by_id,
               lambda text: _then("uses 1, and there are 0", text, {"query": by_id, "parameters": [1]})),
         mistake("a change by the tool that reads", {"query": update},

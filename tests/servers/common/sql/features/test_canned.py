@@ -45,7 +45,7 @@ WRONG = {
     "writes": (RENAME, "the database 'data' may only be read"),
     "deletes": ("description: x\n---\nDELETE FROM numbers", "the statement is not allowed"),
     "syntax": ("description: x\n---\nSELEC 1", "syntax error"),
-    "two": ("description: x\n---\nSELECT 1; SELECT 2", "one statement at a time"),
+    "two": ("description: x\n---\nSELECT 1; SELECT 2", "more than one statement"),
     "tool": ("description: x\nname: read_query\n---\nSELECT 1", "this server has a tool called 'read_query'"),
     "twice": ("description: x\nname: by_name\n---\nSELECT 1", "another file has a query called 'by_name'"),
     "database": ("description: x\ndatabase: other\n---\nSELECT 1", "there is no database of that name"),
