@@ -230,3 +230,25 @@ async def test_a_server_that_opens_no_session_in_time_is_named() -> None:
     async with placed(lambda crew: Pool(upstream, crew, ignore)) as running, _talking(running) as peer:
         error = (await peer.request("tools/list"))["error"]
         assert error["message"] == "the server slow is not available: it did not answer in time"
+
+
+async def test_a_session_that_opens_too_late_for_its_call_is_there_for_the_next_one() -> None:
+    asking, go, pools = Asking(), anyio.Event(), list[Pool]()
+
+    @asynccontextmanager
+    async def connect(options: ClientOptions) -> AsyncIterator[Client]:
+        await go.wait()
+        async with asking.session(options) as client:
+            yield client
+
+    def make(crew: Any) -> Pool:
+        pools.append(Pool(Upstream("slow", connect, opening_seconds=0.01), crew, ignore))
+        return pools[0]
+
+    async with asking.app.open() as asking.running, placed(make) as running, _talking(running) as peer:
+        assert "did not answer in time" in (await peer.call("keep"))["error"]["message"]
+        go.set()
+        while not list(pools[0]._idle):
+            await anyio.lowlevel.checkpoint()
+        assert await peer.text("keep", word="first") == "nothing"
+        assert (asking.opened, len(pools[0])) == (1, 1)
