@@ -16,7 +16,6 @@ from enum import Enum
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError
 
 from ...errors import InputRequired, InvalidRequest, McpError, RpcError
 from ..identity import Identity, LogMessage, Peer, Principal
@@ -474,8 +473,8 @@ class ServerSession:
             self.waiting.append(outgoing)
 
     def _notify(self, notification: Notification, about: RequestId | None = None) -> None:
-        # What is no JSON is sent as the names of its types, which are short.
-        with suppress(PydanticSerializationError):
+        # What is no JSON is sent as the names of its types, which are short, or fails when it is sent.
+        with suppress(ValueError, RecursionError):
             self.waiting_bytes += len(json_of(notification.params))
         self._send(notification, about)
 
