@@ -19,7 +19,7 @@ _TOKENS = re.compile(
     re.DOTALL,
 )
 _COMMENTS = re.compile(r"--[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
-_FIRST_WORD = re.compile(r"\s*(\w+)")
+_FIRST_WORD = re.compile(r"(?:\s++|;|--[^\n]*+|/\*.*?\*/)*+(\w++)", re.DOTALL)
 _TRIGGER = re.compile(r"(?:EXPLAIN (?:QUERY PLAN )?)?CREATE (?:TEMP |TEMPORARY )?TRIGGER\b")
 """The beginning of statements that have statements in them."""
 
@@ -82,7 +82,7 @@ def _find_ends(script: str) -> Iterator[int]:
 
 def find_first_word(statement: str) -> str:
     """Return the first word of a statement in capitals, or "" if it begins with something else."""
-    word = _FIRST_WORD.match(_COMMENTS.sub(" ", statement))
+    word = _FIRST_WORD.match(statement)
     return word[1].upper() if word else ""
 
 

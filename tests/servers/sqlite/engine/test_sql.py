@@ -9,7 +9,7 @@ import pytest
 
 from servers.sqlite.engine.deadline import Limits, StatementDeadline
 from servers.sqlite.engine.opening import OpenOptions, open_database
-from servers.sqlite.engine.sql import find_declared_types, find_parameters, split_statements
+from servers.sqlite.engine.sql import find_declared_types, find_first_word, find_parameters, split_statements
 
 TYPES: dict[str, list[str | None] | None] = {
     "SELECT n, name FROM numbers": ["INTEGER", "VARCHAR(20)"],
@@ -65,6 +65,21 @@ def test_the_connection_for_views_changes_no_database(file: Path) -> None:
 def test_the_parameters_of_a_query_are_those_outside_of_texts_names_and_comments() -> None:
     query = "SELECT :a, ':b', \":c\", [:d], `:e`, ?, ?2, @f, $g /* :h */ FROM t -- :i"
     assert find_parameters(query) == [":a", "?", "?2", "@f", "$g"]
+
+
+FIRST_WORDS = {
+    "vacuum": "VACUUM",
+    "/* a */ -- b\n ;Vacuum INTO 'x'": "VACUUM",
+    "VALUES(1)": "VALUES",
+    "(SELECT 1)": "",
+    "-- VACUUM": "",
+    "/* VACUUM": "",
+    "": "",
+}
+
+
+def test_the_first_word_comes_after_comments() -> None:
+    assert {statement: find_first_word(statement) for statement in FIRST_WORDS} == FIRST_WORDS
 
 
 TRIGGER = "CREATE TEMP TRIGGER a AFTER INSERT ON t BEGIN SELECT CASE 1 WHEN 1 THEN 2 END; DELETE FROM u; END"
