@@ -27,6 +27,7 @@ _DEEPEST = 16
 _MOST_FILES = 50_000
 """The limit of entries in one folder, with all its subfolders."""
 
+_PROMPT_FOLDERS = frozenset({"agents", "commands", "prompts", "skills"})
 _IMPOSSIBLE = re.compile(r'[\x00-\x1f<>"|?*:\\]')
 
 Signature = tuple[int, int, int]
@@ -39,7 +40,7 @@ class Entry(NamedTuple):
     path: str
     """The path in the folder, with / between names."""
     kind: str
-    """file, directory, link or other."""
+    """file, directory, hidden directory, link or other."""
     signature: Signature | None
     """The signature of a file or a directory."""
     data: bytes | None = None
@@ -104,7 +105,8 @@ class Folder:
         to or below a SKILL.md, their signature is the `cached` one, they can't be read, or the files before them had
         MOST_TOTAL bytes.
 
-        Directories with a name like .x are skipped, except those in `enter`. Raises OSError if the folder itself
+        Directories with a name like .x are skipped, except those in `enter`; one that looks as if it had prompts is
+        yielded as hidden. Raises OSError if the folder itself
         can't be read, and PromptError if it is too large.
         """
         with self.opened([]) as directory:
@@ -142,8 +144,11 @@ class _Walk:
                 yield entry
         for entry in entries:
             name = entry.path.removeprefix(above)
-            hidden = name.startswith(".") and name not in self._enter
-            if entry.kind != "directory" or hidden or above.count("/") >= _DEEPEST:
+            if entry.kind != "directory" or above.count("/") >= _DEEPEST:
+                continue
+            if name.startswith(".") and name not in self._enter:
+                if _has_prompt_folders(directory, name):
+                    yield Entry(entry.path, "hidden directory", None)
                 continue
             try:
                 below = enter(directory, name)
@@ -164,6 +169,24 @@ class _Walk:
             return entry
         self._left -= len(data or b"")
         return entry._replace(data=data)
+
+
+def _has_prompt_folders(directory: Directory, name: str, levels: int = 2) -> bool:
+    """Return True if one of the directories in the directory `name`, up to so many levels deep, is named like those
+    in which hosts have prompts."""
+    try:
+        inner = enter(directory, name)
+    except OSError:
+        return False
+    try:
+        below = [entry.path for entry in _list_children(inner, "") if entry.kind == "directory"]
+        return not _PROMPT_FOLDERS.isdisjoint(below) or (
+            levels > 1 and any(_has_prompt_folders(inner, each, levels - 1) for each in below)
+        )
+    except OSError:
+        return False
+    finally:
+        leave(inner)
 
 
 def _list_children(directory: Directory, above: str) -> list[Entry]:

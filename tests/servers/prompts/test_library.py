@@ -116,6 +116,20 @@ def test_p2_links_and_pipes_are_not_followed_and_not_waited_for(tmp_path: Path) 
     assert texts(found, "two") == ["Two."]
 
 
+def test_a_hidden_folder_with_commands_is_named_and_served_as_a_folder_of_its_own(tmp_path: Path) -> None:
+    files = {
+        "commands/a.toml": b'prompt = "A."',
+        ".other/x/commands/b.toml": b'prompt = "B."',
+        ".git/hooks/c.md": b"C",
+    }
+    write(tmp_path, files)
+    found = library(tmp_path, {})
+    assert found.names == ["a"]
+    reason = "it is hidden, and its prompts are not served: give it as a DIR of its own"
+    assert [(one.path, one.reason) for one in found.problems()] == [(".other", reason)]
+    assert library(tmp_path / ".other", {}).names == ["x-b"]
+
+
 BROKEN: dict[str, tuple[bytes, int | None, str]] = {
     "not UTF-8": (b"---\ndescription: a\n---\n\nb\xff", 5, "it is not UTF-8"),
     "no text": (b"", 1, "it has no text"),
