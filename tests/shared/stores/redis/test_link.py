@@ -197,7 +197,7 @@ class TestReplicasThatStop:
     async def test_what_was_queued_before_a_pause_beyond_the_lease_is_never_done(
         self, redis_server: RedisServer
     ) -> None:
-        async with fresh(redis_server, lease_seconds=0.3).join() as here:
+        async with fresh(redis_server, lease_seconds=1.0).join() as here:
             watching, number = Watching(here), here.number
             await rest(here)
             here.link.tell("put_blob", "told", b"1", 60_000)
@@ -212,7 +212,7 @@ class TestReplicasThatStop:
     async def test_what_redis_has_answered_before_a_pause_beyond_the_lease_is_not_acted_upon(
         self, redis_server: RedisServer
     ) -> None:
-        async with fresh(redis_server, lease_seconds=0.3).join() as here:
+        async with fresh(redis_server, lease_seconds=1.0).join() as here:
             await here.sessions.create(RECORD)
             await quiet()
             asked = asyncio.create_task(here.sessions.enter("s", None, (1,)))
