@@ -27,7 +27,8 @@ from ..terminal.command_parser import CommandParser
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
 # Claude Code accepts no others.
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+# Models take names of tools of 64 characters; a client's are `mcp__NAME__TOOL`, and our longest TOOL has 25.
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -163,7 +164,7 @@ def choose_entry(options: Namespace, arguments: Sequence[str]) -> EntryChoice:
         default = Path(options.servers[0]).stem
     name = options.name or default
     if not _NAME.fullmatch(name):
-        raise ValueError("--name takes letters, digits, - and _ (64 at most), as all clients do")
+        raise ValueError("--name takes letters, digits, - and _ (32 at most), as all clients do")
     return (_of_bundle if is_bundled else _of_file if is_file else _of_catalog)(options, arguments, name)
 
 

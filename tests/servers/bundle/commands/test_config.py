@@ -191,6 +191,8 @@ REFUSED = [
     (["fetch", "--token-variable", "MCP_TOKEN"], "--token-variable goes with --url"),
     (["fetch", "--url", "http://a/mcp", "--token-variable", "a b"], "--token-variable takes the name of a variable"),
     (["fetch", "--name", "my web"], "--name takes letters, digits, - and _"),
+    # With it, the names of some tools would be longer than models take.
+    (["fetch", "--name", "n" * 33], "--name takes letters, digits, - and _ (32 at most)"),
     (["filesystem", "b\udce9"], "a path that is not UTF-8 can't be written into the file of a client"),
     (["nothing"], "there is no server 'nothing' in the catalog"),
 ]
@@ -244,3 +246,10 @@ def test_a_server_that_can_not_be_started_here_is_told_with_its_extra(
     monkeypatch.setattr("servers.bundle.commands.config.CATALOG", Path(copy))
     shown = refused(capsys, config.main, "fetch", "--client", "cursor", "--catalog", str(copy))
     assert shown.endswith(needs_extra("fetch"))
+
+
+def test_the_longest_name_leaves_room_for_every_tool() -> None:
+    # The tools of `everything` have the names that the conformance suite wants, and no model works with them.
+    served = [entry for entry in load_catalog().servers if entry.name != "everything"]
+    tools = [tool for entry in served for tool in (*entry.tools.read, *entry.tools.write)]
+    assert max(len(f"mcp__{'n' * 32}__{tool}") for tool in tools) <= 64
