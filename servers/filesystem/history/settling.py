@@ -5,6 +5,7 @@ deleted; of a change made in part, the steps that were made remain, and can be u
 """
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 
 from servers.common.files.rooted_files import RootedFiles
@@ -12,6 +13,8 @@ from servers.filesystem.errors import FilesError
 from servers.filesystem.history.changes import Step
 from servers.filesystem.history.journal import Journal
 from servers.filesystem.history.states import ABSENT, State, state_of
+from shared.program.files.atomic import is_fresh_name
+from shared.program.files.entries import Entry, current, opened, scanned, unlink
 
 _MISSING = ("not_found", "not_a_directory")
 
@@ -37,6 +40,7 @@ def settle_all(journal: Journal, beneath: RootedFiles) -> None:
         if change.status == "pending" and not journal.is_alive(change.run):
             # Changes elsewhere are settled by the servers of those directories.
             with suppress(FilesError):
+                _drop_second_names(beneath, journal.steps(change.number))
                 settle(journal, beneath, change.number)
 
 
@@ -49,6 +53,27 @@ def seen(beneath: RootedFiles, path: str) -> State:
         if error.code in _MISSING:
             return ABSENT
         raise
+
+
+def _drop_second_names(beneath: RootedFiles, steps: Iterable[Step]) -> None:
+    """Delete the fresh names of new files whose process was killed between giving them their own and that (see
+    `give_name`): a file with two names would not be changed again."""
+    for step in steps:
+        with suppress(FilesError), beneath.locate(beneath.roots.place(step.path), follow=False) as entry:
+            status = current(entry)
+            if status is not None and status.st_nlink > 1:
+                _drop_fresh_names(entry, status)
+
+
+def _drop_fresh_names(entry: Entry, status: os.stat_result) -> None:
+    folder = "." if entry.directory is not None else os.path.dirname(entry.name)  # noqa: PTH120
+    with opened(entry._replace(name=folder)) as directory:
+        names = [other.name for other in scanned(folder if directory is None else directory)]
+    for name in filter(is_fresh_name, names):
+        second = entry._replace(name=entry.sibling(name))
+        status_of_second = current(second)
+        if status_of_second is not None and os.path.samestat(status_of_second, status):
+            unlink(second)
 
 
 def _stat(beneath: RootedFiles, path: str) -> os.stat_result | None:

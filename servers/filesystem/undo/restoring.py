@@ -7,7 +7,6 @@ owner and attributes; an existing file keeps its own.
 
 import errno
 import os
-import re
 import stat
 from contextlib import ExitStack
 from functools import partial
@@ -26,6 +25,7 @@ from shared.program.files.atomic import (
     beside,
     discard,
     give_name,
+    is_fresh_name,
     prepared,
     put_in_place,
     rename_to_free,
@@ -45,8 +45,6 @@ from shared.program.files.entries import (
 )
 from shared.program.files.metadata import first_mode, give_metadata, give_owner_to_link
 from shared.program.files.system import SYSTEM
-
-_UNFINISHED = re.compile(r"\.mcp-[0-9a-f]{16}\.tmp")
 
 
 def restore(beneath: RootedFiles, step: Step, data: bytes) -> list[str]:
@@ -156,7 +154,7 @@ def _discard_unfinished(beneath: RootedFiles, entry: Entry) -> None:
     """Delete the files that a killed process has left in the directory under a name of `beside`."""
     with opened(entry) as directory:
         for name, inner in children(entry, directory):
-            if _UNFINISHED.fullmatch(name) is None:
+            if not is_fresh_name(name):
                 continue
             if is_directory(inner):
                 empty(inner, Bounds(beneath, entry.place.written))

@@ -12,6 +12,7 @@ A file that is itself a mount point, as in containers, can't be replaced: its co
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -29,6 +30,7 @@ else:
     _FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)
 
 _BLOCK = 1024 * 1024
+_FRESH = re.compile(r"\.mcp-[0-9a-f]{16}\.tmp")
 Put = Callable[[Entry, Entry], object]
 """Gives the first entry the name of the second."""
 
@@ -41,6 +43,11 @@ def beside(entry: Entry, stem: str = ".mcp-") -> Entry:
 def fresh_name(stem: str = ".mcp-") -> str:
     """Return a name that does not exist: `stem`, 16 random digits, `.tmp`."""
     return f"{stem}{os.urandom(8).hex()}.tmp"
+
+
+def is_fresh_name(name: str) -> bool:
+    """Return True if `name` is one of `beside`, which a killed process leaves."""
+    return _FRESH.fullmatch(name) is not None
 
 
 def replace(

@@ -85,3 +85,19 @@ def test_what_another_process_is_still_making_is_left_alone(files, root, folder,
     assert find_changes(later, files, None, 0) == []
     assert journal.change(number).status == "pending"
     later.close()
+
+
+def test_a_new_file_that_has_its_fresh_name_as_well_loses_that_and_can_be_undone(
+    files, root, folder, history
+) -> None:
+    with files.locate(files.roots.place("new"), follow=False) as entry:
+        begin(files, history, "write", lambda survey: survey.changes(entry, file_state(b"text")))
+    (root / ".mcp-0123456789abcdef.tmp").write_text("text")
+    (root / "new").hardlink_to(root / ".mcp-0123456789abcdef.tmp")
+    (root / ".mcp-0000000000000000.tmp").write_text("another")
+    later = again(folder)
+    (change,) = find_changes(later, files, None, 0)
+    assert sorted(path.name for path in root.iterdir()) == [".mcp-0000000000000000.tmp", "new"]
+    undo_change(later, files, change)
+    assert not (root / "new").exists()
+    later.close()
