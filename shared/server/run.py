@@ -106,26 +106,36 @@ class Run(Generic[State]):
     @cached_property
     def handlers(self) -> dict[str, Handler]:
         """The handler of each method; settled, like all that depends on it, when the first peer connects."""
+        layers = self._layers
+        return {name: layers[name][-1][1] if layers[name] else own for name, own in self.features.handlers.items()}
+
+    @cached_property
+    def _layers(self) -> dict[str, list[tuple[Extension[Any], Handler]]]:
+        """The extensions that wrap the handler of each method, the innermost first, with what they made of it.
+        `Extension.around` is called once for a method: some count their runs by it."""
         rows = {row.handler: row for row in self.features.methods}
-        return {name: self.surrounded(rows[name], handler) for name, handler in self.features.handlers.items()}
+        return {name: self._wrapped(rows[name], handler) for name, handler in self.features.handlers.items()}
+
+    def _wrapped(self, row: Method, handler: Handler) -> list[tuple[Extension[Any], Handler]]:
+        layers: list[tuple[Extension[Any], Handler]] = []
+        for extension in sorted(self.extensions, key=lambda extension_: extension_.outermost):
+            wrapped = handler if extension.around is None else extension.around(row, handler)
+            if wrapped is not handler:
+                layers.append((extension, wrapped))
+            handler = wrapped
+        return layers
 
     def surrounded(self, row: Method, handler: Handler) -> Handler:
         """Return `handler` of the method of this `row`, wrapped by the extensions."""
-        for extension in sorted(self.extensions, key=lambda extension_: extension_.outermost):
-            if extension.around is not None:
-                handler = extension.around(row, handler)
-        return handler
+        layers = self._wrapped(row, handler)
+        return layers[-1][1] if layers else handler
 
-    def surrounded_at_once(self, row: Method, handler: Handler, at_once: AtOnce | None) -> AtOnce | None:
-        """Return `at_once`, which answers for `handler` of the method of this `row`, wrapped by the extensions; None
-        if one of them has to wait."""
-        for extension in sorted(self.extensions, key=lambda extension_: extension_.outermost):
-            if at_once is None:
-                break
-            if extension.around is None or extension.around(row, handler) is handler:
-                continue
+    def surrounded_at_once(self, row: Method, at_once: AtOnce | None) -> AtOnce | None:
+        """Return `at_once`, which answers for the handler of the method of this `row`, wrapped by the extensions;
+        None if one of them has to wait."""
+        for extension, _ in self._layers[row.handler]:
             wrap = extension.around_at_once
-            at_once = None if wrap is None else wrap(row, at_once)
+            at_once = None if wrap is None or at_once is None else wrap(row, at_once)
         return at_once
 
     # Its peers

@@ -69,13 +69,13 @@ class Dispatch:
         features = run.features
         counterparts = {key: value for extension in run.extensions for key, value in extension.at_once.items()}
         rows = {row.handler: row for row in features.methods}
-        found = {}
+        at_once_by_method = {}
         for name, handler in features.handlers.items():
             # Another handler may answer, as in a gateway: its tools are unknown here.
-            at_once = run.surrounded_at_once(rows[name], handler, counterparts.get(handler))
+            at_once = run.surrounded_at_once(rows[name], counterparts.get(handler))
             if at_once is not None:
-                found[name] = at_once
-        return found
+                at_once_by_method[name] = at_once
+        return at_once_by_method
 
     def _budget_of(self, link: Connection, call: Call) -> CallLimits:
         """Return the limits of each call on `link`, set by the first of them: a connection has one host."""
