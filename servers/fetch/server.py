@@ -45,11 +45,11 @@ app.on_unsubscribe(pages.unsubscribe)
 async def _open(opening: Opening) -> AsyncIterator[State]:
     changes = opening.changes
     async with open_state(opening.settings, lambda: opening.endpoints, opening.blobs, changes.resource) as state:
-        changes.on_remote_change = partial(_hear, state)
+        changes.on_remote_change = partial(_on_remote_change, state)
         yield state
 
 
-def _hear(state: State, change: Change) -> Sequence[str]:
+def _on_remote_change(state: State, change: Change) -> Sequence[str]:
     """Report a page that has changed, as another replica says."""
     uri = change.uri or ""
     state.watcher.catch_up(uri)

@@ -97,7 +97,7 @@ class Files:
         """Return the key of the notifications about `uri` for the clients of these directories."""
         return self.beneath.roots.mark + uri
 
-    def gone(self) -> list[str]:
+    def missing_roots(self) -> list[str]:
         """Return the directories that can no longer be reached, or have been replaced by others. Blocks."""
         return [str(path) for index, path in enumerate(self.beneath.roots.paths) if not self.beneath.is_there(index)]
 
@@ -185,20 +185,20 @@ async def open_files(
     the built-in one. With `poll`, changes are only found by polling.
     """
 
-    async def tell(key: str) -> None:
+    async def report(key: str) -> None:
         changed(key)
 
     beneath = RootedFiles(Roots(paths, writable, denylist))
     mounts = Mounts(beneath.roots.paths)
     # Without a table of mounts, local directories can't be recognized, so the notices of the system are trusted.
     reached = mounts.local if mounts.known else lambda _: True
-    watcher = Watcher(beneath, tell, (lambda _: False) if poll else reached)
+    watcher = Watcher(beneath, report, (lambda _: False) if poll else reached)
     journal, documents = Journal(beneath, watcher), Documents()
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watcher.run)
             tasks.start_soon(journal.run)
-            globs, listings = GlobTrees(watcher, tell), Listings(watcher)
+            globs, listings = GlobTrees(watcher, report), Listings(watcher)
             small = SmallFiles(beneath, mounts)
             yield Files(beneath, small, watcher, globs, listings, journal, documents, max_read)
             tasks.cancel_scope.cancel()

@@ -27,7 +27,7 @@ def unbroken(lines: str) -> str:
     return _BREAKING.sub(lambda match: match[0].encode("unicode_escape").decode(), lines)
 
 
-def told(name: str, uri: Callable[[], str]) -> str:
+def with_uri(name: str, uri: Callable[[], str]) -> str:
     """Return a `displayed` name or path for a result; if escapes change it, its URI follows.
 
     No name can look like that: the URI has more slashes in a row than any path.

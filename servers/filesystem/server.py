@@ -79,11 +79,11 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
     ) as opened:
         history = None if settings.history is None else History(settings.history)
         files = replace(opened, not_offered=not_offered, history=history)
-        for path in await to_thread.run_sync(files.gone):
+        for path in await to_thread.run_sync(files.missing_roots):
             log.warning("the allowed directory %s can't be reached, and is skipped until it can", displayed(path))
         files.watcher.on_polling = opening.conditions.set_polling
         files.journal.on_wrote = lambda place: opening.changes.wrote(files.uri(place))
-        opening.changes.on_remote_change = partial(_hear, files, opening.changes)
+        opening.changes.on_remote_change = partial(_on_remote_change, files, opening.changes)
         within = None if settings.within is None else [path.as_uri() for path in settings.within]
         try:
             yield files if within is None else await _in_roots(files, within)
@@ -92,7 +92,7 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
                 history.close()
 
 
-def _hear(files: Files, changes: Changes, change: Change) -> Sequence[str]:
+def _on_remote_change(files: Files, changes: Changes, change: Change) -> Sequence[str]:
     """Return the URIs concerned by a change that another replica reports, whose writes may cause no notice here."""
     uri = change.uri or ""
     if change.what != "written":
@@ -114,8 +114,8 @@ def _watching(running: Run[Files]) -> dict[str, object]:
 @app.on_ready
 async def _ready(running: Run[Files]) -> str | None:
     files: Files = running.state
-    gone = await to_thread.run_sync(files.gone, abandon_on_cancel=True)
-    return f"{len(gone)} of the allowed directories can't be reached" if gone else None
+    missing_roots = await to_thread.run_sync(files.missing_roots, abandon_on_cancel=True)
+    return f"{len(missing_roots)} of the allowed directories can't be reached" if missing_roots else None
 
 
 @app.error(FilesError)

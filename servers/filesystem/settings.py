@@ -137,10 +137,10 @@ class Settings(BaseModel):
         if self.client_roots:
             raise ValueError("roots: goes not with --client-roots")
         own = self.model_copy()
-        own.keep_within([place_within(root, [path for path, _ in self.directories]) for root in narrowing.roots])
+        own.limit_to([place_within(root, [path for path, _ in self.directories]) for root in narrowing.roots])
         return own
 
-    def keep_within(self, directories: Sequence[Path]) -> None:
+    def limit_to(self, directories: Sequence[Path]) -> None:
         """Limit the files to these directories."""
         self._within = tuple(directories)
 

@@ -45,7 +45,7 @@ _QUESTION = """
     FROM pg_catalog.pg_type AS t WHERE t.oid = ANY ($1::pg_catalog.oid[])"""
 
 
-class _Found(NamedTuple):
+class _CatalogType(NamedTuple):
     """A type in the form of the catalog."""
 
     name: str
@@ -60,7 +60,7 @@ class Types:
     """The types of one database that were looked up so far."""
 
     def __init__(self) -> None:
-        self._found: dict[int, _Found] = {}
+        self._catalog_types: dict[int, _CatalogType] = {}
         self._known = {oid: Type(name, kind) for oid, (name, kind) in _KINDS.items()}
         self._known |= {oid: Type(name) for oid, name in _TEXTS.items()}
 
@@ -72,17 +72,17 @@ class Types:
             if not missing:
                 break
             for oid, *facts in await ask(_QUESTION, sorted(missing)):
-                self._found[oid] = _Found(*facts)
-            looked_at = [self._found[oid] for oid in missing if oid in self._found]
+                self._catalog_types[oid] = _CatalogType(*facts)
+            looked_at = [self._catalog_types[oid] for oid in missing if oid in self._catalog_types]
             parts = {part for entry in looked_at for part in (entry.base, entry.element) if part}
-            missing = parts - self._known.keys() - self._found.keys()
+            missing = parts - self._known.keys() - self._catalog_types.keys()
         return [self._make(oid) for oid in requested]
 
     def _make(self, oid: int) -> Type:
         cached = self._known.get(oid)
         if cached is not None:
             return cached
-        entry = self._found.get(oid)
+        entry = self._catalog_types.get(oid)
         if entry is None:
             # A type that was dropped meanwhile; PostgreSQL writes the same.
             return Type("???")

@@ -66,7 +66,7 @@ class SqliteDatabase:
         if answer is None:
             return None
         declared = self._database.declared_types(query.sql, answer.schema_version)
-        return None if declared is None else _found(answer, declared)
+        return None if declared is None else _query_rows(answer, declared)
 
     async def read(
         self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None
@@ -77,7 +77,7 @@ class SqliteDatabase:
         if cursor is None and not result.answer.more:
             await self._database.learn(query.sql, query.parameters, result.answer.seconds)
         declared = await self._database.find_declared_types(query.sql, result.answer.schema_version)
-        return _found(result.answer, declared, result.cursor, changed=result.changed)
+        return _query_rows(result.answer, declared, result.cursor, changed=result.changed)
 
     async def explain(self, query: Query, most: int) -> Plan:
         """Return the plan of a statement, compiled by a reader. Raises SqlError."""
@@ -160,7 +160,7 @@ class SqliteDatabase:
         return await write(self._database, work, job)
 
 
-def _found(
+def _query_rows(
     answer: Answer, declared: Sequence[str | None], cursor: str | None = None, *, changed: bool = False
 ) -> QueryRows:
     return QueryRows(answer.names, declared, answer.page, answer.more, cursor, changed, answer.seconds)

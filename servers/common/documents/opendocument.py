@@ -117,7 +117,7 @@ class _Writer:
             f"{_TABLE}table": self._table,
             f"{_DRAW}frame": self._frame,
             **dict.fromkeys((f"{_TEXT}tracked-changes", f"{_TEXT}sequence-decls", f"{_OFFICE}forms"), lambda _: ""),
-            f"{_OFFICE}annotation": lambda _: self._leave_out("comments"),
+            f"{_OFFICE}annotation": lambda _: self._count_left_out("comments"),
         }
 
     def blocks(self, element: Element) -> str:
@@ -135,7 +135,7 @@ class _Writer:
     def slide(self, number: int, page: Element) -> str:
         """Return a slide under its number and title, with its notes at the end."""
         if self._is_hidden(page, f"{_DRAW}style-name"):
-            return self._leave_out("hidden slides")
+            return self._count_left_out("hidden slides")
         frames = [frame for frame in page if frame.tag != f"{_PRESENTATION}notes"]
         titles = [frame for frame in frames if frame.get(f"{_PRESENTATION}class") == "title" and text_of(frame)]
         words = text_of(titles[0]) if titles else ""
@@ -148,7 +148,7 @@ class _Writer:
     def sheet(self, table: Element) -> str:
         """Return a sheet under its name, unless it is hidden."""
         if self._is_hidden(table, f"{_TABLE}style-name"):
-            return self._leave_out("hidden sheets")
+            return self._count_left_out("hidden sheets")
         return f"<h2>{escape(table.get(f'{_TABLE}name') or '')}</h2>{self._table(table)}"
 
     def notes(self) -> str:
@@ -160,7 +160,7 @@ class _Writer:
         """Return remarks for the reader about the parts that are left out."""
         return (*name_left_out(self._left_out), *((_BEYOND,) if self._beyond else ()))
 
-    def _leave_out(self, what: str) -> str:
+    def _count_left_out(self, what: str) -> str:
         self._left_out[what] = self._left_out.get(what, 0) + 1
         return ""
 
@@ -215,7 +215,7 @@ class _Writer:
         if name == "note":
             return self._note(element)
         if element.tag == f"{_OFFICE}annotation":
-            return self._leave_out("comments")
+            return self._count_left_out("comments")
         if element.tag == f"{_DRAW}frame":
             return self._formula(element)
         if element.tag.startswith((_DRAW, _OFFICE)):
@@ -229,7 +229,7 @@ class _Writer:
         if style is None or not words.strip():
             return words
         if style.hidden:
-            return self._leave_out("hidden texts")
+            return self._count_left_out("hidden texts")
         words = f"<strong>{words}</strong>" if style.bold else words
         return f"<em>{words}</em>" if style.italic else words
 

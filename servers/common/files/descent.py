@@ -91,7 +91,7 @@ class Descent:
 
     def close(self) -> None:
         """Close all directories but the start."""
-        self._leave(0)
+        self._close_below(0)
 
     def _ways_below(self, at: Place) -> dict[Names, Way]:
         """Return the beginnings of the way through the denylist: at the start, and again at each root below it."""
@@ -135,7 +135,7 @@ class Descent:
         common = 0
         while common < min(len(self._held), len(path)) and self._held[common][0] == path[common]:
             common += 1
-        self._leave(common)
+        self._close_below(common)
         here = self._held[-1][1] if self._held else start
         for name in path[common:]:
             here = SYSTEM.open_directory(here, name)
@@ -146,7 +146,7 @@ class Descent:
                 self._deep = here
         return here
 
-    def _leave(self, count: int) -> None:
+    def _close_below(self, count: int) -> None:
         self._close_deep()
         while len(self._held) > count:
             os.close(self._held.pop()[1])

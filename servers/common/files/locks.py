@@ -60,7 +60,7 @@ def _key(entry: Entry) -> Key:
 
 
 @contextmanager
-def _held(key: Key) -> Iterator[None]:
+def _lock_held(key: Key) -> Iterator[None]:
     with _guard:
         shared = _locks.setdefault(key, _Lock())
         shared.users += 1
@@ -85,7 +85,7 @@ def locked(*entries: Entry) -> Iterator[None]:
     locked_inodes: set[Inode] = set()
     with ExitStack() as stack:
         for key in sorted(named):
-            stack.enter_context(_held(key))
+            stack.enter_context(_lock_held(key))
             stack.enter_context(_claimed(named[key], locked_inodes))
         yield
 

@@ -16,7 +16,7 @@ from anyio import to_thread
 
 from servers.common.sql.database import Database
 from servers.common.sql.errors import SqlError
-from servers.common.sql.handles import HeldNames
+from servers.common.sql.handles import ProcessNames
 from servers.common.sql.jobs import Job
 from servers.common.sql.query.formats import FORMATS, ExportRequest, FormatName
 from servers.common.sql.query.query import Query
@@ -42,7 +42,7 @@ class Exports:
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._names = HeldNames()
+        self._names = ProcessNames()
         self._directory: Path | None = None
         self._end = ExitStack()
         self._exports: dict[str, Export] = {}

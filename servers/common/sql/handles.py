@@ -15,7 +15,7 @@ _MARK_BYTES, _SECRET_BYTES = 3, 9
 _NAME = re.compile(r"[\w-]{16}", re.ASCII)
 
 
-class HeldNames:
+class ProcessNames:
     """Makes names, and recognizes those of other processes."""
 
     def __init__(self) -> None:

@@ -27,5 +27,5 @@ class Progress(Protocol):
     def check(self) -> None:
         """Raise SqlError if it is time to stop."""
 
-    def tell(self, done: int, total: int | None, words: str) -> None:
+    def report(self, done: int, total: int | None, words: str) -> None:
         """Report the progress."""

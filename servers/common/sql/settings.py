@@ -113,10 +113,10 @@ class SqlSettings(StatementLimits):
         """
         known_names = [source.name for source in self.sources]
         own = self.model_copy(update={"files": narrowing.place_files(known_names, self.files)})
-        own.keep_to(narrowing.databases)
+        own.limit_to(narrowing.databases)
         return own
 
-    def keep_to(self, names: Iterable[str]) -> None:
+    def limit_to(self, names: Iterable[str]) -> None:
         """Limit the databases to those of these names."""
         self._names = frozenset(names)
         self.__dict__.pop("sources", None)  # it is cached

@@ -38,12 +38,12 @@ def ignore(_: object) -> None:
 class Watched:
     """One database, and the keys under which its changes are reported."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
+    def __init__(self, report: Callable[[str], None]) -> None:
         self.scope = anyio.CancelScope()
         """Ends the watch of this database."""
         self.keys: dict[str, str | None] = {}
         """Each key, with the table that it is about, in the form in which the engine compares names."""
-        self._tell = tell
+        self._report = report
         self._noticed = anyio.Event()
 
     def notice(self) -> None:
@@ -68,11 +68,11 @@ class Watched:
         if again:
             self._noticed.set()
 
-    def _tell_all(self, keys: Collection[str]) -> None:
+    def _report_all(self, keys: Collection[str]) -> None:
         for key in keys:
             # Its last subscription may have ended meanwhile.
             if key in self.keys:
-                self._tell(key)
+                self._report(key)
 
 
 W = TypeVar("W", bound=Watched)
@@ -158,7 +158,7 @@ class DatabaseWatch(ABC, Generic[W]):
         """Return the name of a table in the form in which the engine compares names. Raises SqlError
         `bad_database`."""
 
-    def _tell(self, key: str) -> None:
+    def _report(self, key: str) -> None:
         if key == LISTING:
             self._listing()
         else:

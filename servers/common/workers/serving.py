@@ -109,12 +109,12 @@ except ModuleNotFoundError:  # Windows has none: there the time is limited, and 
 
 def _limit_memory(mebibytes: int) -> None:
     """Allow this process `mebibytes` more than it uses now."""
-    _set("RLIMIT_AS", _held(0) + mebibytes * MEBIBYTE)
+    _set("RLIMIT_AS", _memory_column(0) + mebibytes * MEBIBYTE)
 
 
 def _resident() -> int:
     """Return the bytes of memory that this process uses; 0 if that is unknown."""
-    return _held(1)
+    return _memory_column(1)
 
 
 def _set(name: str, value: int) -> None:
@@ -128,7 +128,7 @@ def _set(name: str, value: int) -> None:
         return
 
 
-def _held(column: int) -> int:
+def _memory_column(column: int) -> int:
     try:
         return int(_STATM.read_text("ascii").split()[column]) * (_RESOURCE.getpagesize() if _RESOURCE else 0)
     except OSError:  # not Linux

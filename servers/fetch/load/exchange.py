@@ -130,7 +130,7 @@ class Exchange:
                     await stream.aclose()
                 await response.aclose()
         if limits.share is not None:
-            limits.share.keep(body.size)
+            limits.share.shrink_to(body.size)
         return Answer(url, response.status_code, response.headers, bytes(body.data), body.received)
 
     async def _body(self, response: httpx.Response, limits: Limits) -> _Body:

@@ -184,7 +184,7 @@ class Loader:
         self._cache.put(url, theirs)
         return theirs
 
-    async def _keep(self, url: httpx.URL, answer: StoredAnswer, sent: Mapping[str, str]) -> None:
+    async def _store(self, url: httpx.URL, answer: StoredAnswer, sent: Mapping[str, str]) -> None:
         self._cache.put(str(url), answer)
         if self._shared is None:
             return
@@ -210,7 +210,7 @@ class Loader:
         confirmed = old.confirmed(answer, (requested, time()))
         if confirmed is None:
             return None
-        await self._keep(url, confirmed, headers)
+        await self._store(url, confirmed, headers)
         return confirmed, True
 
     async def _stored(self, answer: Answer, sent: Mapping[str, str], requested: float) -> StoredAnswer:
@@ -233,7 +233,7 @@ class Loader:
             reason = f"{host_of(answer.url)} answered with {answer.status}, which was not asked for"
             raise FetchError("bad_response", reason)
         page = stored_answer(answer, sent, (requested, time()))
-        await self._keep(answer.url, page, sent)
+        await self._store(answer.url, page, sent)
         return page
 
     def crawl_delay(self, url: str) -> float:
@@ -248,7 +248,7 @@ class Loader:
 
     async def _send(self, url: httpx.URL, headers: Mapping[str, str], limits: Limits) -> Answer:
         counted = nullcontext() if limits.share is None else limits.share.site.running()
-        async with self._slots.held(host_of(url)):
+        async with self._slots.occupied(host_of(url)):
             with counted:
                 return await self._exchange.get(url, headers, limits)
 

@@ -79,7 +79,7 @@ class Robots:
         rules = self._find(str(place))
         if rules is None:
             async with self._loading.setdefault(str(place), anyio.Lock()):
-                rules = self._find(str(place)) or self._keep(str(place), await self._load(place))
+                rules = self._find(str(place)) or self._store(str(place), await self._load(place))
         if rules.refusal:
             raise _refusal(f"{rules.refusal}, so nothing of {host_of(url)} may be fetched (RFC 9309)")
         if rules.parsed is not None and not await self._allows(rules.parsed, rules.size, str(url)):
@@ -107,7 +107,7 @@ class Robots:
         self._known.move_to_end(place)
         return rules
 
-    def _keep(self, place: str, rules: Rules) -> Rules:
+    def _store(self, place: str, rules: Rules) -> Rules:
         old = self._known.pop(place, None)
         self._size += rules.size - (old.size if old else 0)
         self._known[place] = rules

@@ -64,7 +64,7 @@ class Slots:
         self._most = total * (1 + QUEUE)
 
     @asynccontextmanager
-    async def held(self, host: str) -> AsyncIterator[None]:
+    async def occupied(self, host: str) -> AsyncIterator[None]:
         """Hold a slot for the time of the block. Raises FetchError `busy` if too many requests wait already."""
         if self._present >= self._most:
             raise FetchError("busy", "too many pages are being fetched already", "Try again when some have come.")
@@ -108,7 +108,7 @@ class ByteBudget:
     def __init__(self, total: int) -> None:
         self._total = total
         self._waiting: deque[tuple[int, anyio.Event]] = deque()
-        self.held = 0
+        self.in_use = 0
         """Bytes that large pages have now, or may still need."""
 
     @contextmanager
@@ -118,7 +118,7 @@ class ByteBudget:
         try:
             yield share
         finally:
-            share.keep(0)
+            share.shrink_to(0)
 
     async def take(self, size: int) -> None:
         """Take `size` bytes, when it is this page's turn and there is room for them."""
@@ -138,10 +138,10 @@ class ByteBudget:
 
     def give(self, size: int) -> None:
         """Return `size` bytes, and let the next pages in turn take theirs."""
-        self.held -= size
-        while self._waiting and (not self.held or self.held + self._waiting[0][0] <= self._total):
+        self.in_use -= size
+        while self._waiting and (not self.in_use or self.in_use + self._waiting[0][0] <= self._total):
             requested, turn = self._waiting.popleft()
-            self.held += requested
+            self.in_use += requested
             turn.set()
 
 
@@ -160,7 +160,7 @@ class Share:
         """Ensure that there is room for `size` bytes. If that is more than a little, take `most` at once."""
         if size <= max(LITTLE, self._size):
             return
-        self.keep(0)
+        self.shrink_to(0)
         with self.site.paused():
             # A load without a limit gets one that never ends.
             limit = self.limit or CancelScope()
@@ -171,7 +171,7 @@ class Share:
                 limit.deadline = anyio.current_time() + remaining
         self._size = most
 
-    def keep(self, size: int) -> None:
+    def shrink_to(self, size: int) -> None:
         """Return all but `size` bytes."""
         if size < self._size:
             returned, self._size = self._size - size, size

@@ -19,7 +19,7 @@ from servers.fetch.network.client import ClientOptions, open_client
 from servers.fetch.network.connecting import SystemResolver
 from servers.fetch.network.urls import host_of, parse_url, port_of
 from servers.fetch.pages.snapshots import PageRequest, Snapshot
-from servers.fetch.pages.watch import Seen
+from servers.fetch.pages.watch import PageState
 from servers.fetch.read.page import Loaded
 from servers.fetch.read.reader import Reader, open_reader
 from servers.fetch.settings import Settings
@@ -68,14 +68,14 @@ class Fetcher(NamedTuple):
         parsed = parse_url(url).copy_with(fragment=None)
         return str(parsed), f"{parsed.scheme}://{host_of(parsed)}:{port_of(parsed)}"
 
-    async def look(self, url: str, *, confirmed_after: float | None, refresh: bool) -> Seen:
+    async def look(self, url: str, *, confirmed_after: float | None, refresh: bool) -> PageState:
         """Return the present state of a page, for its watchers. Raises FetchError."""
         snapshot = await self.fetch(PageRequest(url), refresh=refresh, confirmed_after=confirmed_after)
         loaded = snapshot.loaded
         fresh = fresh_seconds(loaded.headers)
         # Once its time is over, it is requested as soon as possible.
         fresh_seconds_left = fresh and max(fresh - max(time.time() - loaded.fetched_at, 0.0), 1.0)
-        return Seen(snapshot.version, fresh_seconds_left, self.loader.crawl_delay(loaded.url))
+        return PageState(snapshot.version, fresh_seconds_left, self.loader.crawl_delay(loaded.url))
 
     async def _alternate(self, load: Callable[..., Awaitable[Loaded]], page: Snapshot) -> Snapshot | None:
         """Return the Markdown that a page names, which `load` loads; None if it fails, leads elsewhere, or has less

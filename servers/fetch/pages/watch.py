@@ -39,7 +39,7 @@ _REFUSED = frozenset({"bad_url", "blocked_host", "blocked_address", "robots", "u
 """Errors of the page itself, for which it is useless to wait."""
 
 
-class Seen(NamedTuple):
+class PageState(NamedTuple):
     """A page at one look."""
 
     version: str
@@ -56,7 +56,7 @@ class Pages(Protocol):
     def place(self, url: str) -> tuple[str, str]:
         """Return a URL in its one spelling, without a fragment, and its origin."""
 
-    async def look(self, url: str, *, confirmed_after: float | None, refresh: bool) -> Seen:
+    async def look(self, url: str, *, confirmed_after: float | None, refresh: bool) -> PageState:
         """Return the present state of a page. A stored answer counts if its site sent it after `confirmed_after`, in
         seconds since 1970, or for None while it is fresh; none does with `refresh`.
         """

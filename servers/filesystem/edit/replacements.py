@@ -69,7 +69,7 @@ def apply_edits(text: str, edits: Sequence[Edit], path: str = "", check: Callabl
         if not edit.old:
             raise where.error("bad_edit", "the old text is empty")
         with _step():
-            changes, note = _found(body.seen, edit._replace(old=lf(edit.old), new=lf(edit.new)), where)
+            changes, note = _replacements(body.seen, edit._replace(old=lf(edit.old), new=lf(edit.new)), where)
             body.replace(changes)
         if note is not None:
             tolerated.append(note)
@@ -86,13 +86,13 @@ class _Where(NamedTuple):
         return FilesError(code, self.path, f"edit {self.number}: {reason}", suggestion)
 
 
-def _found(text: str, edit: Edit, where: _Where) -> tuple[list[Replacement], str | None]:
+def _replacements(text: str, edit: Edit, where: _Where) -> tuple[list[Replacement], str | None]:
     """Return the replacements for the old text, and what was tolerated if it does not match exactly."""
     places = (
         _places(text, edit.old, edit.places, step=len(edit.old)) if edit.line is None else _hunk_places(text, edit)
     )
     if all(_is_half_indented(text, edit, at) for at in places):
-        return _found_tolerantly(text, edit, where)
+        return _tolerant_replacements(text, edit, where)
     _require_count(edit.places, _lines_at(text, places), where)
     return [(at, at + len(edit.old), edit.new) for at in places], None
 
@@ -171,7 +171,7 @@ def _require_count(count: int, lines: list[int], where: _Where) -> None:
     raise where.error("wrong_count", f"{reason}, and not {count or MAX_PLACES:,}")
 
 
-def _found_tolerantly(text: str, edit: Edit, where: _Where) -> tuple[list[Replacement], str | None]:
+def _tolerant_replacements(text: str, edit: Edit, where: _Where) -> tuple[list[Replacement], str | None]:
     """Return the replacements for the old text with other white space around its lines, and what was tolerated."""
     lines = text.split("\n")
     old_lines = edit.old.removesuffix("\n").split("\n")

@@ -80,7 +80,7 @@ class How(NamedTuple):
 _ANYHOW = How()
 
 
-class _Wanted(NamedTuple):
+class _WriteRequest(NamedTuple):
     text: str
     mode: Mode
     how: How
@@ -102,7 +102,7 @@ def write_file(
     require_file_name(place)
     # If any version will do, changes of others meanwhile are a reason to try again.
     codes = () if how.etag is not None or mode == "create" else ("changed", "already_exists")
-    return persistently(lambda: _written(beneath, place, _Wanted(text, mode, how, recorder)), codes)
+    return persistently(lambda: _written(beneath, place, _WriteRequest(text, mode, how, recorder)), codes)
 
 
 def create_directory(beneath: RootedFiles, place: Place, recorder: Recorder = NOT_RECORDED) -> bool:
@@ -133,7 +133,7 @@ def read_contents(
     return Contents(handle.stat, attributes, data, *decode(data, written, encoding=encoding))
 
 
-def _written(beneath: RootedFiles, place: Place, request: _Wanted) -> Written:
+def _written(beneath: RootedFiles, place: Place, request: _WriteRequest) -> Written:
     beneath.roots.require_writable(place)
     with beneath.locate(place) as entry, locked(entry):
         beneath.roots.require_writable(entry.place)
@@ -171,7 +171,7 @@ def _start(beneath: RootedFiles, entry: Entry, status: os.stat_result) -> bytes:
     return b""
 
 
-def _as_before(start: bytes, request: _Wanted, written: str) -> tuple[str, Charset]:
+def _as_before(start: bytes, request: _WriteRequest, written: str) -> tuple[str, Charset]:
     """Return the text with the line ends of the text that begins with `start`, and the charset to write it in."""
     named_charset = None if request.how.encoding is None else named(request.how.encoding, written, fresh=True)
     try:
@@ -193,7 +193,7 @@ def _with_eol_of(was: str, text: str) -> str:
     return lf(text).replace("\n", "\r\n") if eol_of(was) == "\r\n" else text
 
 
-def _longer(beneath: RootedFiles, entry: Entry, request: _Wanted) -> Written:
+def _longer(beneath: RootedFiles, entry: Entry, request: _WriteRequest) -> Written:
     written = entry.place.written
     was = read_contents(beneath, entry, written, encoding=request.how.encoding)
     require_same(was.found, request.how.etag, written)

@@ -40,7 +40,7 @@ async def report_stopped(ctx: Ctx, reason: str | None) -> None:
 async def report_gone(ctx: Context[Files]) -> None:
     """Log the allowed directories that can't be reached any more, if there are any."""
     if ctx.wants_log("warning"):
-        for path in await to_thread.run_sync(ctx.state.gone, abandon_on_cancel=True):
+        for path in await to_thread.run_sync(ctx.state.missing_roots, abandon_on_cancel=True):
             await ctx.log("warning", f"the allowed directory {displayed(path)} can't be reached", _LOGGER)
 
 

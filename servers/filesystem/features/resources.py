@@ -156,7 +156,7 @@ def _directory(files: Files, uri: str, place: Place, budget: int, limit: int) ->
 async def list_resources(ctx: Ctx) -> list[Resource]:
     """The allowed directories, then the directories and files directly in them."""
     if ctx.state is not ctx.running.state:
-        await ctx.state.listings.watch(ctx.state.beneath, partial(_tell_list, ctx.changes))
+        await ctx.state.listings.watch(ctx.state.beneath, partial(_report_list, ctx.changes))
     async with ctx.turn(brief=True):
         listed = await to_thread.run_sync(_top_level, ctx.state, ctx.budget.entries)
     await report_gone(ctx)
@@ -221,8 +221,8 @@ async def unsubscribe(running: Run[Files], key: str) -> None:
 async def watch_list(running: Run[Files]) -> None:
     """Watch the list of resources."""
     files: Files = running.state
-    await files.watcher.watch_listing("listing", partial(_tell_list, running.changes), files.beneath)
+    await files.watcher.watch_listing("listing", partial(_report_list, running.changes), files.beneath)
 
 
-async def _tell_list(changes: Changes) -> None:
+async def _report_list(changes: Changes) -> None:
     changes.resources()

@@ -13,7 +13,7 @@ from shared.text import displayed
 from ..errors import FilesError
 from ..files import Files
 from ..search import content, files, listing, tree
-from ..search.content import Output, Wanted
+from ..search.content import Output, SearchRequest
 from ..search.files import Control, Scope
 from ..search.listing import FileInfo
 from ..search.matcher import Query
@@ -24,6 +24,7 @@ from .arguments import Count, Ctx, CursorArgument, IncludeIgnored, Patterns
 from .reports import report_stopped
 from .views import FILES_APP, cursor_before, show_listing, show_tree
 
+_GONE = ", can't be reached now"
 tools = Features[Files]()
 
 Documents = Annotated[bool, Field(description="also in PDF, Office, OpenDocument, EPUB")]
@@ -128,7 +129,7 @@ async def search_content(
     """Find lines in files by an RE2 regular expression. Passes over binary, hidden and ignored files."""
     scope = Scope(glob, tuple(excludePatterns), includeIgnored, includeIgnored)
     reader = ctx.state.documents.reader() if documents else None
-    selection = Wanted(Query(pattern, literal, ignoreCase, multiline), output, context, reader)
+    selection = SearchRequest(Query(pattern, literal, ignoreCase, multiline), output, context, reader)
     beneath, place, page = ctx.state.beneath, ctx.state.place(path), _page(ctx, limit, cursor)
     result = await _searched(
         ctx, lambda control: content.search_content(beneath, place, scope, selection, page, control)
@@ -157,11 +158,11 @@ def _info(info: FileInfo) -> CallToolResult:
 @tools.tool(read_only=True)
 async def list_allowed_directories(ctx: Ctx) -> str:
     """Name the directories this server may read, and those it may change."""
-    roots, gone = ctx.state.beneath.roots, await to_thread.run_sync(ctx.state.gone, abandon_on_cancel=True)
-    away = ", can't be reached now"
+    roots = ctx.state.beneath.roots
+    missing = await to_thread.run_sync(ctx.state.missing_roots, abandon_on_cancel=True)
     lines = [
-        f"{displayed(str(path))} ({'read and write' if change else 'read only'}{away if str(path) in gone else ''})"
-        for path, change in zip(roots.paths, roots.may_change, strict=True)
+        f"{displayed(root)} ({'read and write' if writes else 'read only'}{_GONE if root in missing else ''})"
+        for root, writes in zip(map(str, roots.paths), roots.may_change, strict=True)
     ]
     none = ["none, since no root of the client is in a directory of this server"]
     return "\n".join(["Allowed directories:", *(lines or none)])

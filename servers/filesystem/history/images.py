@@ -38,7 +38,7 @@ class Images:
         self._folder = folder
         self._run = run
 
-    def keep(self, beneath: RootedFiles, entry: Entry, size: int, data: bytes | None) -> Image:
+    def store(self, beneath: RootedFiles, entry: Entry, size: int, data: bytes | None) -> Image:
         """Store the contents of the file at the entry, which are `data`; that may be None for more than `INLINE`
         bytes. Raises OSError, PathError.
         """

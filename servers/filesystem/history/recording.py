@@ -104,7 +104,7 @@ class Survey:
         if before.kind == "file":
             self._require_room(before.size)
             self._left -= before.size
-            image = self._journal.images.keep(self._beneath, entry, before.size, data)
+            image = self._journal.images.store(self._beneath, entry, before.size, data)
         self._add(Step(self._path(entry), before, after, image))
 
     def appends(self, entry: Entry, was: bytes, after: State) -> None:

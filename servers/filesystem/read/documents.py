@@ -32,20 +32,20 @@ class Documents:
 
     def __init__(self) -> None:
         self._texts = DocumentTexts()
-        self._kept: OrderedDict[tuple[str, str | None], DocumentText] = OrderedDict()
+        self._stored_texts: OrderedDict[tuple[str, str | None], DocumentText] = OrderedDict()
 
     async def text(
         self, read: Callable[[], Awaitable[bytes]], etag: str, written: str, pages: str | None = None
     ) -> DocumentText:
         """Return the text of the document that `read` gives and that has this etag. Raises FilesError."""
         key = (etag, pages)
-        if key not in self._kept:
+        if key not in self._stored_texts:
             try:
-                self._keep(key, await self._texts.read(await read(), pages))
+                self._store(key, await self._texts.read(await read(), pages))
             except DocumentError as error:
                 raise FilesError(error.code, written, error.reason, error.suggestion) from None
-        self._kept.move_to_end(key)
-        return self._kept[key]
+        self._stored_texts.move_to_end(key)
+        return self._stored_texts[key]
 
     def reader(self) -> Callable[[Handle, float], DocumentText | None]:
         """Return a function that reads an open document in a thread, within a number of seconds.
@@ -81,13 +81,13 @@ class Documents:
                 raise
             return None
 
-    def _keep(self, key: tuple[str, str | None], text: DocumentText) -> None:
-        self._kept[key] = text
-        while len(self._kept) > 1 and (
-            len(self._kept) > _MOST_TEXTS
-            or sum(len(stored.text) for stored in self._kept.values()) > _MOST_CHARACTERS
+    def _store(self, key: tuple[str, str | None], text: DocumentText) -> None:
+        self._stored_texts[key] = text
+        while len(self._stored_texts) > 1 and (
+            len(self._stored_texts) > _MOST_TEXTS
+            or sum(len(stored.text) for stored in self._stored_texts.values()) > _MOST_CHARACTERS
         ):
-            self._kept.popitem(last=False)
+            self._stored_texts.popitem(last=False)
 
     async def close(self) -> None:
         """End the process that reads documents."""

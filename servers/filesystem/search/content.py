@@ -17,7 +17,7 @@ from servers.common.documents.texts import SIGN, may_be_document
 from servers.common.files.descent import Descent, Names, descent
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
-from servers.filesystem.names import told
+from servers.filesystem.names import with_uri
 from servers.filesystem.read.charsets import UTF8
 from servers.filesystem.read.documents import DOCUMENT_NAMES
 from servers.filesystem.search.files import Control, Scope, Walk
@@ -33,7 +33,7 @@ _LINE_OVERHEAD = 10
 """Size of a line of the result without its path and text, in bytes."""
 
 
-class Wanted(NamedTuple):
+class SearchRequest(NamedTuple):
     """The query and the form of the output, with `context` lines before and after each match.
 
     `read_document` reads documents; None if they are not searched.
@@ -64,7 +64,7 @@ class FileMatches(TypedDict):
     matches: NotRequired[list[LineMatch]]
 
 
-class ContentFound(TypedDict):
+class ContentMatches(TypedDict):
     """The files with matches, in walk order.
 
     `stopped` is None, or the reason why there may be more: limit, size, budget, time or cancelled; `cursor` continues
@@ -85,8 +85,8 @@ class ContentFound(TypedDict):
 
 
 def search_content(
-    beneath: RootedFiles, place: Place, scope: Scope, request: Wanted, page: Page, control: Control
-) -> ContentFound:
+    beneath: RootedFiles, place: Place, scope: Scope, request: SearchRequest, page: Page, control: Control
+) -> ContentMatches:
     """Return the lines that match in the file at `place` or in the files below it, or the files with such lines.
 
     Raises FilesError.
@@ -94,15 +94,15 @@ def search_content(
     after = None if page.cursor is None else decode_cursor(page.cursor)
     run = _Run(request, page, control)
     if stat.S_ISREG(beneath.stat(place).st_mode):
-        return run.told_of_file(beneath, place, after)
-    return run.told_of_tree(beneath, place, Walk(beneath, place, scope, control), after)
+        return run.search_file(beneath, place, after)
+    return run.search_tree(beneath, place, Walk(beneath, place, scope, control), after)
 
 
 class _Run:
     """A running search: its results so far, and the room that is left on the page."""
 
-    def __init__(self, request: Wanted, page: Page, control: Control) -> None:
-        self._wanted = request
+    def __init__(self, request: SearchRequest, page: Page, control: Control) -> None:
+        self._request = request
         query = request.query
         self._reader = Reader(compiled(query), query.multiline, request.context, control, request.read_document)
         self._left = page.limit
@@ -112,14 +112,14 @@ class _Run:
         self._searched = self._skipped = self._unreadable = self._partial = self._documents = 0
         self._stopped: str | None = None
 
-    def told_of_file(self, beneath: RootedFiles, place: Place, after: Position | None) -> ContentFound:
+    def search_file(self, beneath: RootedFiles, place: Place, after: Position | None) -> ContentMatches:
         """Search one file."""
         path = place.parts[-1:]
         with beneath.open_file(place) as handle:
             reached = self._search(handle, path, lambda _: beneath.roots.uri(place), after)
-        return self._found(self._stopped, reached or after)
+        return self._result(self._stopped, reached or after)
 
-    def told_of_tree(self, beneath: RootedFiles, place: Place, walk: Walk, after: Position | None) -> ContentFound:
+    def search_tree(self, beneath: RootedFiles, place: Place, walk: Walk, after: Position | None) -> ContentMatches:
         """Search the files below a directory."""
         reached = None
         with descent(beneath, place) as below:
@@ -128,13 +128,13 @@ class _Run:
                     reached = self._open(below, path, after)
                 if self._stopped is not None:
                     break
-        result = self._found(self._stopped or walk.stopped, reached or walk.position() or after)
+        result = self._result(self._stopped or walk.stopped, reached or walk.position() or after)
         result["ignored"] = walk.ignored
         result["unreadable"] += walk.unreadable
         return result
 
-    def _found(self, stopped: str | None, reached: Position | None) -> ContentFound:
-        return ContentFound(
+    def _result(self, stopped: str | None, reached: Position | None) -> ContentMatches:
+        return ContentMatches(
             files=self._files,
             stopped=stopped,
             cursor=encode_cursor(reached) if stopped and reached else None,
@@ -164,7 +164,7 @@ class _Run:
 
         Returns the position of the last line if the search stops in this file, else None.
         """
-        if path[-1].lower().endswith(DOCUMENT_NAMES) and self._wanted.read_document is None:
+        if path[-1].lower().endswith(DOCUMENT_NAMES) and self._request.read_document is None:
             self._documents += may_be_document(os.read(handle.descriptor, SIGN))
             os.lseek(handle.descriptor, 0, os.SEEK_SET)
         searched = self._reader.hits(handle)
@@ -183,26 +183,26 @@ class _Run:
         if hit is None:
             self._stopped = self._control.ended()
             return None
-        file = FileMatches(path=told(displayed("/".join(path)), partial(uri, path)))
+        file = FileMatches(path=with_uri(displayed("/".join(path)), partial(uri, path)))
         if searched.charset != UTF8.name:
             file["charset"] = searched.charset
-        if self._wanted.output == "matches":
-            return self._tell_lines(file, path, chain([hit], hits))
-        if self._wanted.output == "counts":
+        if self._request.output == "matches":
+            return self._report_lines(file, path, chain([hit], hits))
+        if self._request.output == "counts":
             file["count"] = 1 + sum(1 for _ in hits)
             self._stopped = self._control.ended()
         if self._stopped is None and self._fits(_LINE_OVERHEAD, file["path"]):
             self._files.append(file)
         return None
 
-    def _tell_lines(self, file: FileMatches, path: Names, hits: Iterator[Hit]) -> Position | None:
+    def _report_lines(self, file: FileMatches, path: Names, hits: Iterator[Hit]) -> Position | None:
         reached = shown = 0
         file["matches"] = []
         for hit in hits:
             line = LineMatch(line=hit.number, text=hit.text())
-            if self._wanted.context:
-                line["before"] = hit.before(self._wanted.context)
-                line["after"] = hit.after(self._wanted.context)
+            if self._request.context:
+                line["before"] = hit.before(self._request.context)
+                line["after"] = hit.after(self._request.context)
             # A match may have more than one line, and each of them is shown with its path, but only once.
             lines = [*line.get("before", ()), *line["text"].split("\n"), *line.get("after", ())]
             first = hit.number - len(line.get("before", ()))

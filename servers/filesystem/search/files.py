@@ -19,7 +19,7 @@ from servers.common.files.descent import Descent, Names, descent
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.globs import Glob, States
 from servers.filesystem.errors import FilesError
-from servers.filesystem.names import told
+from servers.filesystem.names import with_uri
 from servers.filesystem.search.gitignore import REPOSITORY, Rules, rules_above
 from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
 from shared.program.files.entries import Place, kind_of
@@ -199,7 +199,7 @@ class Match(TypedDict):
     kind: str
 
 
-class Found(TypedDict):
+class FileSearch(TypedDict):
     """The matches in walk order: a directory's own entries before those below them.
 
     `stopped` is None, or why there may be more: limit, size, budget, time or cancelled; `cursor` goes on from there.
@@ -213,7 +213,7 @@ class Found(TypedDict):
     unreadable: int
 
 
-def search_files(beneath: RootedFiles, place: Place, scope: Scope, page: Page, control: Control) -> Found:
+def search_files(beneath: RootedFiles, place: Place, scope: Scope, page: Page, control: Control) -> FileSearch:
     """Return the files and directories below `place` that match. Raises FilesError."""
     after = None if page.cursor is None else decode_cursor(page.cursor)
     walk, budget = Walk(beneath, place, scope, control), ByteBudget(page.max_bytes)
@@ -223,13 +223,13 @@ def search_files(beneath: RootedFiles, place: Place, scope: Scope, page: Page, c
             if len(matches) == page.limit:
                 walk.stopped = "limit"
                 break
-            shown = told(displayed("/".join(path)), partial(below.uri, path))
+            shown = with_uri(displayed("/".join(path)), partial(below.uri, path))
             if not budget.take(_OVERHEAD, shown):
                 walk.stopped = "size"
                 break
             matches.append(Match(path=shown, kind=kind))
     reached = walk.position() or after
     cursor = encode_cursor(reached) if walk.stopped and reached else None
-    return Found(
+    return FileSearch(
         matches=matches, stopped=walk.stopped, cursor=cursor, ignored=walk.ignored, unreadable=walk.unreadable
     )

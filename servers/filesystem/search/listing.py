@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from servers.common.files.rooted_files import RootedFiles, missing
 from servers.filesystem.errors import FilesError
-from servers.filesystem.names import told
+from servers.filesystem.names import with_uri
 from servers.filesystem.read.media_types import media_type_of
 from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
 from shared.program.files.entries import Place, etag_of, kind_of, scanned
@@ -41,9 +41,9 @@ class ListedEntry:
     uri: str
 
     @property
-    def told(self) -> str:
+    def shown_name(self) -> str:
         """The name as displayed in a result."""
-        return told(self.name, lambda: self.uri)
+        return with_uri(self.name, lambda: self.uri)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def page_of(
     for entry in rest[: page.limit]:
         listed = _listed(uri, entry, not names_only and entry.name not in closed)
         size = "" if listed.size is None else f"  {format_count(listed.size, 'byte')}"
-        if not budget.take(_OVERHEAD, listed.told + size):
+        if not budget.take(_OVERHEAD, listed.shown_name + size):
             break
         entries.append(listed)
         reached = Position((entry.name,), _size(entry, closed) if by_size else 0)
@@ -155,7 +155,7 @@ def describe(beneath: RootedFiles, place: Place, status: os.stat_result) -> File
         kind = "file" if stat.S_ISREG(status.st_mode) else "other"
     path = beneath.roots.path(place)
     return FileInfo(
-        path=told(displayed(path), lambda: beneath.roots.uri(place)),
+        path=with_uri(displayed(path), lambda: beneath.roots.uri(place)),
         kind=kind,
         size=status.st_size,
         created=getattr(status, "st_birthtime", None),

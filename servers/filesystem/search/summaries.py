@@ -1,7 +1,7 @@
 """Results of the searching tools: a line for each entry or match, then the notes in brackets.
 
-Names are those that `names.told` returns, and the lines of files have a path and a number before them: neither can
-look like the server's own words.
+Names are those that `names.with_uri` returns, and the lines of files have a path and a number before them: neither
+can look like the server's own words.
 """
 
 from collections.abc import Iterable
@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 from shared.text import format_count
 
-from .content import ContentFound, FileMatches, LineMatch
-from .files import Found
+from .content import ContentMatches, FileMatches, LineMatch
+from .files import FileSearch
 from .listing import FileInfo, Listing
 from .tree import Tree, TreeNode
 
@@ -22,7 +22,7 @@ _MARKS = {"directory": "/", "symlink": " (link)", "other": " (special)"}
 
 def listing_text(listing: Listing) -> str:
     """Return one line for each entry, as `[FILE] name`."""
-    return _lines((f"{_LABELS[entry.kind]} {entry.told}" for entry in listing.entries), _more(listing))
+    return _lines((f"{_LABELS[entry.kind]} {entry.shown_name}" for entry in listing.entries), _more(listing))
 
 
 def sized_text(listing: Listing) -> str:
@@ -33,7 +33,7 @@ def sized_text(listing: Listing) -> str:
     lines: list[str] = []
     for entry in listing.entries:
         size = "" if entry.size is None else f"  {format_count(entry.size, 'byte')}"
-        lines.append(f"{_LABELS[entry.kind]} {entry.told}{size}")
+        lines.append(f"{_LABELS[entry.kind]} {entry.shown_name}{size}")
     label = "Total" if len(listing.entries) == listing.total else "On this page"
     folders = format_count(directories, "directory", "directories")
     counts = f"{label}: {format_count(len(files), 'file')}, {folders}, {format_count(total, 'byte')}"
@@ -65,13 +65,13 @@ def _add_branch(lines: list[str], node: TreeNode, indent: str) -> None:
         _add_branch(lines, child, indent + "  ")
 
 
-def search_text(result: Found) -> str:
+def search_text(result: FileSearch) -> str:
     """Return one line for each path; directories end in a slash, links and special files in a mark."""
     paths = [match["path"] + _MARKS.get(match["kind"], "") for match in result["matches"]]
     return _lines(paths or ["No matches found"], _notes(result))
 
 
-def content_text(result: ContentFound) -> str:
+def content_text(result: ContentMatches) -> str:
     """Return one line for each match, as `path:line: text`; context as `path-line- text`; without matches, one line
     for each file.
     """
@@ -121,7 +121,7 @@ def _in_order(matches: list[LineMatch]) -> list[tuple[int, str, str]]:
     return [(number, *lines[number]) for number in sorted(lines)]
 
 
-def _notes(result: Found | ContentFound) -> str:
+def _notes(result: FileSearch | ContentMatches) -> str:
     """Return the notes beside the matches: why there may be more, and what was left out."""
     notes = []
     if result["stopped"]:

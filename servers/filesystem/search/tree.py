@@ -16,7 +16,7 @@ from servers.common.files.descent import Descent, Names, descent
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.globs import Glob, States
 from servers.filesystem.errors import FilesError
-from servers.filesystem.names import told
+from servers.filesystem.names import with_uri
 from servers.filesystem.search.files import Control
 from servers.filesystem.search.gitignore import REPOSITORY, Rules, rules_above
 from servers.filesystem.search.page import ByteBudget
@@ -76,7 +76,7 @@ def directory_tree(
     """Return the directory at `place` and everything below it but excluded entries. Raises FilesError."""
     exclude = Glob(exclude_patterns)
     name = place.parts[-1] if place.parts else beneath.roots.paths[place.root_index].name
-    root = TreeNode(name=told(displayed(name), lambda: beneath.roots.uri(place)), kind="directory")
+    root = TreeNode(name=with_uri(displayed(name), lambda: beneath.roots.uri(place)), kind="directory")
     with descent(beneath, place) as below:
         growth = _Growth(below, exclude, limits, control)
         rules = Rules() if limits.with_ignored else rules_above(beneath, place)
@@ -123,7 +123,7 @@ class _Growth:
             self._control.seen += 1
             if self._exclude.ends(states, name):
                 continue
-            shown = told(displayed(name), partial(self._below.uri, (*path, name)))
+            shown = with_uri(displayed(name), partial(self._below.uri, (*path, name)))
             if self._full() or not self._budget.take(_OVERHEAD + 2 * len(path), shown):
                 return self._cut(node, branches)
             self.entries += 1

@@ -21,7 +21,7 @@ from servers.common.files.names import uri
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.globs import Glob
 from servers.filesystem.errors import FilesError
-from servers.filesystem.names import told
+from servers.filesystem.names import with_uri
 from servers.filesystem.search.page import ByteBudget, Page
 from servers.filesystem.watch.fingerprint import trail_of
 from servers.filesystem.watch.pacing import MAX_NOTICED
@@ -224,7 +224,7 @@ class Journal:
 
 
 def _shown(path: str) -> str:
-    return told(displayed(path), partial(uri, path))
+    return with_uri(displayed(path), partial(uri, path))
 
 
 def _look(tree: Tree, beneath: RootedFiles, places: Sequence[Place] | None) -> None:

@@ -106,11 +106,11 @@ class GlobTrees:
     ) -> None:
         readers = Readers(place.parts)
 
-        async def tell(events: list[Event]) -> None:
+        async def report(events: list[Event]) -> None:
             for key in await self._watcher.run_for(beneath.roots.outer(place), readers.concerned, events):
                 await self._changed(key)
 
-        tree = await self._watcher.watch_tree(shared, place, reached, tell, beneath, owner)
+        tree = await self._watcher.watch_tree(shared, place, reached, report, beneath, owner)
         self._trees[shared] = tree, readers
 
     def _end(self, shared: Shared) -> None:
@@ -177,8 +177,8 @@ class Listings:
         self._listed: dict[str, int] = {}
         """The sets of parts by their mark, with the number of parts; the last one was listed last."""
 
-    async def watch(self, parts: RootedFiles, tell: Tell) -> None:
-        """Call `tell` when an entry of a part appears, goes, or changes its name. Raises FilesError."""
+    async def watch(self, parts: RootedFiles, report: Tell) -> None:
+        """Call `report` when an entry of a part appears, goes, or changes its name. Raises FilesError."""
         mark = parts.roots.mark
         count = self._listed.pop(mark, None)
         self._listed[mark] = len(parts.roots.paths)
@@ -188,4 +188,4 @@ class Listings:
             oldest = next(iter(self._listed))
             for index in range(self._listed.pop(oldest)):
                 self._watcher.unwatch((oldest, index))
-        await self._watcher.watch_listing(mark, tell, parts)
+        await self._watcher.watch_listing(mark, report, parts)

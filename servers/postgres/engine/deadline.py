@@ -36,7 +36,7 @@ class Deadline:
         """Seconds until the end; 0 after it."""
         return max(self._end - time.monotonic(), 0)
 
-    def tell(self, done: int, total: int | None, words: str) -> None:
+    def report(self, done: int, total: int | None, words: str) -> None:
         """Report the progress of the work to its job."""
         if self._job is not None:
             self._job.reached = Reached(done, total, words)

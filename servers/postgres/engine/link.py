@@ -240,7 +240,7 @@ class Link:
         except OperationalError:
             self.close()
 
-    async def hear(self) -> None:
+    async def wait_for_notices(self) -> None:
         """Wait for notifications, between statements. Raises SqlError if the connection breaks."""
         while not self.notifications and not self.is_broken:
             await anyio.wait_readable(self._pgconn.socket)

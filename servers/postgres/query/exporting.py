@@ -26,7 +26,7 @@ async def write_export(
 
         async def take(rows: list[Row]) -> None:
             await to_thread.run_sync(file.add, rows)
-            deadline.tell(file.rows, None, f"{file.rows:,} rows")
+            deadline.report(file.rows, None, f"{file.rows:,} rows")
 
         with file:
             file.begin(described.names)

@@ -24,7 +24,7 @@ from servers.postgres.query.columns import ColumnTypes
 from servers.postgres.query.reading import MODE, Answer, Remainder, resume, run_query
 
 
-class _Kept(NamedTuple):
+class _OpenTransaction(NamedTuple):
     """A transaction that waits for its next call."""
 
     link: Link
@@ -41,7 +41,9 @@ class Snapshots:
         self._pool = pool
         self._columns = columns
         self._seconds = seconds
-        self._cursors: Cursors[_Kept] = Cursors(lambda transaction: pool.end(transaction.link), kept_seconds)
+        self._cursors: Cursors[_OpenTransaction] = Cursors(
+            lambda transaction: pool.end(transaction.link), kept_seconds
+        )
         self.run = self._cursors.run
         pool.on_exhausted = self.press
 
@@ -116,7 +118,9 @@ class Snapshots:
             return rows, False
         offset, state = position.offset + len(answer.page.rows), fingerprint(answer.snapshot)
         transaction = (
-            _Kept(link, answer._replace(page=NO_ROWS, rest=None), answer.rest) if answer.rest.is_kept else None
+            _OpenTransaction(link, answer._replace(page=NO_ROWS, rest=None), answer.rest)
+            if answer.rest.is_kept
+            else None
         )
         cursor = self._cursors.place(Position(position.request, offset, state, position.changed), transaction)
         return rows._replace(more=True, cursor=cursor), answer.rest.is_kept

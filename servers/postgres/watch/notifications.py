@@ -96,10 +96,10 @@ async def listen(ask: Ask) -> None:
     await ask(f"LISTEN {OWN_SCHEMA}")
 
 
-async def hear(link: Link) -> AsyncIterator[Notice]:
+async def wait_for_notices(link: Link) -> AsyncIterator[Notice]:
     """Yield notices until the connection ends, which raises SqlError `unavailable`."""
     while True:
-        await link.hear()
+        await link.wait_for_notices()
         while link.notifications:
             notification = link.notifications.popleft()
             yield Notice(notification.be_pid, int(notification.extra))

@@ -76,7 +76,7 @@ class Part(NamedTuple):
     """A different text means that rows changed."""
 
 
-class Seen(NamedTuple):
+class DatabaseState(NamedTuple):
     """A state of a database."""
 
     tables: Mapping[str, Mapping[int, Part]]
@@ -86,9 +86,9 @@ class Seen(NamedTuple):
     schema: str | None
     """A different text means that the schema changed; None if it was not requested."""
 
-    def beside(self, earlier: "Seen") -> "Seen":
+    def beside(self, earlier: "DatabaseState") -> "DatabaseState":
         """Merge both states; where both have an entry, that of `earlier` is taken."""
-        return Seen(
+        return DatabaseState(
             {**self.tables, **earlier.tables},
             self.everything if earlier.everything is None else earlier.everything,
             self.schema if earlier.schema is None else earlier.schema,
@@ -100,12 +100,12 @@ class Seen(NamedTuple):
             yield from parts.items()
 
 
-async def look(ask: Ask, tables: Collection[str], *, everything: bool, schema: bool) -> Seen:
+async def look(ask: Ask, tables: Collection[str], *, everything: bool, schema: bool) -> DatabaseState:
     """Read the current state. Raises SqlError."""
     parts: dict[str, dict[int, Part]] = defaultdict(dict)
     for name, oid, *facts in await ask(_PARTS, sorted(tables)) if tables else ():
         parts[name][oid] = Part(*facts)
-    return Seen(
+    return DatabaseState(
         dict(parts),
         (await ask(_EVERYTHING))[0][0] or "" if everything else None,
         (await ask(_SCHEMA))[0][0] or "" if schema else None,

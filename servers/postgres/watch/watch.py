@@ -65,7 +65,7 @@ class Watch(DatabaseWatch[Watched]):
 
     def _start(self, database: Source) -> Watched:
         of_schema = {LISTING, self._uris.format(Target(database.name))}
-        watched = Watched(database, of_schema, self._tell, database.name in self._triggers)
+        watched = Watched(database, of_schema, self._report, database.name in self._triggers)
         watched.on_ways = lambda: self.on_polling(self._lacks_triggers(self._triggers))
         self._watched[database.name] = watched
         self._tasks.start_soon(watched.run)

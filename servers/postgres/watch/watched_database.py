@@ -18,8 +18,8 @@ from servers.common.sql.errors import SqlError
 from servers.postgres.commits import Commit, Committed
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Ask, Link
-from servers.postgres.watch.notifications import Notice, hear, listen, make_trigger
-from servers.postgres.watch.polling import Part, Seen, look
+from servers.postgres.watch.notifications import Notice, listen, make_trigger, wait_for_notices
+from servers.postgres.watch.polling import DatabaseState, Part, look
 
 _PATIENCE = 1.0
 """Seconds for a look, when there are our own changes to report, which must not wait long."""
@@ -31,7 +31,7 @@ _TRIGGERED = ("r", "p")
 """Kinds of tables whose triggers see all changes."""
 _HOLLOW = ("v",)
 """Kinds that have no rows of their own."""
-_NOTHING = Seen({}, None, None)
+_NOTHING = DatabaseState({}, None, None)
 
 
 class Source(Protocol):
@@ -122,7 +122,7 @@ class Watched(watch.Watched):
             changed: set[str] = set()
             with anyio.move_on_after(_PATIENCE if wrote else _LONG):
                 changed = await self._find_changes()
-            self._tell_all(wrote | changed)
+            self._report_all(wrote | changed)
             if await self._make_triggers():
                 # Changes before that were counted, but will not be compared any more.
                 self._wrote |= changed
@@ -137,7 +137,7 @@ class Watched(watch.Watched):
                 self._listening.set()
                 self.notice()
                 self.on_ways()
-                async for notice in hear(link):
+                async for notice in wait_for_notices(link):
                     self._heard.append(notice)
                     self.notice()
             if self._listening.is_set():
@@ -187,7 +187,7 @@ class Watched(watch.Watched):
         touched = {notice.table for notice in notices if notice.backend != self._backend}
         return {key for key, table in keys.items() if self._differs(key, table, before, touched)}
 
-    async def _look(self, keys: Mapping[str, str | None]) -> Seen | None:
+    async def _look(self, keys: Mapping[str, str | None]) -> DatabaseState | None:
         """Read the state of the keys; None if that is impossible now."""
         try:
             if self._link is None:
@@ -228,7 +228,7 @@ class Watched(watch.Watched):
                 made_some = trigger.is_new or made_some
         return made_some
 
-    def _differs(self, key: str, table: str | None, before: Seen, touched: Collection[int]) -> bool:
+    def _differs(self, key: str, table: str | None, before: DatabaseState, touched: Collection[int]) -> bool:
         """Return True if the target of the key has changed; `touched` are the tables that notices came from."""
         seen = self._seen
         if key in self._of_schema:

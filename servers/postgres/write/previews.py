@@ -57,7 +57,7 @@ _XID = "SELECT pg_catalog.pg_current_xact_id()::pg_catalog.text::pg_catalog.int8
 Key = tuple[str, ...]
 
 
-class _Found(NamedTuple):
+class _ChangedRow(NamedTuple):
     """The place of a row, and its key."""
 
     place: str
@@ -163,14 +163,14 @@ class _Preview:
             ]
         return pairs
 
-    async def _find_gone(self, table: _Table) -> list[_Found]:
+    async def _find_gone(self, table: _Table) -> list[_ChangedRow]:
         """Return rows that existed before and do not now. A row that is only locked looks the same to others."""
         candidates = await self._find(self._then, table.find("xmax"))
         still = await self._find(self._now, table.find_places(), [row.place for row in candidates])
         places = {row.place for row in still}
         return [row for row in candidates if row.place not in places]
 
-    async def _find_made(self, table: _Table, *, is_new: bool) -> list[_Found]:
+    async def _find_made(self, table: _Table, *, is_new: bool) -> list[_ChangedRow]:
         """Return rows that exist now and did not before; without a key also those that were changed."""
         candidates = await self._find(self._now, table.find("xmin"))
         if is_new or not table.key or not candidates:
@@ -186,10 +186,10 @@ class _Preview:
         status = f"pg_catalog.pg_xact_status(({ours} + {after})::pg_catalog.text::pg_catalog.xid8)"
         return f"CASE WHEN {after} < {next_one - ours} THEN {status} = 'in progress' ELSE false END"
 
-    async def _find(self, link: Link, question: str, *values: object) -> list[_Found]:
-        return [_Found(place, tuple(key)) for place, key in await self._ask(link, question, *values)]
+    async def _find(self, link: Link, question: str, *values: object) -> list[_ChangedRow]:
+        return [_ChangedRow(place, tuple(key)) for place, key in await self._ask(link, question, *values)]
 
-    async def _read(self, link: Link, table: _Table, locations: Sequence[_Found]) -> dict[str, tuple[Any, ...]]:
+    async def _read(self, link: Link, table: _Table, locations: Sequence[_ChangedRow]) -> dict[str, tuple[Any, ...]]:
         """Return the rows at these places, in cells."""
         if not locations:
             return {}
@@ -213,6 +213,6 @@ def _find_note(kind: str, readable: bool, size: int, *, locked: bool) -> str:
     return _LARGE if size > _TABLE_BYTES else ""
 
 
-def _turn(locations: Sequence[_Found]) -> list[list[str]]:
+def _turn(locations: Sequence[_ChangedRow]) -> list[list[str]]:
     """Return the keys, column by column."""
     return [list(column) for column in zip(*(row.key for row in locations), strict=True)]

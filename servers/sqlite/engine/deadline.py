@@ -104,7 +104,7 @@ class StatementDeadline:
         finally:
             self._until = self._end
 
-    def tell(self, done: int, total: int | None, words: str) -> None:
+    def report(self, done: int, total: int | None, words: str) -> None:
         """Report the progress of the work to its job."""
         if self._job is not None:
             self._job.reached = Reached(done, total, words)

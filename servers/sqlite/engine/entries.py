@@ -169,7 +169,7 @@ def _leave_out(entries: Sequence[Entry], hidden: HiddenSchema) -> Iterator[Entry
     """Yield the entries that are not hidden, without their SQL if it names something hidden."""
     for entry in entries:
         if not hidden.is_closed(entry.name):
-            yield entry._replace(sql="") if hidden.tells(entry.sql) else entry
+            yield entry._replace(sql="") if hidden.mentions_hidden(entry.sql) else entry
 
 
 def list_entries(connection: sqlite3.Connection) -> list[Entry]:
@@ -227,7 +227,7 @@ def _show(rows: Sequence[tuple[str, str]], hidden: HiddenSchema) -> Iterator[str
         if shown is not None and sql[:12].upper() == "CREATE TABLE":
             columns = ", ".join(f"{quote(name)} {kind}".strip() for name, kind in shown)
             yield f"CREATE TABLE {quote(table)} ({columns});"
-        elif not hidden.tells(sql):
+        elif not hidden.mentions_hidden(sql):
             yield f"{sql};"
 
 

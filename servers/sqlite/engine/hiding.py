@@ -124,7 +124,7 @@ class HiddenSchema:
             f"The operator hides something of {names}: what is left is read by a view, and nothing of it is changed."
         )
 
-    def tells(self, sql: str) -> bool:
+    def mentions_hidden(self, sql: str) -> bool:
         """Return True if SQL in the schema may name hidden tables or columns."""
         return any(mentions(sql) for mentions in self._telling)
 

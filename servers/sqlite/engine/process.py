@@ -21,7 +21,7 @@ from servers.common.workers.process import kill_worker, start_worker
 from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.engine.handle import Work
 from servers.sqlite.engine.opening import OpenOptions, recover
-from servers.sqlite.engine.worker import LENGTH, HeldCursor, pack, unpack
+from servers.sqlite.engine.worker import LENGTH, RemoteCursor, pack, unpack
 
 T = TypeVar("T")
 
@@ -137,7 +137,7 @@ class WorkerProcess:
     async def _send(self, value: Any) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
-        frame = pack(value, lambda item: item.number if isinstance(item, HeldCursor) else None)
+        frame = pack(value, lambda item: item.number if isinstance(item, RemoteCursor) else None)
         await self._process.stdin.send(frame)
 
     async def _receive(self) -> tuple[str, Any]:
@@ -145,7 +145,7 @@ class WorkerProcess:
         answers = self._answers
         assert answers is not None
         (length,) = LENGTH.unpack(await answers.receive_exactly(LENGTH.size))
-        kind, value = unpack(await answers.receive_exactly(length), HeldCursor)
+        kind, value = unpack(await answers.receive_exactly(length), RemoteCursor)
         return kind, value
 
 

@@ -3,8 +3,8 @@ output.
 
 It ends with the server, even in the middle of an instruction: a thread of its own reads the input. The messages
 between the two are pickled values, each after its length. A cursor stays in its process: the other side gets a
-`HeldCursor` for it, which becomes that cursor again when it is sent back. Both sides are this program, and the values
-sent are those it works with anyway.
+`RemoteCursor` for it, which becomes that cursor again when it is sent back. Both sides are this program, and the
+values sent are those it works with anyway.
 """
 
 import io
@@ -28,7 +28,7 @@ from servers.sqlite.engine.opening import OpenOptions
 LENGTH = struct.Struct(">Q")
 
 
-class HeldCursor:
+class RemoteCursor:
     """A cursor of the process. Work that reads its rows belongs there."""
 
     def __init__(self, number: int) -> None:
@@ -49,7 +49,7 @@ class Cursors:
         self._cursors: dict[int, sqlite3.Cursor] = {}
         self._last = 0
 
-    def keep(self, value: Any) -> int | None:
+    def number_of(self, value: Any) -> int | None:
         """Return the number by which the other side refers to a cursor; None for other values."""
         if not isinstance(value, sqlite3.Cursor):
             return None
@@ -59,10 +59,10 @@ class Cursors:
 
     def take(self, number: int) -> Any:
         """Return the cursor of that number; one that always fails for a cursor of an earlier process."""
-        return self._cursors.pop(number, None) or _Gone()
+        return self._cursors.pop(number, None) or _LostCursor()
 
 
-class _Gone:
+class _LostCursor:
     def __iter__(self) -> Iterator[NoReturn]:
         reason = "the rows after these are gone with the process that held them"
         raise SqlError("bad_cursor", reason, "Leave the cursor out to begin at the first row.")
@@ -111,18 +111,18 @@ class _Worker:
         handle.follow()
         # Modules for the work are loaded here, when first needed. That does not count as time of the statement.
         work = unpack(body, self.cursors.take)
-        self._tell("begun", None)
-        return handle.do(work, _TellingDeadline(limits, partial(self._tell, "committing")))
+        self._send("begun", None)
+        return handle.do(work, _ReportingDeadline(limits, partial(self._send, "committing")))
 
     def _answer(self, act: Callable[[], Any]) -> None:
         try:
             outcome = act()
         except SqlError as error:
             outcome = error
-        self._tell("done", outcome)
+        self._send("done", outcome)
 
-    def _tell(self, kind: str, value: Any) -> None:
-        self._answers.write(pack((kind, value), self.cursors.keep))
+    def _send(self, kind: str, value: Any) -> None:
+        self._answers.write(pack((kind, value), self.cursors.number_of))
         self._answers.flush()
 
 
@@ -130,21 +130,21 @@ def _open(handle: Handle) -> None:
     handle.open()
 
 
-class _TellingDeadline(StatementDeadline):
+class _ReportingDeadline(StatementDeadline):
     """A deadline that reports when a commit begins and ends, for the side that kills the process."""
 
     def __init__(self, limits: Limits, tell: Callable[[bool], None]) -> None:
         super().__init__(limits.seconds, limits.busy_seconds)
-        self._tell = tell
+        self._send = tell
 
     @contextmanager
     def committing(self) -> Iterator[None]:
         with super().committing():
-            self._tell(True)
+            self._send(True)
             try:
                 yield
             finally:
-                self._tell(False)
+                self._send(False)
 
 
 def _read(requests: BinaryIO, into: "queue.SimpleQueue[bytes]") -> None:

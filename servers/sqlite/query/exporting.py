@@ -52,5 +52,5 @@ def write_export(
         while batch := fetch(cursor, _BATCH_ROWS, _BATCH_BYTES):
             deadline.check()
             file.add(batch)
-            deadline.tell(file.rows, None, f"{file.rows:,} rows")
+            deadline.report(file.rows, None, f"{file.rows:,} rows")
     return file.rows, file.bytes

@@ -36,7 +36,7 @@ class RowsAndCursor(NamedTuple):
     """True if the database was changed between these rows and those before, so that some may be missing or double."""
 
 
-class _KeptStatement(NamedTuple):
+class _OpenStatement(NamedTuple):
     """A statement that waits for its next call."""
 
     database: Database
@@ -50,7 +50,7 @@ class Snapshots:
     """The queries that can go on. `run` must run meanwhile."""
 
     def __init__(self, kept_seconds: float = KEPT) -> None:
-        self._cursors: Cursors[_KeptStatement] = Cursors(_let_go, kept_seconds)
+        self._cursors: Cursors[_OpenStatement] = Cursors(_let_go, kept_seconds)
         self._connections: OrderedDict[str, Connection] = OrderedDict()
         """The connection that gave each cursor: only that one can tell whether the database was changed since."""
         self._process = os.urandom(8)
@@ -105,7 +105,7 @@ class Snapshots:
             offset = len(answer.page.rows) + (0 if position is None else position.offset)
             without_rows = answer._replace(page=NO_ROWS, rest=None)
             statement = (
-                None if answer.rest is None else _KeptStatement(database, connection, without_rows, answer.rest)
+                None if answer.rest is None else _OpenStatement(database, connection, without_rows, answer.rest)
             )
             cursor = self._cursors.place(Position(requested, offset, state, changed), statement)
             self._connections[cursor] = connection
@@ -123,7 +123,7 @@ class Snapshots:
         return RowsAndCursor(answer, cursor, changed)
 
 
-async def _let_go(statement: _KeptStatement) -> None:
+async def _let_go(statement: _OpenStatement) -> None:
     # An open statement would keep the connection open after it is closed.
     with anyio.CancelScope(shield=True):
         try:

@@ -123,7 +123,8 @@ def read_indexes(connection: sqlite3.Connection, table: str | None = None) -> li
     return [
         (name, index)
         for name, index in indexes
-        if hidden is None or (hidden.is_shown(name, index["columns"]) and not hidden.tells(index["sql"] or ""))
+        if hidden is None
+        or (hidden.is_shown(name, index["columns"]) and not hidden.mentions_hidden(index["sql"] or ""))
     ]
 
 
@@ -134,7 +135,7 @@ def read_triggers(connection: sqlite3.Connection, table: str) -> list[str]:
         WHERE type = 'trigger' AND sql IS NOT NULL AND tbl_name = ? COLLATE NOCASE ORDER BY name"""
     hidden = find_hidden(connection)
     statements = [
-        sql for (sql,) in ask_schema(connection, question, table) if hidden is None or not hidden.tells(sql)
+        sql for (sql,) in ask_schema(connection, question, table) if hidden is None or not hidden.mentions_hidden(sql)
     ]
     return [shorten(sql, _TRIGGER_SQL) for sql in statements]
 

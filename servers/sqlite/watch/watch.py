@@ -77,7 +77,7 @@ class Watch(DatabaseWatch[Watched]):
         if watched is None:
             fingerprint = await read_fingerprint(database) or UNSEEN
             # Another call may have been faster. Its fingerprint is older, so it misses no change.
-            watched = self._watched.get(name) or self._start(Watched(database, fingerprint, self._tell))
+            watched = self._watched.get(name) or self._start(Watched(database, fingerprint, self._report))
         watched.keys[key] = table
         return key
 

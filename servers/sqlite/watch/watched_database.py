@@ -101,9 +101,9 @@ class Watched(watch.Watched):
             while True:
                 await self._wait()
                 wrote, self._wrote = self._wrote, set()
-                self._tell_all(wrote)
+                self._report_all(wrote)
                 changed = await self._find_changes()
-                self._tell_all(changed)
+                self._report_all(changed)
                 if wrote or changed:
                     await self._settle()
 

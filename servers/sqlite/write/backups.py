@@ -69,7 +69,7 @@ def format_backup(done: Backup) -> str:
 def _copy(connection: sqlite3.Connection, part: Path, deadline: StatementDeadline) -> None:
     def step(status: int, remaining: int, pages: int) -> None:
         deadline.check()
-        deadline.tell(pages - remaining, pages, "copying")
+        deadline.report(pages - remaining, pages, "copying")
         if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) and not deadline.pause():
             raise SqlError("busy", "another process holds a lock on the database", "Try again.")
 

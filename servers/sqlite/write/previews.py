@@ -35,7 +35,7 @@ _VIRTUAL = "a virtual table, of which nothing is shown"
 _REPLACED = "rows that REPLACE deletes are not shown, because there are triggers on a table that changes"
 
 
-class _Seen:
+class _RecordedRows:
     """The rows that the triggers on one table have recorded so far."""
 
     def __init__(self, table: str, columns: tuple[str, ...], note: str) -> None:
@@ -61,14 +61,14 @@ class Preview:
     def __init__(self, session: Session, limits: AnswerLimits) -> None:
         self._session = session
         self._left = limits.bytes // 2
-        self._seen: list[_Seen] = []
+        self._recorded: list[_RecordedRows] = []
         self._encoding = "UTF-8"
 
     def __enter__(self) -> Self:
         (self._encoding,) = retry_locked(
             self._session.deadline, lambda: self._session.execute_own("PRAGMA encoding").fetchone()
         )
-        self._functions({"more": self._count, "row": self._keep})
+        self._functions({"more": self._count, "row": self._record})
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -77,7 +77,9 @@ class Preview:
     @property
     def changes(self) -> list[TableChange]:
         """The tables that changed, and virtual ones that may have."""
-        return [seen.change() for seen in self._seen if not seen.columns or any(seen.counts.values())]
+        return [
+            recorded.change() for recorded in self._recorded if not recorded.columns or any(recorded.counts.values())
+        ]
 
     @contextmanager
     def watch(self, sql: str, parameters: Parameters) -> Iterator[None]:
@@ -103,11 +105,11 @@ class Preview:
 
     def _index(self, table: str, columns: tuple[str, ...], note: str) -> int:
         """Return the index of the table in the list of seen ones. With other columns it is added again."""
-        for index, seen in enumerate(self._seen):
-            if (seen.table, seen.columns) == (table, columns):
+        for index, recorded in enumerate(self._recorded):
+            if (recorded.table, recorded.columns) == (table, columns):
                 return index
-        self._seen.append(_Seen(table, columns, note))
-        return len(self._seen) - 1
+        self._recorded.append(_RecordedRows(table, columns, note))
+        return len(self._recorded) - 1
 
     @contextmanager
     def _recursive(self) -> Iterator[None]:
@@ -142,15 +144,15 @@ class Preview:
 
     def _count(self, index: int, act: str) -> bool:
         """Count a changed row; return True if it should be shown."""
-        seen = self._seen[index]
-        seen.counts[act] += 1
-        return len(seen.rows) < _ROWS and self._left > 0
+        recorded = self._recorded[index]
+        recorded.counts[act] += 1
+        return len(recorded.rows) < _ROWS and self._left > 0
 
-    def _keep(self, index: int, before: str, after: str, *values: Any) -> None:
+    def _record(self, index: int, before: str, after: str, *values: Any) -> None:
         """Store a changed row; of the values, those before come first."""
         old = self._cells(before, values[: len(before)])
         new = self._cells(after, values[len(before) :])
-        self._seen[index].rows.append((old, new))
+        self._recorded[index].rows.append((old, new))
         self._left -= 2 * len(to_json((old, new)))
 
     def _cells(self, letters: str, values: Sequence[Any]) -> tuple[Any, ...] | None:

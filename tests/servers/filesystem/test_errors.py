@@ -25,7 +25,7 @@ from servers.filesystem.errors import FilesError, explained
 from servers.filesystem.read.binary import read_bytes
 from servers.filesystem.read.pages import read_text
 from servers.filesystem.read.parts import Part
-from servers.filesystem.search.content import Wanted, search_content
+from servers.filesystem.search.content import SearchRequest, search_content
 from servers.filesystem.search.files import Control, Scope, search_files
 from servers.filesystem.search.listing import info, list_directory
 from servers.filesystem.search.matcher import Query
@@ -311,7 +311,7 @@ def test_what_is_in_a_denied_directory_is_not_told(either, secrets):
         place = either.roots.place(path)
         assert code(list_directory, either, place, PAGE) == "denied"
         assert code(search_files, either, place, Scope(), PAGE, Control()) == "denied"
-        assert code(search_content, either, place, Scope(), Wanted(Query("m")), PAGE, Control()) == "denied"
+        assert code(search_content, either, place, Scope(), SearchRequest(Query("m")), PAGE, Control()) == "denied"
         assert code(directory_tree, either, place, (), Limits(10, 100, 100_000), Control()) == "denied"
 
 
@@ -326,7 +326,7 @@ def test_a_listing_names_it_and_a_tree_does_not_go_in(files, secrets):
 
 def told(files, pattern, start="."):
     found = search_content(
-        files, files.roots.place(start), Scope(include_ignored=True), Wanted(Query(pattern)), PAGE, Control()
+        files, files.roots.place(start), Scope(include_ignored=True), SearchRequest(Query(pattern)), PAGE, Control()
     )
     return [file["path"] for file in found["files"]], found["unreadable"]
 

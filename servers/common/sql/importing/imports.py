@@ -65,11 +65,11 @@ def open_rows(request: Import, plan: Plan, progress: Progress) -> Iterator[Recor
     with read_table(request.opener, plan.table, request.written) as (file, rows):
         size, position = measure(file)
 
-        def tell() -> None:
+        def report() -> None:
             progress.check()
-            progress.tell(size + position(), 2 * size, f"{records.count:,} rows imported")
+            progress.report(size + position(), 2 * size, f"{records.count:,} rows imported")
 
-        records = Records(rows, plan.layout, tell)
+        records = Records(rows, plan.layout, report)
         try:
             yield records
         except ValueError:

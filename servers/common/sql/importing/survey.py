@@ -81,11 +81,11 @@ def _survey_rows(
     with read_table(opener, table, written) as (file, rows):
         size, position = measure(file)
 
-        def tell() -> None:
+        def report() -> None:
             progress.check()
-            progress.tell(position(), 2 * size, f"{records.count:,} rows looked at")
+            progress.report(position(), 2 * size, f"{records.count:,} rows looked at")
 
-        records = Records(rows, layout, tell)
+        records = Records(rows, layout, report)
         for batch in records:
             first = first or batch[:_PREVIEW]
             start = records.count - len(batch) + 1

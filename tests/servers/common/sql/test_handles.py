@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.handles import HeldNames
+from servers.common.sql.handles import ProcessNames
 from servers.sqlite.server import app
 from shared.program.settings.option_parser import OptionParser
 from shared.program.settings.options import Group, read_options
@@ -72,8 +72,8 @@ async def test_a_memo_says_that_it_is_of_one_replica(file: Path) -> None:
 
 
 def test_what_nobody_has_named_is_not_elsewhere() -> None:
-    names = HeldNames()
-    for name in (names.new(), "", "made up", "0123456789abcde", f"{HeldNames().new()}x", "ä" * 16):
+    names = ProcessNames()
+    for name in (names.new(), "", "made up", "0123456789abcde", f"{ProcessNames().new()}x", "ä" * 16):
         names.check_here(name, "it", "")
     with pytest.raises(SqlError, match="another one"):
-        names.check_here(HeldNames().new(), "it", "Ask again.")
+        names.check_here(ProcessNames().new(), "it", "Ask again.")

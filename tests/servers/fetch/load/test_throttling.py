@@ -29,10 +29,10 @@ async def test_what_does_not_fit_waits_until_there_is_room() -> None:
         assert await taken(first)
         assert await taken(second)
         assert not await taken(third)
-        first.keep(0)
+        first.shrink_to(0)
         assert await taken(third)
-        assert budget.held == 2 * LARGE
-    assert budget.held == 0
+        assert budget.in_use == 2 * LARGE
+    assert budget.in_use == 0
 
 
 async def test_a_little_is_taken_without_waiting() -> None:
@@ -55,7 +55,7 @@ async def test_what_was_not_needed_is_given_back() -> None:
     with budget.share() as first, budget.share() as second:
         await first.need(LITTLE + 1, 2 * LARGE)
         assert not await taken(second)
-        first.keep(LARGE)
+        first.shrink_to(LARGE)
         assert await taken(second)
 
 
@@ -83,7 +83,7 @@ async def test_one_that_is_given_up_lets_the_next_by() -> None:
         await first.need(LARGE, LARGE)
         assert not await taken(second, 2 * LARGE)
         assert await taken(third)
-    assert budget.held == 0
+    assert budget.in_use == 0
 
 
 async def test_room_that_is_given_to_one_that_is_cancelled_is_given_back() -> None:
@@ -92,10 +92,10 @@ async def test_room_that_is_given_to_one_that_is_cancelled_is_given_back() -> No
         await first.need(LARGE, LARGE)
         second = asyncio.create_task(budget.take(LARGE))
         await anyio.wait_all_tasks_blocked()
-        first.keep(0)
+        first.shrink_to(0)
         second.cancel()
         await asyncio.wait([second])
-    assert (second.cancelled(), budget.held) == (True, 0)
+    assert (second.cancelled(), budget.in_use) == (True, 0)
 
 
 async def test_one_that_gives_up_lets_a_smaller_one_behind_it_by() -> None:
@@ -107,10 +107,10 @@ async def test_one_that_gives_up_lets_a_smaller_one_behind_it_by() -> None:
         with anyio.fail_after(20):
             waiting = asyncio.create_task(second.need(LARGE, LARGE))
             await anyio.wait_all_tasks_blocked()
-            assert budget.held == LARGE
+            assert budget.in_use == LARGE
             impatient.cancel()
             await asyncio.wait([waiting, impatient])
-        assert budget.held == 2 * LARGE
+        assert budget.in_use == 2 * LARGE
 
 
 async def test_waiting_for_room_is_no_time_of_the_site() -> None:
@@ -124,7 +124,7 @@ async def test_waiting_for_room_is_no_time_of_the_site() -> None:
                 await anyio.wait_all_tasks_blocked()
                 assert second.limit.deadline == float("inf")
                 forward(90)
-                first.keep(0)
+                first.shrink_to(0)
         assert 59 < second.limit.deadline - anyio.current_time() <= 60
         assert second.site.seconds < 60
 
@@ -137,14 +137,14 @@ async def test_large_pages_are_loaded_one_after_the_other() -> None:
         async def load(number: int) -> None:
             with budget.share() as share:
                 page = await loader.load(site.url(f"/{number}"), share=share)
-                most.append(budget.held)
+                most.append(budget.in_use)
                 assert len(page.body) == LARGE
 
         async with anyio.create_task_group() as tasks:
             for number in range(4):
                 tasks.start_soon(load, number)
     assert most == [LARGE] * 4
-    assert budget.held == 0
+    assert budget.in_use == 0
 
 
 async def test_a_page_that_fails_gives_back_what_it_had() -> None:
@@ -153,7 +153,7 @@ async def test_a_page_that_fails_gives_back_what_it_had() -> None:
     async with opened_site({"/": large}) as site, opened_loader() as loader:
         with pytest.raises(FetchError), budget.share() as share:
             await loader.load(site.url("/"), share=share)
-    assert budget.held == 0
+    assert budget.in_use == 0
 
 
 # Item H16, as far as loading goes: many loads at once, and some of them poisonous
@@ -205,7 +205,7 @@ async def test_h16_beyond_a_number_that_wait_the_next_is_refused() -> None:
 async def test_h16_places_are_given_back() -> None:
     slots = Slots(1, 1)
     for _ in range(QUEUE + 2):
-        async with slots.held("host"):
+        async with slots.occupied("host"):
             pass
 
 

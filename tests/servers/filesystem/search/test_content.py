@@ -16,7 +16,7 @@ from servers.common.files.rooted_files import RootedFiles
 from servers.common.files.roots import Roots
 from servers.filesystem.errors import FilesError
 from servers.filesystem.search import lines
-from servers.filesystem.search.content import Wanted, search_content
+from servers.filesystem.search.content import SearchRequest, search_content
 from servers.filesystem.search.files import Control, Scope
 from servers.filesystem.search.matcher import Query
 from servers.filesystem.search.page import Page
@@ -35,7 +35,7 @@ def searcher(files):
             files,
             files.roots.place(start),
             Scope(glob, include_hidden=scoped.get("include_ignored", False), **scoped),
-            Wanted(Query(pattern, **options), **told),
+            SearchRequest(Query(pattern, **options), **told),
             Page(limit, max_bytes, cursor),
             control or Control(),
         )

@@ -13,7 +13,7 @@ class Unhurried:
     def check(self) -> None:
         """Never raises."""
 
-    def tell(self, done: int, total: int | None, words: str) -> None:
+    def report(self, done: int, total: int | None, words: str) -> None:
         """Tells nobody."""
 
 
