@@ -12,7 +12,7 @@ from servers.fetch.load.throttling import LITTLE, ByteBudget
 from servers.fetch.network.address_policy import Policy, Rules
 from servers.fetch.network.client import ClientOptions, open_client
 from servers.fetch.pages.fetcher import Fetcher
-from servers.fetch.pages.snapshots import Wanted
+from servers.fetch.pages.snapshots import PageRequest
 from servers.fetch.pages.texts import cut, explain, text_of
 from servers.fetch.read.reader import open_reader
 from tests.checks.fetch.hostile_answers import Answers
@@ -41,7 +41,7 @@ LINES = re.compile(
 )
 
 
-async def shown(fetcher: Fetcher, wanted: Wanted) -> tuple[str, str]:
+async def shown(fetcher: Fetcher, wanted: PageRequest) -> tuple[str, str]:
     """How one fetch ended, and what a model sees of it."""
     with anyio.fail_after(PATIENCE):
         try:
@@ -79,7 +79,7 @@ async def test_whatever_a_site_answers_is_fenced_and_leads_nowhere() -> None:
                     answers[:] = [made.answer()]
                     # A new one each time: a site that asks to wait is asked no more.
                     loader = Loader(client, policy, LoadRules("tester/1.0", PATIENCE, ignore_robots=number % 4 > 0))
-                    wanted = Wanted(f"http://127.0.0.1:{port}/{number}")
+                    wanted = PageRequest(f"http://127.0.0.1:{port}/{number}")
                     for _ in range(2):  # the second time from the cache, or asked whether it is still so
                         code, text = await shown(Fetcher(loader, reader, ByteBudget(LITTLE)), wanted)
                         check(code, text)
