@@ -1,11 +1,11 @@
 """Records of changes that are not in the database yet.
 
 A transaction costs as much as a small edit, so a process appends the record of a change of one file to a file of its
-own, its spool, and marks it there when the change is made. Both are one write. Whoever reads the journal first takes
-over the finished records of all spools (see `Journal`), and those of a process that was killed as `pending`.
+own, its spool, and marks it there when the change is made. Both are one write. A process that reads the journal first
+moves the finished records of all spools to the database (see `Journal`), and those of a killed process as `pending`.
 
-A record is a header (CRC-32, sizes), facts as JSON, and the earlier contents of the file. What follows a record that
-is not whole, after a crash of the machine, is lost.
+A record is a header (CRC-32, sizes), facts as JSON, and the earlier contents of the file. Records after an
+incomplete one, as after a crash of the machine, are lost.
 """
 
 import json

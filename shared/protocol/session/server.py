@@ -473,7 +473,7 @@ class ServerSession:
             self.waiting.append(outgoing)
 
     def _notify(self, notification: Notification, about: RequestId | None = None) -> None:
-        # What is no JSON is sent as the names of its types, which are short, or fails when it is sent.
+        # A value without JSON is sent as the name of its type, which is short, or fails when it is sent.
         with suppress(ValueError, RecursionError):
             self.waiting_bytes += len(json_of(notification.params))
         self._send(notification, about)
