@@ -6,7 +6,6 @@ Without a FOLDER, the collections below are fetched by git; nothing of them is i
 prompt if it is where hosts look for them, whatever the server makes of it.
 """
 
-import json
 import os
 import subprocess
 import sys
@@ -14,9 +13,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import anyio
-
-from tests.servers.prompts.serving import served
+from servers.prompts.library.library import Library
 
 COLLECTIONS = (
     "https://github.com/anthropics/claude-plugins-official",
@@ -47,13 +44,13 @@ def prompts_in(folder: Path) -> Iterator[str]:
             yield str(path)
 
 
-async def compare(folder: Path) -> tuple[int, list[str], list[str]]:
+def compare(folder: Path) -> tuple[int, list[str], list[str]]:
     """Return the number of prompts that are served, the others with the reasons of the server, and those without."""
-    async with served(folder) as peer:
-        index = (await peer.request("resources/read", uri="prompt://"))["result"]["contents"][0]["text"]
-    contents = json.loads(index)
-    files = {prompt["file"] for prompt in contents["prompts"]}
-    problems = {problem["file"]: problem["reason"] for problem in contents.get("problems", [])}
+    library = Library(folder)
+    library.look()
+    library.check()
+    files = {library.path(name) for name in library.names}
+    problems = {problem.path: problem.reason for problem in library.problems()}
     named: list[str] = []
     unnamed: list[str] = []
     expected = list(prompts_in(folder))
@@ -75,7 +72,7 @@ def main(folders: Sequence[str]) -> None:
             commit = subprocess.run(
                 ["git", "-C", folder, "rev-parse", "--short", "HEAD"], capture_output=True, text=True
             )
-            count, named, unnamed = anyio.run(compare, folder)
+            count, named, unnamed = compare(folder)
             total = count + len(named) + len(unnamed)
             print(
                 f"{folder.name} {commit.stdout.strip()}: {count} of {total} served, {len(unnamed)} without a reason"
