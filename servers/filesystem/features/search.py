@@ -1,6 +1,7 @@
 """The tools that list directories and find files."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Literal, TypeVar
 
 import anyio
@@ -53,7 +54,8 @@ async def list_directory(ctx: Ctx, path: str, limit: Count | None = None, cursor
     """List a directory by name: files, directories, links."""
     place, page = ctx.state.place(path), _page(ctx, limit, cursor)
     async with ctx.turn(brief=True):
-        entries = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, place, page, False, True)
+        list_names = partial(listing.list_directory, ctx.state.beneath, place, page, names_only=True)
+        entries = await to_thread.run_sync(list_names)
     return listing_text(entries)
 
 

@@ -83,7 +83,7 @@ class Watcher:
         self._inside: dict[str, list[Watched]] = {}
         self._stale = False
         """True if the set of directories to watch may have changed."""
-        self._sweep_at = self._took = 0.0
+        self._sweep_at = self._took = self._rests_until = 0.0
         self._local_wanted, self._remote_wanted = anyio.Event(), anyio.Event()
         self._stop = threading.Event()
         self._threads = Threads()
@@ -252,7 +252,8 @@ class Watcher:
             seconds = max(0.0, min([*dues, self._sweep_at]) - time.monotonic())
             noticed = await self._threads.wait(self._notices.wait, self._stop, seconds)
             if noticed:
-                self._sweep_at = min(self._sweep_at, time.monotonic() + _AGAIN_SECONDS)
+                # Notices without end must not make it look at everything without end.
+                self._sweep_at = min(self._sweep_at, max(time.monotonic() + _AGAIN_SECONDS, self._rests_until))
             if noticed is None and self._stale:
                 # A client that subscribes to many things causes one look at all of them, not one for each.
                 await anyio.sleep(max(_GATHER_SECONDS, min(_GATHER_LONGEST, self._took)))
@@ -287,7 +288,8 @@ class Watcher:
             watched.busy = False
         if not remote:
             self._took = time.monotonic() - begun
-            self._sweep_at = max(self._sweep_at, begun + 20 * self._took)
+            self._rests_until = max(self._rests_until, begun + 20 * self._took)
+            self._sweep_at = max(self._sweep_at, self._rests_until)
         for (key, watched), (changed, moved) in zip(due, results, strict=True):
             self._stale |= moved
             # A callback before may have ended this one.

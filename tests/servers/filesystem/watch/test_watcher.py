@@ -4,6 +4,7 @@ import itertools
 import os
 import shutil
 import threading
+import time
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -14,7 +15,7 @@ from anyio import to_thread
 from servers.common.notices import Notices, open_watch
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watch.fingerprint import Spot
-from servers.filesystem.watch.pacing import Pace
+from servers.filesystem.watch.pacing import Pace, look_at
 from servers.filesystem.watch.subscriptions import GlobTrees
 from servers.filesystem.watch.tree import EntryQuota
 from servers.filesystem.watch.watcher import Watcher
@@ -384,6 +385,27 @@ async def test_a_notice_that_is_lost_as_others_are_handed_over_is_made_up_for(wa
         (root / "lost").touch()
         (root / "other").write_text("x")
         assert {await seen.next(), await seen.next()} == {"lost", "other"}
+
+
+async def test_notices_without_end_do_not_make_it_look_at_everything_all_the_time(watching, root, at, monkeypatch):
+    looks = []
+
+    def look_slowly(target, noticed):
+        if any(path.endswith("idle") for path in target.trail):
+            looks.append(target)
+            time.sleep(0.5)
+        return look_at(target, noticed)
+
+    async with watching() as watcher:
+        await watcher.watch("idle", at("idle"))
+        await watcher.watch("busy", at("busy"))
+        await anyio.sleep(0.5)
+        monkeypatch.setattr("servers.filesystem.watch.watcher.look_at", look_slowly)
+        for number in range(10):
+            (root / "busy").write_text(str(number))
+            await anyio.sleep(0.3)
+    # A look of half a second is not repeated for ten seconds.
+    assert len(looks) == 1
 
 
 async def test_w17_more_than_the_most_are_refused_and_the_rest_goes_on(watching, seen, root, at, monkeypatch):
