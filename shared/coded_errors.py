@@ -84,7 +84,7 @@ def from_os_error(path: str, error: OSError) -> PathError:
 
 
 class _OSErrors:
-    """What `os_errors` returns: a class, since a generator takes four times as long, and an edit needs ten."""
+    """The context of `os_errors`: a class, since a generator takes four times as long, and an edit needs ten."""
 
     __slots__ = ("_path",)
 

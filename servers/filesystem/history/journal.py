@@ -184,9 +184,10 @@ class Journal:
                 ended.append(name)
             read = read_spool(self._spools / name, positions.get(name, 0), is_alive)
             if read is not None:
-                # What was finished before an older change is read again with that.
-                known = {time for (time,) in self._database.execute("SELECT time FROM change WHERE run = ?", (run,))}
-                records += [(record, run) for record in read[0] if record.time not in known]
+                # A change that was finished before an older one is read again with it.
+                rows = self._database.execute("SELECT time FROM change WHERE run = ?", (run,))
+                recorded = {time for (time,) in rows}
+                records += [(record, run) for record in read[0] if record.time not in recorded]
                 self._database.execute("INSERT OR REPLACE INTO spool VALUES (?, ?)", (name, read[1]))
         return records
 

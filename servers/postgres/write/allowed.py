@@ -66,7 +66,7 @@ _NAMES_AND_TIMES = {
     "LOCK_TIMEOUT": "The operator can add ?lock_timeout=TIME to the URL, or raise --busy-timeout.",
     "SESSION_REPLICATION_ROLE": "Declare the constraint DEFERRABLE, and use SET CONSTRAINTS ALL DEFERRED.",
 }
-"""What does the work of a setting in a statement, or who can set it."""
+"""The replacement for a setting in a statement, or the way for the operator to set it."""
 _NOTICES = "a call neither hears nor sends notifications", "Subscribe to the resource of a table instead."
 _KEPT = "nothing is kept from one call to the next", "Run the statement itself, with its parameters."
 _CURSORS = "no cursor is kept from one call to the next", "Use SELECT, or read_query, which pages."

@@ -12,10 +12,10 @@ from servers.common.html.tree import HEADINGS
 from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines
 
 _LEAST = 40
-"""Characters of a block from which on a copy of it is no accident."""
+"""Minimum length of a block whose copy is not an accident, in characters."""
 _OUTLINE = ("dt", "pre")
 _FEWEST = 8
-"""Least number of terms and examples in a manual."""
+"""Minimum number of terms and examples in a manual."""
 _MEANINGFUL = tuple(map(KINDS.index, ("table", "dl", "pre", "details")))
 """Elements whose parts may repeat with a meaning of their own."""
 _BASE, _MODULUS = 1_000_003, (1 << 61) - 1

@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from servers.fetch.read.html.content.lines import Block, Line, Lines
 
 _FEWEST = 3
-"""Least number of pairs."""
+"""Minimum number of pairs."""
 _MOSTLY = 0.8
 """The share of the names with a description that is content."""
 
