@@ -1,4 +1,5 @@
-"""python -m tests.checks.host_views [HOST ...]: what models of hosts receive of results of 1, 10 and 100 pages.
+"""python -m tests.checks.host_views [HOST ...] [PAGES ...]: what models of hosts receive of results of 1, 10 and 100
+pages.
 
 Beside it is what they receive from a server that knows no hosts. No test runs it, since it takes half an hour."""
 
@@ -26,28 +27,29 @@ LIMITS = {"sqlite": ["--max-rows", "1000000"], "fetch": ["--allow-private", "127
 Pages = dict[str, list[str]]
 
 
-def main(names: list[str]) -> int:
+def main(words: list[str]) -> int:
     """Prints the table; 1 if a result did not arrive whole."""
-    rows = [row for host in HOSTS if not names or host.folder in names for row in _rows(host)]
+    hosts = [host for host in HOSTS if host.folder in words] or HOSTS
+    counts = [int(word) for word in words if word.isdecimal()] or PAGES
+    rows = [row for host in hosts for count in counts for row in _rows(host, count)]
     print("\n".join(markdown(HEAD, rows)))
     return int(any(row[-1] != "yes" for row in rows))
 
 
-def _rows(host: Host) -> Iterator[list[str]]:
+def _rows(host: Host, count: int) -> Iterator[list[str]]:
     known = find_host({"name": host.client})
     assert known is not None
-    for count in PAGES:
-        with tempfile.TemporaryDirectory() as name, results(Path(name).resolve(), count * known.text_bytes) as every:
-            before = _received(host, every, Path(name), knows_hosts=False)
-            now = _received(host, every, Path(name), knows_hosts=True)
-            for result in every:
-                first, pages = before[result.tool][0], now[result.tool]
-                sizes = [len(page.encode()) for page in pages]
-                seen = CURSOR.search(first) is not None or not result.missing([first])
-                yield [
-                    f"{result.tool}, {count}x", host.name, f"{len(first.encode()):,}", "yes" if seen else "no",
-                    f"{sum(sizes):,}", str(len(pages)), f"{max(sizes):,}", result.missing(pages) or "yes",
-                ]  # fmt: skip
+    with tempfile.TemporaryDirectory() as name, results(Path(name).resolve(), count * known.text_bytes) as every:
+        before = _received(host, every, Path(name), knows_hosts=False)
+        now = _received(host, every, Path(name), knows_hosts=True)
+        for result in every:
+            first, pages = before[result.tool][0], now[result.tool]
+            sizes = [len(page.encode()) for page in pages]
+            seen = CURSOR.search(first) is not None or not result.missing([first])
+            yield [
+                f"{result.tool}, {count}x", host.name, f"{len(first.encode()):,}", "yes" if seen else "no",
+                f"{sum(sizes):,}", str(len(pages)), f"{max(sizes):,}", result.missing(pages) or "yes",
+            ]  # fmt: skip
 
 
 def _received(host: Host, every: list[Result], folder: Path, *, knows_hosts: bool) -> Pages:

@@ -1,7 +1,7 @@
 """How Claude Code, Codex CLI and Gemini CLI speak to their models: what a request holds, and how a reply looks.
 
 Each dialect knows as much of its host as a model needs that makes the calls of a list, one after another, and keeps
-what comes back. A request that offers no tool of the server is no part of that conversation.
+what comes back. In a long conversation, hosts also ask their models for a summary, or whether they are in a loop.
 """
 
 import json
@@ -30,9 +30,17 @@ class Reply(NamedTuple):
 class Dialect(Protocol):
     """How one host speaks to its model."""
 
-    def results(self, request: Json) -> list[Any] | None:
-        """What the host gave the model for each call until now, as it stands in the request; None where that is no
-        part of the conversation."""
+    def offers_tools(self, request: Json) -> bool:
+        """Return whether the model can call a tool of the server."""
+
+    def results(self, request: Json) -> dict[str, Any]:
+        """Return what the host shows the model for its calls, by their ids. Earlier ones may be missing or cut."""
+
+    def count(self, tokens: int) -> Reply:
+        """Say how many tokens a text has."""
+
+    def aside(self, request: Json) -> Reply:
+        """Answer a question that is no part of the conversation."""
 
     def reply(self, call: Call | None, number: int) -> Reply:
         """The call, the `number`th from 0 on; without one the end of the conversation."""
@@ -44,12 +52,19 @@ class Dialect(Protocol):
 class Messages:
     """Claude Code's: Anthropic's Messages."""
 
-    def results(self, request: Json) -> list[Any] | None:
-        if not any(tool["name"].startswith(f"mcp__{SERVER}__") for tool in request.get("tools", ())):
-            return None
-        said = [one["content"] for one in request["messages"] if one["role"] == "user"]
+    def offers_tools(self, request: Json) -> bool:
+        return any(tool["name"].startswith(f"mcp__{SERVER}__") for tool in request.get("tools", ()))
+
+    def results(self, request: Json) -> dict[str, Any]:
+        said = [one["content"] for one in request.get("messages", ()) if one["role"] == "user"]
         blocks = [block for content in said if isinstance(content, list) for block in content]
-        return [block["content"] for block in blocks if block["type"] == "tool_result"]
+        return {block["tool_use_id"]: block["content"] for block in blocks if block["type"] == "tool_result"}
+
+    def count(self, tokens: int) -> Reply:
+        return _json({"input_tokens": tokens})
+
+    def aside(self, request: Json) -> Reply:
+        return self.reply(None, 0)
 
     def reply(self, call: Call | None, number: int) -> Reply:
         block: Json = {"type": "text", "text": ""}
@@ -77,10 +92,18 @@ class Messages:
 class Responses:
     """Codex CLI's: OpenAI's Responses, with the tools of a server in a namespace."""
 
-    def results(self, request: Json) -> list[Any] | None:
-        if not any(tool.get("name") == f"mcp__{SERVER}" for tool in request.get("tools", ())):
-            return None
-        return [item["output"] for item in request["input"] if item["type"] == "function_call_output"]
+    def offers_tools(self, request: Json) -> bool:
+        return any(tool.get("name") == f"mcp__{SERVER}" for tool in request.get("tools", ()))
+
+    def results(self, request: Json) -> dict[str, Any]:
+        items = request.get("input", ())
+        return {item["call_id"]: item["output"] for item in items if item["type"] == "function_call_output"}
+
+    def count(self, tokens: int) -> Reply:
+        return _json({"input_tokens": tokens})
+
+    def aside(self, request: Json) -> Reply:
+        return self.reply(None, 0)
 
     def reply(self, call: Call | None, number: int) -> Reply:
         item: Json = {"type": "message", "id": "msg", "role": "assistant"}
@@ -105,25 +128,40 @@ class Responses:
 class GenerateContent:
     """Gemini CLI's: Google's generateContent."""
 
-    def results(self, request: Json) -> list[Any] | None:
+    def offers_tools(self, request: Json) -> bool:
         declared = [one for tool in request.get("tools", ()) for one in tool.get("functionDeclarations", ())]
-        if not any(one["name"].startswith(f"mcp_{SERVER}_") for one in declared):
-            return None
-        parts = [part for content in request["contents"] for part in content["parts"]]
-        return [part["functionResponse"]["response"] for part in parts if "functionResponse" in part]
+        return any(one["name"].startswith(f"mcp_{SERVER}_") for one in declared)
+
+    def results(self, request: Json) -> dict[str, Any]:
+        # When the host replaces old results by the names of files, it also gives them other ids.
+        parts = request["contents"][-1]["parts"] if self.offers_tools(request) else []
+        answers = [part["functionResponse"] for part in parts if "functionResponse" in part]
+        return {answer["id"]: answer["response"] for answer in answers}
+
+    def count(self, tokens: int) -> Reply:
+        return _json({"totalTokens": tokens})
+
+    def aside(self, request: Json) -> Reply:
+        return _json(self._say({"text": json.dumps({"unproductive_state_confidence": 0})}))
 
     def reply(self, call: Call | None, number: int) -> Reply:
         part: Json = {"text": "done"}
         if call is not None:
             part = {"functionCall": {"name": f"mcp_{SERVER}_{call.tool}", "args": call.arguments}}
+        return Reply("text/event-stream", f"data: {json.dumps(self._say(part))}\r\n\r\n".encode())
+
+    def _say(self, part: Json) -> Json:
         counts = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
         candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
-        answer = json.dumps({"candidates": [candidate], "usageMetadata": counts})
-        return Reply("text/event-stream", f"data: {answer}\r\n\r\n".encode())
+        return {"candidates": [candidate], "usageMetadata": counts}
 
     def text(self, result: Any) -> str:
         text: str = result["output"]
         return text.removeprefix("<untrusted_context>\n").removesuffix("\n</untrusted_context>")
+
+
+def _json(answer: Json) -> Reply:
+    return Reply("application/json", json.dumps(answer).encode())
 
 
 def _events(*events: tuple[str, Json]) -> Reply:

@@ -21,7 +21,7 @@ class Model:
     def __init__(self, dialect: Dialect, script: Script) -> None:
         self._dialect = dialect
         self._script = script
-        self._received = 0
+        self._received: set[str] = set()
         self._call: Call | None = next(script)
         self.url = ""
 
@@ -30,17 +30,18 @@ class Model:
         """True if the host has shown the results of all calls."""
         return self._call is None
 
-    def answer(self, request: Json) -> Reply:
-        """The answer to a request of the host."""
+    def answer(self, path: str, request: Json) -> Reply:
+        """Return the answer to a request of the host."""
+        if "count" in path:
+            return self._dialect.count(len(json.dumps(request)) // CHARACTERS_A_TOKEN)
         results = self._dialect.results(request)
-        if results is None:
-            # Beside the conversation, Claude Code asks how many tokens a long result has.
-            tokens = len(json.dumps(request)) // CHARACTERS_A_TOKEN
-            return Reply("application/json", json.dumps({"input_tokens": tokens}).encode())
-        for result in results[self._received :]:
-            self._call = self._go_on(self._dialect.text(result))
-        self._received = len(results)
-        return self._dialect.reply(self._call, len(results))
+        for key, result in results.items():
+            if key not in self._received:
+                self._received.add(key)
+                self._call = self._go_on(self._dialect.text(result))
+        if not self._dialect.offers_tools(request):
+            return self._dialect.aside(request)
+        return self._dialect.reply(self._call, len(self._received))
 
     def _go_on(self, text: str) -> Call | None:
         try:
@@ -59,7 +60,7 @@ def serving(dialect: Dialect, script: Script) -> Iterator[Model]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"] or 0))
-            self._send(model.answer(json.loads(body or b"{}")))
+            self._send(model.answer(self.path, json.loads(body or b"{}")))
 
         def do_GET(self) -> None:
             self._send(NOTHING)
