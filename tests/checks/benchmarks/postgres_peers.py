@@ -1,4 +1,4 @@
-"""The PostgreSQL servers that are compared, and how each is started for one database, to be read only."""
+"""The PostgreSQL servers that are compared, and how each is started for one database."""
 
 import sys
 from functools import cache
@@ -7,7 +7,7 @@ from pathlib import Path
 from tests import npm
 from tests.checks.benchmarks.sqlite_peers import DBHUB_PACKAGE
 
-__all__ = ["SECONDS", "dbhub_command", "ours_command", "toolbox_command", "versions"]
+__all__ = ["DBHUB_PACKAGE", "SECONDS", "dbhub_command", "ours_command", "toolbox_command", "versions"]
 
 DBHUB_FOLDER = Path(__file__).resolve().parent / "postgres"
 TOOLBOX_FOLDER = Path(__file__).resolve().parent / "toolbox"
@@ -24,7 +24,11 @@ query_timeout = {seconds}
 [[tools]]
 name = "execute_sql"
 source = "data"
-readonly = true
+readonly = {readonly}
+
+[[tools]]
+name = "search_objects"
+source = "data"
 """
 # It has neither a limit of time of its own nor a way to allow reading alone: an operator can ask PostgreSQL for both.
 _TOOLBOX_FILE = """
@@ -65,15 +69,15 @@ def _toolbox_program() -> list[str]:
     return [str(found[0])]
 
 
-def ours_command(url: str) -> list[str]:
+def ours_command(url: str, *options: str) -> list[str]:
     """How ours is started."""
-    return [sys.executable, "-m", "servers.postgres", "--timeout", str(SECONDS), url]
+    return [sys.executable, "-m", "servers.postgres", "--timeout", str(SECONDS), *options, url]
 
 
-def dbhub_command(folder: Path, url: str) -> list[str]:
+def dbhub_command(folder: Path, url: str, *, writes: bool = False) -> list[str]:
     """How dbhub is started, with its settings in a file of `folder`. Raises Unavailable."""
     settings = folder / "dbhub.toml"
-    settings.write_text(_DBHUB_FILE.format(url=url, seconds=SECONDS))
+    settings.write_text(_DBHUB_FILE.format(url=url, seconds=SECONDS, readonly="false" if writes else "true"))
     return [*_dbhub_program(), "--transport", "stdio", "--config", str(settings)]
 
 

@@ -22,8 +22,10 @@ class Session:
         self.size = 0
 
     def definitions(self) -> int:
-        """Return the bytes of `tools/list`."""
-        return _size(self._ask("tools/list")["result"])
+        """Return the bytes of what hosts give their models of `tools/list`. The rest is for hosts and programs: a
+        model sees neither hints nor the schema of results."""
+        tools = self._ask("tools/list")["result"]["tools"]
+        return _size([{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in tools])
 
     def call(self, tool: str, **arguments: Any) -> str:
         """Return the text of the result. Raises Refused."""

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.checks.benchmarks import fetch_peers, sqlite_peers
+from tests.checks.benchmarks import fetch_peers, postgres_peers, sqlite_peers
 from tests.checks.benchmarks.peers import NPM
 from tests.checks.interop.pages import served
-from tests.checks.tasks import fetch, filesystem, prompts, sqlite
+from tests.checks.tasks import fetch, filesystem, postgres, prompts, sqlite
 from tests.checks.tasks.mistakes import Mistake, make_files, of_files, of_tables
 from tests.checks.tasks.session import Refused, Session, opened
 from tests.checks.tasks.task import Cost, Task, run
@@ -70,6 +70,11 @@ def areas() -> Iterator[tuple[Area, ...]]:
                 "sqlite", sqlite_peers.ARCHIVED.name, sqlite.TASKS,
                 lambda folder: sqlite_peers.ours_command(_database(folder), "--allow-write"),
                 lambda folder: sqlite_peers.archived_command(_database(folder)),
+            ),
+            Area(
+                "postgres", postgres_peers.DBHUB_PACKAGE, postgres.TASKS,
+                lambda folder: postgres_peers.ours_command(postgres.make_database(folder), "--allow-write"),
+                lambda folder: postgres_peers.dbhub_command(folder, postgres.make_database(folder), writes=True),
             ),
             Area(
                 "fetch", fetch_peers.OFFICIAL.name, fetch.tasks(address),

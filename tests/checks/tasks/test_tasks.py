@@ -9,7 +9,7 @@ from tests.checks.tasks.suite import areas, mistakes
 pytestmark = pytest.mark.timeout(300)
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(5))
 def test_every_task_is_verified(number: int, tmp_path: Path) -> None:
     with areas() as every:
         costs = every[number].measure(tmp_path, ours=True).costs
