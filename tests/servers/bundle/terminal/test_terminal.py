@@ -93,6 +93,21 @@ def test_a_server_that_lacks_arguments_says_where_they_go(capsys: pytest.Capture
     assert said.endswith(": give at least one DIR that may be read; its arguments are given after `--`\n")
 
 
+@pytest.mark.slow
+def test_a_tool_that_needs_leave_and_a_missing_directory_are_named_by_the_server(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["call", "filesystem", "write_file", f"path={tmp_path / 'a.txt'}", "content=a", "--"]
+    assert main([*words, str(tmp_path)]) == 1
+    assert capsys.readouterr().err.startswith("read_only: this server was started without --allow-write")
+    assert main([*words, str(tmp_path / "none")]) == 3
+    assert capsys.readouterr().err.endswith(f"DIR: {tmp_path / 'none'} is not a directory\n")
+    assert main(words) == 3
+    assert capsys.readouterr().err.endswith(
+        ": give at least one DIR that may be read; its arguments are given after `--`\n"
+    )
+
+
 def test_a_server_that_is_gone_is_no_connection(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("call", "vanish", "--verbose") == 3
     said = capsys.readouterr().err
