@@ -19,10 +19,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeVar
 
-from servers.common.files.locks import locked
+from servers.common.files.locks import claimed
 from shared.coded_errors import PathError
 from shared.program.files.atomic import add, overwrite, rename, sync
-from shared.program.files.entries import Entry, current, open_to_append, open_to_read
+from shared.program.files.entries import Entry, current, open_to_append, open_to_read, read_bytes
 
 try:
     import fcntl
@@ -63,7 +63,7 @@ def exchange(fresh: Entry, entry: Entry, before: os.stat_result, data: bytes | N
     after a check. Returns False if the file was overwritten instead, because it is a mount point.
     """
     # Other processes of ours find the new file under the name at once, and wait until this one is finished with it.
-    with locked(fresh):
+    with claimed(fresh):
         return _replaced(fresh, entry, before, data)
 
 
@@ -109,9 +109,7 @@ def _is_taken_over(old: Entry, new: Entry, expected: os.stat_result, data: bytes
             return now is not None and _mark(now) == _mark(expected)
         descriptor = open_to_read(old)
         try:
-            with os.fdopen(os.dup(descriptor), "rb") as file:
-                same = file.read(len(data)) == data
-            if not same:
+            if read_bytes(descriptor, len(data)) != data:
                 return False
             _carry(descriptor, max(len(data), expected.st_size), new)
         finally:

@@ -90,6 +90,23 @@ def locked(*entries: Entry) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def claimed(fresh: Entry) -> Iterator[None]:
+    """Hold a new file, whose name no other call knows yet, against other processes."""
+    descriptor = None
+    if _HAS_LOCKS:
+        with suppress(OSError):
+            descriptor = open_to_read(fresh)
+    if descriptor is None:
+        yield
+        return
+    try:
+        _lock(descriptor, time.monotonic() + PATIENCE, fresh)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _check() -> None:
     """Raise in the thread of a call that was cancelled; do nothing outside of a call."""
     with suppress(RuntimeError):

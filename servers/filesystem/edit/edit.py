@@ -23,7 +23,7 @@ from servers.filesystem.edit.replacements import Edit, apply_edits
 from servers.filesystem.edit.text import Edited
 from servers.filesystem.edit.write import MAX_EDITED, Contents, read_contents
 from servers.filesystem.errors import FilesError
-from servers.filesystem.history.recording import NOT_RECORDED, Recorder, Survey
+from servers.filesystem.history.recording import NOT_RECORDED, Before, Recorder, Survey
 from servers.filesystem.history.states import file_state
 from servers.filesystem.read.charsets import encode, require_exact, require_sure
 from shared.coded_errors import os_errors
@@ -134,7 +134,8 @@ def _edited(
 
         def describe(survey: Survey) -> None:
             for file in replaced:
-                survey.changes(file.entry, file_state(file.data), file.was.data, file.was.attributes)
+                was = Before(file.was.found, file.was.data, file.was.attributes)
+                survey.changes(file.entry, file_state(file.data), was)
 
         with options.recorder.recording(beneath, "edit", describe):
             return _put(changed)

@@ -21,7 +21,7 @@ from servers.common.files.rooted_files import RootedFiles, missing
 from servers.filesystem.edit.preconditions import require_file_name, require_replaceable, require_same
 from servers.filesystem.edit.text import eol_of, lf
 from servers.filesystem.errors import FilesError
-from servers.filesystem.history.recording import NOT_RECORDED, Recorder, Survey
+from servers.filesystem.history.recording import NOT_RECORDED, Before, Recorder, Survey
 from servers.filesystem.history.states import DIRECTORY, file_state
 from servers.filesystem.read.charsets import (
     UTF8,
@@ -35,7 +35,7 @@ from servers.filesystem.read.charsets import (
     require_sure,
 )
 from shared.program.files.atomic import add, replace, sync, sync_directory
-from shared.program.files.entries import Entry, Place, current, etag_of, make_directory, open_to_append
+from shared.program.files.entries import Entry, Place, current, etag_of, make_directory, open_to_append, read_bytes
 from shared.program.files.metadata import Attributes, attributes_of, lost_owner
 from shared.text import quoted
 
@@ -122,10 +122,12 @@ def read_contents(
     """Return the contents of the file, which is locked. Raises `not_text`, `bad_encoding` and `too_large`."""
     # The status found on the way may be older than the lock.
     handle = beneath.open_entry(entry._replace(stat=current(entry)), written)
-    with os.fdopen(handle.descriptor, "rb") as file:
+    try:
         size = handle.stat.st_size
-        data = file.read(limit + 1) if size <= limit else b""
+        data = read_bytes(handle.descriptor, limit + 1) if size <= limit else b""
         attributes = attributes_of(handle.descriptor)
+    finally:
+        os.close(handle.descriptor)
     if max(size, len(data)) > limit:
         raise FilesError(
             "too_large", written, f"has {size:,} bytes; the limit is {MAX_EDITED:,} for all files of a call"
@@ -144,7 +146,7 @@ def _written(beneath: RootedFiles, place: Place, request: _WriteRequest) -> Writ
         require_replaceable(entry, status, place.written, request.how.protected)
         if request.mode == "append" and status is not None:
             return _longer(beneath, entry, request)
-        start = b"" if status is None else _start(beneath, entry, status)
+        start, attributes = (b"", None) if status is None else _start(beneath, entry, status)
         text, charset = _as_before(start, request, entry.place.written)
         data = encode(text, charset, place.written)
         # An overwrite takes any version, but an undo restores only the one that was recorded.
@@ -152,23 +154,29 @@ def _written(beneath: RootedFiles, place: Place, request: _WriteRequest) -> Writ
         put = partial(exchange, before=status, data=None) if exact and status is not None else None
 
         def describe(survey: Survey) -> None:
-            is_whole = status is not None and status.st_size == len(start)
-            survey.changes(entry, file_state(data), start if is_whole else None)
+            was = None
+            if status is not None and attributes is not None:
+                was = Before(status, start if status.st_size == len(start) else None, attributes)
+            survey.changes(entry, file_state(data), was)
 
         with request.recorder.recording(beneath, "write", describe):
-            now = replace(entry, data, status, put=put)
+            now = replace(entry, data, status, put=put, attributes=attributes)
     lost = [] if status is None else lost_owner(status, now)
     return Written(len(data), etag_of(now), status is None, charset.name, lost)
 
 
-def _start(beneath: RootedFiles, entry: Entry, status: os.stat_result) -> bytes:
-    """Return the first bytes of the file with this `status`; none if it can't be read."""
+def _start(beneath: RootedFiles, entry: Entry, status: os.stat_result) -> tuple[bytes, Attributes | None]:
+    """Return the first bytes and the attributes of the file with this `status`; none and None if it can't be read."""
+    start, attributes = b"", None
     # A user who may replace a file may not be allowed to read it.
     with suppress(FilesError, OSError):
         handle = beneath.open_entry(entry._replace(stat=status), entry.place.written)
-        with os.fdopen(handle.descriptor, "rb") as file:
-            return file.read(_START)
-    return b""
+        try:
+            start = read_bytes(handle.descriptor, _START)
+            attributes = attributes_of(handle.descriptor)
+        finally:
+            os.close(handle.descriptor)
+    return start, attributes
 
 
 def _as_before(start: bytes, request: _WriteRequest, written: str) -> tuple[str, Charset]:

@@ -18,7 +18,7 @@ from servers.filesystem.history.changes import MAX_STEPS, NotRecorded, Step
 from servers.filesystem.history.images import INLINE, Image
 from servers.filesystem.history.states import ABSENT, State, present_state, state_of
 from shared.coded_errors import os_errors
-from shared.program.files.entries import Entry, current
+from shared.program.files.entries import Entry, current, read_bytes
 from shared.program.files.metadata import Attributes
 
 if TYPE_CHECKING:
@@ -75,6 +75,15 @@ class History:
             self._journal.close()
 
 
+class Before(NamedTuple):
+    """A file before a change, as it was read: its `stat`, its contents unless they are only in part known, and its
+    extended attributes."""
+
+    stat: os.stat_result
+    data: bytes | None
+    attributes: Attributes
+
+
 class Survey:
     """The paths that a change is about to concern, in their present state."""
 
@@ -84,14 +93,12 @@ class Survey:
         self._beneath = beneath
         self._left = journal.limits.size
 
-    def changes(
-        self, entry: Entry, after: State, data: bytes | None = None, attributes: Attributes | None = None
-    ) -> None:
-        """Record that the entry, which holds `data` and has these attributes if they were read, is about to change
-        to `after`. Raises NotRecorded, OSError, PathError.
+    def changes(self, entry: Entry, after: State, was: Before | None = None) -> None:
+        """Record that the entry, the file `was` if that was read, is about to change to `after`. Raises NotRecorded,
+        OSError, PathError.
         """
         with os_errors(entry.place.written):
-            status = current(entry)
+            status, data, attributes = was or (current(entry), None, None)
             if status is not None and stat.S_ISREG(status.st_mode):
                 # Checked first, since reading it may take minutes.
                 self._require_room(status.st_size)
@@ -148,8 +155,10 @@ class Survey:
         if status is None or not stat.S_ISREG(status.st_mode) or status.st_size > INLINE:
             return None
         handle = self._beneath.open_entry(entry._replace(stat=status), entry.place.written)
-        with os.fdopen(handle.descriptor, "rb") as file:
-            data = file.read(INLINE + 1)
+        try:
+            data = read_bytes(handle.descriptor, INLINE + 1)
+        finally:
+            os.close(handle.descriptor)
         return data if len(data) <= INLINE else None
 
     def _path(self, entry: Entry) -> str:

@@ -56,13 +56,14 @@ def replace(
     existing: os.stat_result | None,
     check: Callable[[], None] = lambda: None,
     put: Put | None = None,
+    attributes: Attributes | None = None,
 ) -> os.stat_result:
     """Put `data` under the entry's name, and return its stat; `check` runs last before that and may raise.
 
-    `existing` is the stat of the file to replace, by a rename or by `put`. If it is None the name must be free:
-    `FileExistsError`. Raises OSError.
+    `existing` is the stat of the file to replace, by a rename or by `put`; `attributes` are its own, if they were
+    read. If it is None the name must be free: `FileExistsError`. Raises OSError.
     """
-    return put_in_place(prepared(entry, data, existing), entry, existing, check, put)
+    return put_in_place(prepared(entry, data, existing, attributes=attributes), entry, existing, check, put)
 
 
 def put_in_place(

@@ -27,6 +27,9 @@ CHECKED_TWICE = (
 )
 """The warning of a server at its start if that is so."""
 
+_BLOCK = 65_536
+"""Bytes of a read. The memory for many more would come from the system each time."""
+
 
 class Place(NamedTuple):
     """A path beneath a root: the index of the root, the components, and the path as the caller wrote it."""
@@ -197,6 +200,18 @@ def open_to_append(entry: Entry) -> int:
 def open_to_read(entry: Entry) -> int:
     """Open the file for reading, without waiting for a named pipe. Raises OSError."""
     return SYSTEM.open_file(entry.directory, entry.name)
+
+
+def read_bytes(descriptor: int, count: int) -> bytes:
+    """Return the next `count` bytes of an open file, fewer only at its end. Raises OSError.
+
+    A buffered reader costs as much as the read of a small file.
+    """
+    blocks: list[bytes] = []
+    while count > 0 and (block := os.read(descriptor, min(count, _BLOCK))):
+        blocks.append(block)
+        count -= len(block)
+    return b"".join(blocks)
 
 
 def etag_of(stat_: os.stat_result) -> str:

@@ -344,9 +344,9 @@ def test_what_was_written_to_a_mounted_file_meanwhile_is_not_overwritten(
     etag = etag_of(mounted.stat())
     prepared = atomic.prepared
 
-    def prepared_late(*arguments: Any) -> Entry:
+    def prepared_late(*arguments: Any, **named: Any) -> Entry:
         mounted.write_text("theirs\n")
-        return prepared(*arguments)
+        return prepared(*arguments, **named)
 
     monkeypatch.setattr(atomic, "prepared", prepared_late)
     how = How(etag)
