@@ -119,8 +119,7 @@ class OAuthTokens:
         return self._contact.unreached
 
     def knows(self, request: HttpRequest) -> bool:
-        """Return True if the sender of `request` is known without a request to an issuer or a verification, proofs
-        aside."""
+        """Return True if the sender of `request` is known from the cache alone; proofs are not considered."""
         sent = _read(request)
         if sent is None or isinstance(sent, Denial):
             return True

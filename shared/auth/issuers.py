@@ -118,7 +118,7 @@ class Issuer:
             if self._metadata is None:
                 await self._attempt(self._find)
             if self._metadata is None:
-                raise self._fault or Unreachable(f"the issuer {self.url} can't be asked")
+                raise self._fault or Unreachable(f"the issuer {self.url} can't be reached")
             return self._metadata
 
     async def _refresh(self, attempt: int) -> None:
@@ -127,7 +127,7 @@ class Issuer:
             if self._attempts == attempt:
                 await self._attempt(self._load)
             if self._keys is None:
-                raise self._fault or Unreachable(f"the issuer {self.url} can't be asked")
+                raise self._fault or Unreachable(f"the issuer {self.url} can't be reached")
 
     def _check_crowd(self) -> None:
         if self._turn.statistics().tasks_waiting >= MAX_WAITING:

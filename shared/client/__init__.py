@@ -8,7 +8,7 @@ servers. Elsewhere
   `shared/transports/child/process.py`;
 - the era and the version are determined: `connection/opening.py`, with `shared/protocol/session/client.py`;
 - a lost connection is reopened: `connection/link.py`; a dead one is detected: `connection/heartbeat.py`;
-- a request gets its result, after rounds, visits and retries: `calls/requests.py`; the rules for retries:
+- a request gets its result, after follow-up questions, URL elicitations and retries: `calls/requests.py`; the rules:
   `connection/retry.py`;
 - a call that became a task is followed to its end: `tasks/following.py`; one that was started continues in the
   background: `tasks/tool_task.py`;

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 NAME = "mcp-server-bundle"
 _HERE = Path(__file__).resolve().parents[2]
 # Directories of uv's cache that hold whole environments.
-_PASSING = re.compile(r"(archive|environments|builds)-v\d+")
+_EPHEMERAL = re.compile(r"(archive|environments|builds)-v\d+")
 # With other conditions a library may be missing rightly.
 _REQUIRED = re.compile(r"^Requires-Dist: ([\w.-]+)[^;\n]*; extra == '([\w-]+)'$", re.MULTILINE)
 
@@ -42,9 +42,9 @@ class Installation(NamedTuple):
         return cls(python, _source(direct_url), direct_url.get("dir_info", {}).get("editable", False), site)
 
     @property
-    def is_passing(self) -> bool:
+    def is_ephemeral(self) -> bool:
         """True if it is in uv's cache, like an environment of uvx."""
-        return is_passing(self.python)
+        return is_ephemeral(self.python)
 
     def specification(self, *extras: str) -> str:
         """Return the requirement for an installer for this copy with these extras. Raises ValueError if it is
@@ -69,13 +69,13 @@ class Installation(NamedTuple):
                 f"WHEEL[{','.join(requested)}]" if requested else "WHEEL",
                 ", where WHEEL is the bundle's wheel",
             )
-        program = [Path(sys.argv[0]).name] if self.is_passing else []
+        program = [Path(sys.argv[0]).name] if self.is_ephemeral else []
         return shell_line([*words, requirement, *program]) + where
 
     def _installer(self, again: bool) -> tuple[list[str], bool]:
         """Return the command without the requirement, and True if it keeps the present extras."""
         environment = self.python.parent.parent
-        if self.is_passing:
+        if self.is_ephemeral:
             return ["uvx", *(["--refresh"] if again else []), "--from"], False
         if (environment / "uv-receipt.toml").is_file():
             return ["uv", "tool", "install", *(["--reinstall"] if again else [])], False
@@ -108,9 +108,9 @@ def this_installation() -> Installation:
     return Installation.in_site(python, _HERE)
 
 
-def is_passing(path: Path) -> bool:
+def is_ephemeral(path: Path) -> bool:
     """Return True if a path is in uv's cache, which `uv cache clean` empties, and uv itself from time to time."""
-    return any(_PASSING.fullmatch(part) for part in path.parts)
+    return any(_EPHEMERAL.fullmatch(part) for part in path.parts)
 
 
 def shell_line(words: Sequence[str]) -> str:

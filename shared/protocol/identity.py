@@ -12,7 +12,7 @@ from .types.client import LogLevel
 from .versions import NEWEST, V2024_11_05, Version
 
 LOG_LEVELS = get_args(LogLevel)
-"""RFC 5424 severities, mildest first (2025-11-25, Utilities, Logging)."""
+"""RFC 5424 severities, the least severe first (2025-11-25, Utilities, Logging)."""
 
 
 def declared(capabilities: Any, path: Sequence[str]) -> Any:

@@ -64,9 +64,9 @@ REQUESTS = (
 )
 
 
-OTHERWISE = "*"
+FALLBACK = "*"
 """The name of a row for all methods that have none of their own and are not the protocol's."""
-PROTOCOLS_OWN = frozenset(row.name for row in REQUESTS)
+PROTOCOL_METHODS = frozenset(row.name for row in REQUESTS)
 
 MethodTable = Mapping[tuple[str, Version], Method]
 """The rows that one server serves, by name and version."""
@@ -89,8 +89,8 @@ def row_for(methods: MethodTable, name: str, peer: Peer) -> Method | None:
     row = methods.get((name, peer.version))
     if row is not None:
         return row
-    others = methods.get((OTHERWISE, peer.version))
+    others = methods.get((FALLBACK, peer.version))
     # A method that was removed from a version stays out: it can't come back, such as `ping`, by passing it on.
-    if others is None or name in PROTOCOLS_OWN:
+    if others is None or name in PROTOCOL_METHODS:
         return None
-    return replace(others, name=name, handler=OTHERWISE)
+    return replace(others, name=name, handler=FALLBACK)

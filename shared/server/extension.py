@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import DeclarationError
 from ..protocol.identity import EVERYWHERE, Principal, Span
-from ..protocol.methods import OTHERWISE, Method
+from ..protocol.methods import FALLBACK, Method
 from ..protocol.records import record
 from ..protocol.types.base import Params
 from ..protocol.types.resources import SubscriptionFilter
@@ -79,8 +79,8 @@ class Extension(Features[State]):
         self.methods += methods
         self.handlers.update(handlers or {})
         if otherwise is not None:
-            self.methods.append(Method(OTHERWISE, Params))
-            self.handlers[OTHERWISE] = otherwise
+            self.methods.append(Method(FALLBACK, Params))
+            self.handlers[FALLBACK] = otherwise
         self.around = around
         self.around_at_once: AroundAtOnce | None = None
         """The counterpart of `around` for handlers that answer at once; without it, requests whose handler `around`

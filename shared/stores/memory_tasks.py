@@ -72,7 +72,7 @@ class MemoryTasks:
         return [task for task in self._tasks.values() if task.principal == principal]
 
     def listen(self, id: str, wake: Wake) -> Callable[[], None]:
-        """Call `wake` each time that task was replaced, has expired or was deleted, until the returned function is
+        """Call `wake` each time that task is replaced, expires or is deleted, until the returned function is
         called."""
         self._listeners[id] = (*self._listeners.get(id, ()), wake)
 

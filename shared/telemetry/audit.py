@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import CallTimeout, InputRequired, InternalError, LimitExceeded, RpcError, ToolError
 from ..protocol.http.rules import Refusal, limit_exceeded
 from ..protocol.identity import Peer, Principal
-from ..protocol.methods import OTHERWISE, Method
+from ..protocol.methods import FALLBACK, Method
 from ..protocol.records import record
 from ..protocol.session.events import Outcome, UnhandledRequest
 from ..protocol.types.base import Params
@@ -211,7 +211,7 @@ def audited(audit: Audit, server: str) -> Extension[Any]:
     def around(method: Method, handler: Handler) -> Handler:
         async def handled(running: Run[Any], context: Context[Any], params: Any) -> Any:
             if audit.is_blocked:
-                raise InternalError("the audit log can't be written; no work is taken on until it can")
+                raise InternalError("the audit log can't be written; no requests are accepted until it can")
             return await _Call(audit, server, method, context, params).run(handler, running, params)
 
         return handled
@@ -243,7 +243,7 @@ class _Call:
         self._audit = audit
         self._server = server
         # One handler serves all methods that only servers behind a gateway know.
-        self._method = context.call.method.name if method.name == OTHERWISE else method.name
+        self._method = context.call.method.name if method.name == FALLBACK else method.name
         self._context = context
         # A call that is answered, such as one that became a task, no longer has what the client sent.
         raw = context.call.raw

@@ -115,7 +115,8 @@ class Metrics:
         return self._begun(self._methods, method if is_known else OTHER)
 
     def learn(self, series: Series, answer: Response) -> None:
-        """Count later calls of the tools in `answer`, which was counted in `series`, by their names."""
+        """Remember the tool names in `answer`, a `tools/list` answer counted in `series`, so that calls of these
+        tools are counted by name."""
         tools = answer.result.get("tools") if series is self._methods.get(_LIST) else None
         for tool in tools if isinstance(tools, list) else ():
             name = tool.get("name") if isinstance(tool, dict) else None

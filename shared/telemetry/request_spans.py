@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from ..errors import CallTimeout, InputRequired, RpcError, ToolError
-from ..protocol.methods import OTHERWISE, Method
+from ..protocol.methods import FALLBACK, Method
 from ..protocol.session.events import Call
 from ..server.dispatch.context import Context
 from ..server.extension import Extension
@@ -34,7 +34,7 @@ def traced(server: str, *, over_http: bool) -> Extension[Any]:
         async def handled(running: Run[Any], context: Context[Any], params: Any) -> Any:
             call = context.call
             # One handler has all methods that only servers behind a gateway know.
-            named = call.method.name[:_LONGEST] if method.name == OTHERWISE else method.name
+            named = call.method.name[:_LONGEST] if method.name == FALLBACK else method.name
             name, attributes = _describe(call, named, params)
             outer = current.get()
             kind: Kind = "internal" if outer is not None and outer.is_ours else "server"

@@ -1,4 +1,4 @@
-"""`python -m servers connect URL`: a stdio server for the one at a URL, for hosts that only start programs."""
+"""`python -m servers connect URL`: relays a server at a URL over stdio, for hosts that only start programs."""
 
 import os
 from collections.abc import Sequence
@@ -23,11 +23,11 @@ from ..program_name import program_name
 _OWN = "MCP_CONNECT"
 
 
-class _Where(BaseModel):
+class _Target(BaseModel):
     url: list[str] = positional("URL of the server: http://, https://, ws:// or wss://", "URL")
 
 
-class _Sent(BaseModel):
+class _Credentials(BaseModel):
     token_file: Path | None = option(None, "file with the bearer token to send to the server", "FILE")
     token: str | None = secret(None, "the token itself")
     header: list[str] = option([], "header to send to the server", "NAME=VALUE")
@@ -39,8 +39,8 @@ def main(argv: Sequence[str]) -> int:
     parser = OptionParser(
         f"{program_name()} connect",
         [
-            Group(_Where.model_fields),
-            Group({**_Sent.model_fields, **Limits.model_fields}, "options of connect", _OWN),
+            Group(_Target.model_fields),
+            Group({**_Credentials.model_fields, **Limits.model_fields}, "options of connect", _OWN),
             Group(OVER_STDIO, "options of every server", PREFIX),
         ],
         "Relay a server at a URL to a host that starts its servers and talks to them over stdio. Both may speak "
@@ -53,20 +53,21 @@ def main(argv: Sequence[str]) -> int:
     try:
         options = read_common(arguments, "stdio")
         limits = read_options(Limits, arguments, os.environ, _OWN)
-        sent = read_options(_Sent, arguments, os.environ, _OWN)
-        urls = read_options(_Where, arguments).url
+        credentials = read_options(_Credentials, arguments, os.environ, _OWN)
+        urls = read_options(_Target, arguments).url
         if len(urls) != 1:
             raise ValueError("give one URL, such as https://mcp.example.org/mcp")
         try:
-            token, is_exposed = (sent.token, False) if sent.token_file is None else read_value(sent.token_file)
+            token_file = credentials.token_file
+            token, is_exposed = (credentials.token, False) if token_file is None else read_value(token_file)
         except ValueError as error:
             raise ValueError(f"--token-file: {error}") from None
-        remote = Remote.of(urls[0], sent.header, token)
+        remote = Remote.of(urls[0], credentials.header, token)
         if find_spec("aiohttp") is None:
             raise ValueError(needs_extra("client"))
-        advice = "" if remote.has_token else "; --token-file has a token sent, and `login` logs in"
-        way = partial(connect_as_user, remote.url, headers=remote.headers)
-        bridge_program = BridgeProgram(place_of(remote.url), way, limits, advice=advice)
+        advice = "" if remote.has_token else "; send a token with --token-file, or run `login`"
+        connect_remote = partial(connect_as_user, remote.url, headers=remote.headers)
+        bridge_program = BridgeProgram(place_of(remote.url), connect_remote, limits, advice=advice)
     except ValueError as error:
         exit_with_error(parser.program, str(error))
-    return bridge_program.open(parser.program, options, exposed=str(sent.token_file) if is_exposed else None)
+    return bridge_program.open(parser.program, options, exposed=str(token_file) if is_exposed else None)

@@ -143,7 +143,8 @@ def _client_of(args: Namespace) -> ClientInformation | None:
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"--client-secret-file: {args.client_secret_file}: {error}") from None
     if not is_visible(secret):
-        raise ValueError(f"--client-secret-file: {args.client_secret_file} has no secret that can be sent")
+        reason = "is empty, too long, or has characters a secret can't contain"
+        raise ValueError(f"--client-secret-file: {args.client_secret_file} {reason}")
     return ClientInformation(args.client_id, secret=secret)
 
 

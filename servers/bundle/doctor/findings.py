@@ -1,9 +1,6 @@
-"""Findings of checks; and the findings that are possible if the doctor's own libraries are missing: which ones, and
-which of the servers' are.
+"""Findings of checks, and the report for when the doctor's own libraries are missing.
 
-So it imports only the standard library, and modules that need nothing else.
-
-So nothing is imported here but the standard library, and what needs nothing else.
+Imports only the standard library and modules that need nothing else, so that it works without them.
 """
 
 import json
@@ -43,29 +40,29 @@ class Finding(NamedTuple):
 
 
 def fine(where: str, what: str) -> Finding:
-    """Return the finding that all is well."""
+    """Return an OK finding."""
     return Finding(Severity.OK, where, what)
 
 
 def warning(where: str, what: str, fix: str) -> Finding:
-    """Return the finding that it works with a reservation."""
+    """Return a warning."""
     return Finding(Severity.WARNING, where, what, fix)
 
 
 def fault(where: str, what: str, fix: str) -> Finding:
-    """Return the finding that it does not work."""
+    """Return a fault."""
     return Finding(Severity.FAULT, where, what, fix)
 
 
 _OWN = "catalog"
-# These belong to all servers, or to developers.
+# Extras shared by all servers, or for developers only.
 _OTHERS = ("all", "auth", "client", "dev", "http", "keyring")
 
 
-def report_libraries(words: Sequence[str]) -> int:
-    """Print the libraries that are installed and those that are missing; return the exit code."""
-    findings = list(look_at_libraries(this_installation()))
-    if "--json" in words:
+def report_libraries(argv: Sequence[str]) -> int:
+    """Print which libraries are installed and which are missing. Return exit code 1: this runs only if one is."""
+    findings = list(check_libraries(this_installation()))
+    if "--json" in argv:
         print(json.dumps([finding._asdict() for finding in findings], indent=2))  # noqa: T201 - it is the output
         return 1
     for finding in findings:
@@ -73,17 +70,18 @@ def report_libraries(words: Sequence[str]) -> int:
     return 1
 
 
-def look_at_libraries(copy: Installation) -> Iterator[Finding]:
+def check_libraries(installation: Installation) -> Iterator[Finding]:
     """Yield the installed and the missing libraries of an installation."""
-    yield fine(str(copy.python), f"Python {platform.python_version()}, with {NAME} {__version__}")
-    lacking = copy.lacking()
+    yield fine(str(installation.python), f"Python {platform.python_version()}, with {NAME} {__version__}")
+    lacking = installation.lacking()
     for extra, libraries in sorted(lacking.items()):
         if extra == _OWN or extra in _OTHERS:
             continue
         if libraries:
-            yield warning(extra, f"its extra {extra!r} is not installed: {', '.join(libraries)}", copy.line(extra))
+            what = f"its extra {extra!r} is not installed: {', '.join(libraries)}"
+            yield warning(extra, what, installation.line(extra))
         else:
             yield fine(extra, f"the libraries of its extra {extra!r} are installed")
     missing = ", ".join(lacking.get(_OWN, [])) or "libraries of its own"
-    what = f"it looks at no client, and starts no server, since its extra {_OWN!r} is not installed: {missing}"
-    yield fault("doctor", what, copy.line(_OWN))
+    what = f"clients and servers were not checked, because the extra {_OWN!r} is not installed: {missing}"
+    yield fault("doctor", what, installation.line(_OWN))

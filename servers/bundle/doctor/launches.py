@@ -11,7 +11,7 @@ from pathlib import Path
 from servers.catalog import Argument
 from servers.common.machine import Machine
 from shared.auth.tokens_file import TokensFile
-from shared.program.installation import is_passing
+from shared.program.installation import is_ephemeral
 from shared.program.settings.options import expand_home
 
 from ..program_name import program_name
@@ -82,7 +82,7 @@ def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Findin
             why = f"{launch.client.title} does not look where your shell does" if elsewhere else "is on no PATH"
             what = f"{command} has no absolute path, and {why}"
             yield fault(launch.where, what, f"in {launch.file} write {elsewhere}" if elsewhere else let)
-    elif is_passing(command):
+    elif is_ephemeral(command):
         if command.exists():
             what = f"{command} is in uv's cache, and gone after the next `uv cache clean`"
             yield warning(launch.where, what, let)

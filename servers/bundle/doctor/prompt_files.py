@@ -1,5 +1,5 @@
-"""Files of a library of prompts that are not served, or not as written, and libraries that could not be fetched: its
-index lists them."""
+"""Problems of prompt libraries, from the server's index: files that are not served, or not as written, and libraries
+that could not be fetched."""
 
 import json
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ from shared.text import escape
 
 from .findings import Finding, warning
 
-# The names in servers/prompts, which would load its libraries.
+# Copied from servers/prompts: importing it would load its libraries.
 _SERVER, _INDEX = "prompts", "prompt://"
 _NAMED = 20
-"""The limit of files with their own finding; `lint` lists the others."""
+"""Maximum number of files reported individually; `lint` lists the others."""
 _LONGEST = 300
 """The longest path or reason, in characters."""
 
@@ -55,14 +55,14 @@ def _parse(problem: dict[str, object]) -> PromptProblem:
     return PromptProblem(escape(f"{file}{line}: {reason}" if file else reason), bool(file))
 
 
-def judge_problems(where: str, problems: PromptProblems) -> Iterator[Finding]:
+def problem_findings(where: str, problems: PromptProblems) -> Iterator[Finding]:
     """Yield a finding for each of the first files, and one for all others."""
     for problem in problems.named:
-        fix = "correct the file; it is served as soon as it is right"
+        fix = "correct the file; it is served once it is valid"
         if not problem.is_file:
-            fix = "correct the address of --library, or its repository; mcp-bundle-prompts update tries again"
+            fix = "correct the address of --library, or its repository; then run mcp-bundle-prompts update"
         yield warning(where, problem.what, fix)
     rest = problems.total - len(problems.named)
     if rest > 0:
-        what = f"{rest:,} more of its files have something wrong"
-        yield warning(where, what, "run mcp-bundle-prompts lint with its directories, which names them all")
+        what = f"{rest:,} more of its files have problems"
+        yield warning(where, what, "run mcp-bundle-prompts lint with its directories, which lists them all")

@@ -25,7 +25,7 @@ from shared.transports.framed import framed
 
 from ..program_name import program_name
 from .findings import Finding, fault, fine, warning
-from .prompt_files import NO_PROBLEMS, PromptProblems, judge_problems, read_problems
+from .prompt_files import NO_PROBLEMS, PromptProblems, problem_findings, read_problems
 
 MODES = ("handshake", "stateless")
 _ERAS = {"handshake": NEWEST_HANDSHAKE.date, "stateless": NEWEST.date}
@@ -172,7 +172,7 @@ def judge(tried: Tried, attempts: Sequence[Attempt]) -> Iterator[Finding]:
     elif not failed:
         spoken = " and ".join(attempt.version for attempt in attempts)
         yield fine(tried.where, f"it starts, speaks {spoken}, and has {format_count(attempts[0].tools, 'tool')}")
-    yield from judge_problems(tried.where, attempts[0].problems)
+    yield from problem_findings(tried.where, attempts[0].problems)
 
 
 def judge_version(tried: Tried, attempt: Attempt) -> Iterator[Finding]:

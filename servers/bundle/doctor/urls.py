@@ -19,7 +19,7 @@ from .configurations import Launch
 from .findings import Finding, Severity, fault, fine, warning
 from .installation import Installation
 from .logins import check_logins
-from .prompt_files import judge_problems
+from .prompt_files import problem_findings
 from .trials import MODES, Attempt, Outcome, Tried, converse, judge_version, mask, split_secrets
 
 _TOKENS = ("authorization", "x-api-key")
@@ -75,7 +75,7 @@ def _judge(launch: Launch, attempts: list[Attempt], secrets: Sequence[str]) -> I
         yield fine(
             launch.where, f"{place} answers, and speaks {' and '.join(attempt.version for attempt in attempts)}"
         )
-    yield from judge_problems(launch.where, attempts[0].problems)
+    yield from problem_findings(launch.where, attempts[0].problems)
 
 
 def _failed(launch: Launch, attempt: Attempt, secrets: Sequence[str]) -> Finding:

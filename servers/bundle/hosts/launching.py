@@ -10,40 +10,44 @@ from servers.catalog import Entry
 from shared.program.installation import this_installation
 
 # The variables that uv needs to reach packages; a host that was not started from a shell does not pass them on.
-_OF_UV = (
+_UV_VARIABLES = (
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "UV_SYSTEM_CERTS", "UV_NATIVE_TLS"),
     *("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS"),
 )
 
 
 def launch_command(entry: Entry, arguments: Sequence[str] = ()) -> list[str]:
-    """Return the program, by its absolute path, and its arguments, such that it still exists tomorrow.
+    """Return the program, by its absolute path, and its arguments. The command survives a cleanup of uv's cache.
 
-    A copy that uvx runs is in uv's cache, which may be emptied, so the command is uvx with its specification. Raises
-    ValueError if that is unknown.
+    A copy that uvx runs is in that cache, so the command is uvx with the copy's specification. Raises ValueError if
+    that is unknown.
     """
-    copy = this_installation()
-    if not copy.is_passing:
+    installation = this_installation()
+    if not installation.is_ephemeral:
         return local_command(entry, arguments)
     program = [entry.script] if entry.script else ["python", "-P", "-m", entry.module]
     try:
-        specification = copy.specification(*([entry.extra] if entry.extra else []))
-        # uv sets its own path for the programs it runs; without uvx next to it, `uv tool run` does the same.
-        uv = os.environ.get("UV") or shutil.which("uv")
-        beside = shutil.which("uvx", path=str(Path(uv).parent)) if uv else None
-        if beside is None and uv is None:
-            raise ValueError("there is no uvx on the PATH")
-        return [*([beside] if beside else [str(uv), "tool", "run"]), "--from", specification, *program, *arguments]
+        specification = installation.specification(*([entry.extra] if entry.extra else []))
+        return [*_uvx_command(), "--from", specification, *program, *arguments]
     except ValueError as error:
-        reason = f"this copy is in uv's cache, which is emptied now and then, and {error}"
-        raise ValueError(f"{reason}: install it by `uv tool install`, and call that one") from None
+        reason = f"this copy is in uv's cache, which may be emptied at any time, and {error}"
+        raise ValueError(f"{reason}: install it with `uv tool install`, and run that copy") from None
+
+
+def _uvx_command() -> list[str]:
+    # uv sets its own path for the programs it runs; without uvx next to it, `uv tool run` does the same.
+    uv = os.environ.get("UV") or shutil.which("uv")
+    if uv is None:
+        raise ValueError("uvx is not on the PATH")
+    uvx = shutil.which("uvx", path=str(Path(uv).parent))
+    return [uvx] if uvx else [uv, "tool", "run"]
 
 
 def launch_environment() -> Mapping[str, str]:
-    """Return the other variables that such a command needs; none that contains a password."""
-    if not this_installation().is_passing:
+    """Return the environment variables that the launch command needs, without those that contain credentials."""
+    if not this_installation().is_ephemeral:
         return {}
-    return {name: value for name in _OF_UV if (value := os.environ.get(name)) and "@" not in value}
+    return {name: value for name in _UV_VARIABLES if (value := os.environ.get(name)) and "@" not in value}
 
 
 def local_command(entry: Entry, arguments: Sequence[str] = ()) -> list[str]:

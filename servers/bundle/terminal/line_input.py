@@ -1,4 +1,4 @@
-"""Input of lines on the user's terminal while the session continues."""
+"""Reads lines from the terminal without blocking the event loop."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ def write_line(text: str) -> None:
 async def ask(prompt: str) -> str | None:
     """Return the line that the user types, without surrounding whitespace; None for Ctrl+D.
 
-    A daemon thread waits for it: the program must be able to end without a line.
+    A daemon thread waits for the line, so that the program can exit meanwhile.
     """
     sys.stderr.write(prompt)
     sys.stderr.flush()

@@ -161,7 +161,7 @@ class _Phase:
         if isinstance(error, TimeoutError):
             reason = f"no answer in {self.seconds:g} s; --timeout gives it more"
         if isinstance(error, PeerError) and error.code in _LETS_NOBODY_IN and not self.has_token:
-            reason += "; --token-file or --token-variable has a token sent, and `login` logs in"
+            reason += "; send a token with --token-file or --token-variable, or run `login`"
         if isinstance(error, McpError) and self.is_open:
             return f"{name} refuses: {reason}" if isinstance(error, PeerError) else f"{name}: {reason}"
         last_output = f"; last it said: {last_words}" if last_words else ""

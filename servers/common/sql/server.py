@@ -13,7 +13,7 @@ from shared import Features, Implementation, Opening, Server, __version__
 from shared.extensions.apps import App, apps
 from shared.extensions.tasks import tasks
 from shared.program.files.entries import CHECKED_TWICE, RACE_FREE
-from shared.server.dispatch.thread_limiter import Turns
+from shared.server.dispatch.turns import Turns
 
 from .database import Database, Databases
 from .dialect import Dialect

@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 
 from shared import Context
 from shared.contracts import Blobs
-from shared.server.dispatch.thread_limiter import Turns
+from shared.server.dispatch.turns import Turns
 
 from ..load.throttling import Stopwatch
 from ..network.address_policy import Endpoint

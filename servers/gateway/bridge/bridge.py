@@ -21,7 +21,7 @@ from shared.concurrency import TaskSet
 from shared.errors import InvalidResult, MethodNotFound, PeerError, RpcError, TaskLost
 from shared.extensions.tasks import tasks
 from shared.extensions.tasks.runner import ToolTasks
-from shared.protocol.methods import PROTOCOLS_OWN, SET_LEVEL, Method
+from shared.protocol.methods import PROTOCOL_METHODS, SET_LEVEL, Method
 from shared.protocol.shaping import is_well_formed
 from shared.protocol.types.base import Implementation
 from shared.protocol.types.client import SetLevelParams
@@ -234,7 +234,7 @@ def _around(method: Method, handler: Handler) -> Handler:
                 return await handler(running, context, params)
 
         return handle
-    return _forward if method.name in PROTOCOLS_OWN and method.name not in _OURS else handler
+    return _forward if method.name in PROTOCOL_METHODS and method.name not in _OURS else handler
 
 
 def _failed(error: BaseException) -> None:

@@ -1,7 +1,7 @@
 """`logging/setLevel` at a bridge: the levels of clients, and the level of the server.
 
-A stateless server gets the level with each request, one with sessions gets it in the session of the client. If all
-clients share one session, it gets the mildest level that any of them set.
+A stateless server gets the level with each request, a server with sessions in the client's session. If all clients
+share one session, it gets the least severe level that any of them set.
 """
 
 from contextlib import suppress
@@ -14,7 +14,7 @@ from shared.protocol.identity import LOG_LEVELS
 from .base import Base
 
 
-async def say_level(client: Client, level: str, seconds: float) -> None:
+async def send_level(client: Client, level: str, seconds: float) -> None:
     """Set the log level of the server of `client`, if it declares logging. Raises PeerError, ConnectionError and
     TimeoutError, the last after `seconds`."""
     if client.server.can("logging"):
@@ -22,37 +22,37 @@ async def say_level(client: Client, level: str, seconds: float) -> None:
 
 
 class SharedLevel:
-    """The level of a session that all clients share: the mildest of theirs."""
+    """The level of a session that all clients share: the least severe of theirs."""
 
     def __init__(self, base: Base, tasks: TaskSet, seconds: float) -> None:
         self._base = base
         self._tasks = tasks
         self._seconds = seconds
-        self._wanted: dict[object, str] = {}
+        self._levels: dict[object, str] = {}
 
-    async def want(self, who: object, level: str) -> None:
-        """Store the level that `who` set, which is one client or a group of clients, and update the server. Raises
-        like `say_level`, and RpcError while the server is not available."""
-        before = self._mildest()
-        self._wanted[who] = level
-        if self._mildest() != before:
-            await say_level(self._base.client, self._mildest() or level, self._seconds)
+    async def set_level(self, client: object, level: str) -> None:
+        """Store the level of `client`, a client or a group of them, and update the server. Raises the errors of
+        `send_level`, and RpcError while the server is not available."""
+        before = self._least_severe()
+        self._levels[client] = level
+        if (after := self._least_severe()) is not None and after != before:
+            await send_level(self._base.client, after, self._seconds)
 
-    def forget(self, who: object) -> None:
-        """Forget the level of a client that is gone."""
-        self._wanted.pop(who, None)
+    def forget(self, client: object) -> None:
+        """Forget the level of a client that is gone. The server keeps its level until another client sets one."""
+        self._levels.pop(client, None)
 
-    def turned(self) -> None:
+    def on_reconnected(self) -> None:
         """Set the level again on a new connection."""
-        if self._wanted and self._base.up:
-            self._tasks.start(self._again())
+        if self._levels and self._base.up:
+            self._tasks.start(self._restore())
 
-    async def _again(self) -> None:
-        level = self._mildest()
+    async def _restore(self) -> None:
+        level = self._least_severe()
         if level is not None:
-            # An error is ignored, as when a session is opened.
+            # Best effort, as when a session is opened.
             with suppress(McpError, OSError):
-                await say_level(self._base.client, level, self._seconds)
+                await send_level(self._base.client, level, self._seconds)
 
-    def _mildest(self) -> str | None:
-        return min(self._wanted.values(), key=LOG_LEVELS.index, default=None)
+    def _least_severe(self) -> str | None:
+        return min(self._levels.values(), key=LOG_LEVELS.index, default=None)

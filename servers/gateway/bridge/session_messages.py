@@ -18,7 +18,7 @@ from shared.server.running import Opening
 from .base import Base
 from .calls.own_sessions import OwnSession
 from .description import UNKNOWN, capabilities_of
-from .log_level import SharedLevel, say_level
+from .log_level import SharedLevel, send_level
 from .notices import LISTS, RootsOf, forward
 from .upstream import Upstream
 from .watching.resources import Watching
@@ -67,9 +67,9 @@ class SessionMessages:
                 link.session.log(context.call, condition.level, condition.data, condition.logger)
         if session is not None:
             session.level = level
-            await say_level(await session.open(), level, ANSWER_SECONDS)
+            await send_level(await session.open(), level, ANSWER_SECONDS)
         elif self._upstream.shared and not self._base.stateless:
-            await self.level.want(link, level)
+            await self.level.set_level(link, level)
 
     # Events of clients' sessions
 
@@ -91,7 +91,7 @@ class SessionMessages:
         if client is not None:
             if session.level is not None:
                 with suppress(McpError, OSError):
-                    await say_level(client, session.level, ANSWER_SECONDS)
+                    await send_level(client, session.level, ANSWER_SECONDS)
             await self.subscriptions.reopened(session, client)
             for change in LISTS:
                 session.link.changed(change)
@@ -106,7 +106,7 @@ class SessionMessages:
         else:
             text = f"the server {self._upstream.name} is not available: {self._base.reason}"
             conditions.begin(_CONDITION, "warning", text)
-        self.level.turned()
+        self.level.on_reconnected()
         self.watching.turned()
 
     def _describe(self) -> None:

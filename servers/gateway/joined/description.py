@@ -40,7 +40,7 @@ def spans_of(parts: Sequence[Part]) -> dict[tuple[str, ...], Span]:
 
 
 def log_level_of(parts: Sequence[Part]) -> LogLevel | None:
-    """Return the mildest level that one of them sends to clients that never set a level."""
+    """Return the least severe level that one of them sends to clients that never set a level."""
     levels = [identity.log_level for identity in _identities(parts) if identity.log_level is not None]
     return min(levels, key=LOG_LEVELS.index, default=None)
 

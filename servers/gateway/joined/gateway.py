@@ -204,7 +204,7 @@ async def _set_level(running: Run[Any], context: Context[Joined], params: SetLev
 
 
 async def _handle_other(running: Run[Any], context: Context[Joined], params: Any) -> dict[str, Any]:
-    return await context.state.foreign.handle(running, context, params)
+    return await context.state.extension_methods.handle(running, context, params)
 
 
 async def _subscribe(context: Context[Joined], uri: str) -> str:

@@ -19,7 +19,7 @@ from shared.server.running import Opening
 
 from .description import capabilities_of, instructions_of, log_level_of, spans_of
 from .directory import Directory, Prefix
-from .foreign import Foreign, rows_of
+from .extension_methods import ExtensionMethods, methods_of
 from .list_cache import LISTING_SECONDS, sound
 from .owners import Owners
 from .paging import Pages
@@ -47,7 +47,7 @@ class Joined:
         self.directory = Directory(self.parts, prefix, self._returned)
         self._of_hosts = Directory(self.parts, prefix, self._returned)
         self.owners = Owners(self.parts, self.directory, self.tools_of)
-        self.foreign = Foreign(self.parts, self.directory, self.owners, self.tools_of)
+        self.extension_methods = ExtensionMethods(self.parts, self.directory, self.owners, self.tools_of)
         self.resources = Pages(self.parts, self._list_resources)
         self.subscriptions = Subscriptions(self.owners, opening.changes.resource)
         self._opening = opening
@@ -159,7 +159,7 @@ class Joined:
         await self.subscriptions.renew(part)
 
     def _describe(self) -> None:
-        rows = [*self._own_rows, *rows_of(self.parts, self._own_rows)]
+        rows = [*self._own_rows, *methods_of(self.parts, self._own_rows)]
         declared = (capabilities_of(self.parts), instructions_of(self.parts))
         spans, level = spans_of(self.parts), log_level_of(self.parts)
         if self._said == (rows, declared, spans, level):

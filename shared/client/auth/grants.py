@@ -17,7 +17,7 @@ from .token_endpoint import TokenEndpoint
 from .tokens import Token
 
 _EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
-_KIND = "urn:ietf:params:oauth:token-type:"
+_TYPE_PREFIX = "urn:ietf:params:oauth:token-type:"
 
 Identity = str | Callable[[], Awaitable[str]]
 """A signed token of an identity provider, or a function that gets a new one each time, since such tokens expire
@@ -33,7 +33,7 @@ class TokenRequest:
     endpoint: TokenEndpoint
     client: ClientInformation | None
     resource: str | None
-    """The exact name that the server gives itself."""
+    """The server's resource identifier, exactly as its metadata states it."""
     scopes: frozenset[str]
 
     async def ask(self, grant_type: str, **fields: str | None) -> Token:
@@ -66,33 +66,33 @@ class AuthorizationCode:
     """A person logs in at the issuer with a browser."""
 
     redirect: Redirect | None
-    """None if nobody is present to be asked: a stored earlier login is then used and refreshed."""
+    """None if nobody can be asked: a stored earlier login is then used and refreshed."""
     client: ClientInformation | None = None
     metadata_url: str | None = None
     """An https URL of the client's own metadata document for issuers; the URL is then also the client's id."""
     name: str = "mcp-server-bundle"
     """The name of the client that issuers show to people."""
     advice: Callable[[frozenset[str]], str] | None = None
-    """Returns the advice for people who have to log in, and for which scopes, if there is no `redirect`."""
+    """Returns advice on how to log in for the given scopes; used if there is no `redirect`."""
     needs_person = True
 
     def login_required(self, lacks: frozenset[str] = frozenset()) -> LoginRequired:
-        """Return the error to raise if nobody is present to be asked. `lacks` are the scopes that an earlier login
-        does not have."""
+        """Return the error to raise if nobody can be asked. `lacks` are the scopes that an earlier login does not
+        have."""
         reason = (
             f"the login lacks the scope {escape(' '.join(sorted(lacks)))[:200]}" if lacks else "nobody is logged in"
         )
         return LoginRequired(f"{reason}; {'log in to the server' if self.advice is None else self.advice(lacks)}")
 
     async def obtain(self, request: TokenRequest) -> Token:
-        """Send the person to the issuer. Raises `LoginRequired` if nobody is present, and other `AuthError`s."""
+        """Send the person to the issuer. Raises `LoginRequired` if nobody can be asked, and other `AuthError`s."""
         if self.redirect is None or request.client is None:
             raise self.login_required()
         authorization, redirect_uri = Authorization.begin(), self.redirect.redirect_uris[0]
-        page = authorization.url(
+        login_url = authorization.url(
             request.issuer, request.client.client_id, redirect_uri, request.scopes, request.resource
         )
-        code = authorization.code(await self.redirect.open(page), request.issuer)
+        code = authorization.code(await self.redirect.open(login_url), request.issuer)
         # The scopes of a code are those of its request (RFC 6749, section 4.1.3).
         return await request.endpoint.ask(
             "authorization_code",
@@ -145,17 +145,17 @@ class EnterpriseManaged:
         )
         endpoint = TokenEndpoint(request.web, provider, self.provider_client, request.endpoint.now)
         fields = {
-            "requested_token_type": f"{_KIND}id-jag",
+            "requested_token_type": f"{_TYPE_PREFIX}id-jag",
             "subject_token": await _current(self.identity),
-            "subject_token_type": f"{_KIND}id_token",
+            "subject_token_type": f"{_TYPE_PREFIX}id_token",
             "audience": request.issuer.issuer,
             "resource": request.resource,
             "scope": " ".join(sorted(request.scopes)) or None,
         }
         answer = await endpoint.ask_document(_EXCHANGE, fields)
         grant = answer.get("access_token")
-        if answer.get("issued_token_type") != f"{_KIND}id-jag" or not isinstance(grant, str):
-            raise AuthError("the identity provider has not vouched for the person")
+        if answer.get("issued_token_type") != f"{_TYPE_PREFIX}id-jag" or not isinstance(grant, str):
+            raise AuthError("the identity provider returned no identity assertion")
         return await request.ask(JWT_BEARER_GRANT_TYPE, assertion=grant)
 
 
@@ -173,9 +173,9 @@ class WorkloadIdentity:
     _refused: tuple[str, AuthError] | None = field(default=None, repr=False, init=False)
 
     async def obtain(self, request: TokenRequest) -> Token:
-        """Present the identity to the issuer. One that was refused is not presented again. Raises `AuthError`."""
+        """Present the identity to the issuer. A refused identity is not presented again. Raises `AuthError`."""
         assertion = await _current(self.identity)
-        # The extension forbids another try: the reason for which an identity was refused does not pass.
+        # The extension forbids a retry: a refused identity stays refused.
         if self._refused is not None and self._refused[0] == assertion:
             raise self._refused[1]
         try:
@@ -186,9 +186,8 @@ class WorkloadIdentity:
 
 
 def binding_of(grant: Grant) -> tuple[str | None, str | None]:
-    """Return the credential of `grant` that is for one issuer only, by the name that a store gives it, and that
-    issuer if it is known (2026-07-28, Authorization, Authorization Server Binding). None for grants that every issuer
-    may see."""
+    """Return the name of the credential of `grant` that is bound to one issuer, and that issuer if it is known
+    (2026-07-28, Authorization, Authorization Server Binding). `(None, None)` for grants that are not bound to one."""
     if grant.client is not None:
         return grant.client.client_id, grant.client.issuer
     return ("workload identity", grant.issuer) if isinstance(grant, WorkloadIdentity) else (None, None)

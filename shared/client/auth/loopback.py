@@ -26,12 +26,12 @@ _HEADERS = {
 }
 _PAGE = "<!doctype html><meta charset=utf-8><title>{0}</title><p>{0}</p>"
 _DONE = _PAGE.format("The answer has arrived. You can close this page and go back to the program.")
-_REFUSED = _PAGE.format("This is not the answer that the program waits for.")
+_REFUSED = _PAGE.format("This is not the answer that the program expects.")
 
 
 class Callback:
     """A `Redirect` for programs that open the page themselves. `open` takes the URL of the page, and returns the
-    parameters of the URI, one of `redirect_uris`, to which the person came back."""
+    query parameters of the redirect back to one of `redirect_uris`."""
 
     def __init__(self, redirect_uris: Sequence[str], open: Callable[[str], Awaitable[Mapping[str, str]]]) -> None:
         self.redirect_uris = tuple(redirect_uris)

@@ -39,7 +39,7 @@ async def iter_pages(
         if cursor is None:
             return
         if cursor in cursors:
-            raise McpError(f"the pages of {method} have no end: a cursor came twice")
+            raise McpError(f"pagination of {method} does not end: the same cursor was returned twice")
         cursors.add(cursor)
         page_params = {**page_params, "cursor": cursor}
     raise McpError(f"{method} has more than {MAX_PAGES} pages")

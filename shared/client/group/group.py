@@ -131,7 +131,7 @@ class ClientGroup(Entered):
 
     def _member(self, name: str) -> Member:
         if name not in self._members:
-            raise UnknownServer(f"no server {name[:100]!r}; there are: {', '.join(self._members) or 'none'}")
+            raise UnknownServer(f"no server named {name[:100]!r}; available: {', '.join(self._members) or 'none'}")
         return self._members[name]
 
     # Calls

@@ -18,7 +18,7 @@ _log = logging.getLogger("shared.client.checks")
 
 
 @dataclass(slots=True)
-class _Promise:
+class _LazySchema:
     """A schema, compiled when it is first needed; `checked` stays None if it can't be used."""
 
     schema: dict[str, Any]
@@ -28,26 +28,26 @@ class _Promise:
     def fault(self, value: object, tool: str) -> tuple[list[str], str] | None:
         try:
             if not self.is_ready:
-                self.is_ready = True
+                self.is_ready = True  # first, so that a bad schema is not compiled again
                 self.checked = CheckedSchema(self.schema)
             return None if self.checked is None else self.checked.fault(value)
         except UnusableSchema as error:
-            _log.info("of the tool %s something goes unchecked: %s", escape(tool[:100]), escape(str(error)))
+            _log.info("tool %s is not fully checked: %s", escape(tool[:100]), escape(str(error)))
             return None
 
 
 class ToolChecks:
     """The schemas of the listed tools. Results are checked, and with `arguments` the arguments of calls too.
 
-    Raises ModuleNotFoundError for `arguments` without the extra `client`. Results are not checked without it.
+    Without the extra `client`, results are not checked, and `arguments` raises ModuleNotFoundError.
     """
 
     def __init__(self, *, arguments: bool) -> None:
         if arguments:
             load_library()
         self.arguments = arguments
-        self._inputs: dict[str, _Promise] = {}
-        self._outputs: dict[str, _Promise] = {}
+        self._inputs: dict[str, _LazySchema] = {}
+        self._outputs: dict[str, _LazySchema] = {}
 
     def learn(self, tools: Iterable[Tool]) -> None:
         """Remember the schemas of listed tools."""
@@ -62,31 +62,33 @@ class ToolChecks:
 
     def check_arguments(self, tool: str, arguments: Mapping[str, Any]) -> None:
         """Raise InvalidArguments if the arguments violate the schema of the `tool`."""
-        promise = self._inputs.get(tool)
-        fault = None if promise is None else promise.fault(arguments, tool)
+        schema = self._inputs.get(tool)
+        fault = None if schema is None else schema.fault(arguments, tool)
         if fault is not None:
             path, text = fault
-            raise InvalidArguments(f"the arguments of {tool} are wrong at {'.'.join(path) or 'their top'}: {text}")
+            raise InvalidArguments(
+                f"the arguments of {tool} are invalid at {'.'.join(path) or 'the top level'}: {text}"
+            )
 
     def check_result(self, tool: str, result: dict[str, Any]) -> None:
         """Raise InvalidResult if the result of the `tool` violates its output schema. A failure need not follow it
         (2025-11-25, Tools, Output Schema)."""
-        promise = self._outputs.get(tool)
-        if promise is None or result.get("isError"):
+        schema = self._outputs.get(tool)
+        if schema is None or result.get("isError"):
             return
         if "structuredContent" not in result:
             raise InvalidResult("tools/call", "structuredContent", f"{tool} has an output schema", result)
-        fault = promise.fault(result["structuredContent"], tool)
+        fault = schema.fault(result["structuredContent"], tool)
         if fault is not None:
             path, text = fault
             raise InvalidResult("tools/call", ".".join(["structuredContent", *path]), text, result)
 
 
-def _note(promises: dict[str, _Promise], tool: str, schema: dict[str, Any] | None) -> None:
-    present = promises.get(tool)
+def _note(schemas: dict[str, _LazySchema], tool: str, schema: dict[str, Any] | None) -> None:
+    present = schemas.get(tool)
     if schema is None:
-        promises.pop(tool, None)
+        schemas.pop(tool, None)
     elif present is None or present.schema != schema:
-        promises[tool] = _Promise(schema)
-        if len(promises) > MAX_TOOLS:
-            del promises[next(iter(promises))]
+        schemas[tool] = _LazySchema(schema)
+        if len(schemas) > MAX_TOOLS:
+            del schemas[next(iter(schemas))]

@@ -164,7 +164,7 @@ class LoadedSkill:
 
     def _require_sound(self) -> None:
         if self._refusal is not None:
-            raise SkillRefused(self.entry.uri, self._refusal.check, f"nothing more is read of it: {self._refusal}")
+            raise SkillRefused(self.entry.uri, self._refusal.check, f"no more of it will be read: {self._refusal}")
 
     def _verify(self, uri: str, data: bytes) -> None:
         if self._listed:

@@ -1,12 +1,13 @@
 """The methods of document 000 (5.2), with the decisions that it leaves to a server:
 
-* a `toolId` is the server's name, a slash and the tool's name, as in the example of 4.1.3; the former may be missing,
-and underscores and capitals of the latter don't count: `filesystem/readFile` is `read_file`. Where several servers
-are one, it may name the one of them that has the tool; * what a tool gives is its structured content, or else its
-text, or else the array of its content; where data stands beside more than text it is both, under the names of the
-specification. What it could not do is an error; * a `resourceId` is a URI or a template of them. `query` has the
-template's variables; what it has besides becomes the query of the URI. What is no text becomes text as in JSON, and
-null is left out; * what a resource gives is its text, or else the array of its contents.
+* A `toolId` is the server's name, a slash and the tool's name, as in the example of 4.1.3. The server's name may be
+  missing. Underscores and case in the tool's name are ignored: `filesystem/readFile` is `read_file`. A server that
+  combines others also accepts the name of the server that has the tool.
+* A tool's result is its structured content, or else its text, or else the array of its content. With both structured
+  and non-text content, both are returned under their names in the specification. A failed call is an error.
+* A `resourceId` is a URI or a URI template. `query` has the template's variables; other values become the URI's
+  query. Non-string values are serialized as JSON, and null is left out.
+* A resource's result is its text, or else the array of its contents.
 """
 
 from collections.abc import Mapping
@@ -24,6 +25,8 @@ from ...server.dispatch.context import Context
 from ...server.features import Handler
 from ...server.run import Run
 from . import ask, list_all, read_params
+
+_NO_QUERY = {"type": "object", "properties": {}}
 
 
 class _ExecuteParams(Params):
@@ -112,20 +115,18 @@ async def _tool_name(running: Run[Any], context: Context[Any], tool_id: str) -> 
     names = [listed_name["name"] for listed_name in await list_all(running, context, "tools/list", "tools")]
     if not _is_own(running, tool_id):
         # A server that combines others also accepts this name for each tool, however it is listed.
-        before = f"{server}__"
-        names = [listed_name if listed_name.startswith(before) else f"{before}{listed_name}" for listed_name in names]
-        name = f"{before}{name}"
-    return (
-        name
-        if name in names
-        else next((listed_name for listed_name in names if _plain(listed_name) == _plain(name)), name)
-    )
+        prefix = f"{server}__"
+        names = [listed_name if listed_name.startswith(prefix) else f"{prefix}{listed_name}" for listed_name in names]
+        name = f"{prefix}{name}"
+    if name in names:
+        return name
+    return next((listed_name for listed_name in names if _normalize(listed_name) == _normalize(name)), name)
 
 
 def _is_own(running: Run[Any], tool_id: str) -> bool:
-    """Return True if it names no other server than this one."""
+    """Return True unless it names another server."""
     server = tool_id.rpartition("/")[0]
-    return not server or _plain(server) == _plain(_name_of(running))
+    return not server or _normalize(server) == _normalize(_name_of(running))
 
 
 async def _template(running: Run[Any], context: Context[Any], uri: str) -> UriTemplate | None:
@@ -145,7 +146,7 @@ def _compiled(uri: str) -> UriTemplate | None:
 
 
 def _schema_of(uri: str) -> dict[str, Any]:
-    """Return the schema of the variables of a template that is declared elsewhere: all are text."""
+    """Return the schema of the variables of a template that is declared elsewhere; all are strings."""
     template = _compiled(uri)
     names = () if template is None else template.names
     return {"type": "object", "properties": {name: {"type": "string"} for name in names}}
@@ -157,8 +158,5 @@ def _name_of(running: Run[Any]) -> str:
     return name
 
 
-def _plain(name: str) -> str:
+def _normalize(name: str) -> str:
     return name.replace("_", "").lower()
-
-
-_NO_QUERY = {"type": "object", "properties": {}}

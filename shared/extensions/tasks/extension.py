@@ -21,7 +21,7 @@ from ...protocol.versions import V2026_07_28
 from ...server.dispatch.context import Context
 from ...server.extension import Capability, Extension, Follow
 from ...server.features import Handler
-from ...server.handlers.dispatch import hosted_by, unless_hosted
+from ...server.handlers.dispatch import unless_task, with_task_handler
 from ...server.run import Run
 from . import experimental, states
 from .hosted import Form, HostedCall, Report
@@ -95,7 +95,7 @@ def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None
         if method.name != "tools/call":
             return handler
         host = partial(_host, handler=handler, after_seconds=after_seconds)
-        return host if support is not None else hosted_by(host, handler)
+        return host if support is not None else with_task_handler(host, handler)
 
     extension = Extension[Any](
         TASKS,
@@ -114,7 +114,7 @@ def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None
     )
     extension.lifespan, extension.listens = partial(living, support=support), _listens
     if support is None:
-        extension.around_at_once = lambda _method, handler: unless_hosted(handler)
+        extension.around_at_once = lambda _method, handler: unless_task(handler)
     return extension
 
 

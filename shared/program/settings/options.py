@@ -64,8 +64,8 @@ class Group(NamedTuple):
 
 
 def positional(description: str, metavar: str, *, required: bool = False) -> Any:
-    """Declare a field for the arguments without a name; there may be one such field. If it is `required`, a form
-    asks for it; the settings themselves have to check that it is set."""
+    """Declare the field for positional arguments; there may be one. If it is `required`, a form asks for it; the
+    settings themselves have to check that it is set."""
     extra: dict[str, Any] = {"positional": metavar, "required": required}
     return Field(default=[], description=description, json_schema_extra=extra)
 

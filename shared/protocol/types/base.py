@@ -82,7 +82,7 @@ class Implementation(Wire):
 
 
 def first_fault(error: ValidationError) -> str:
-    """The first of what does not fit a model, after its place: names with dots between."""
+    """Return the first validation error, preceded by its dotted path."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
 

@@ -31,7 +31,7 @@ class DiscoverParams(Params):
 
 
 class SetLevelParams(Params):
-    """The mildest level the client wants."""
+    """The least severe level that the client wants."""
 
     level: LogLevel
 

@@ -94,12 +94,12 @@ class Codec:
         dialects: bool = False,
         dialect: str | None = None,
     ) -> None:
-        """A message of more than `max_message` bytes is dropped, and reading goes on after it. A server reports that
-        to its peer, under the id of the request if its ends show one; a client does not. A server refuses a message
-        of too many values in the same way. Messages that are written as bodies have no `line_end`. A client frames
-        its messages by `framing`; a server as its peer does. With `dialects` a peer may use one of them instead of
-        the specification, or headers. `dialect` is the document that a client speaks. Raises ValueError for an
-        unknown one."""
+        """A message of more than `max_message` bytes is dropped, and reading continues after it. A server reports it
+        to its peer, under the id of the request if the start or the end of the message shows one; a client does not.
+        A server refuses a message of too many values in the same way. Messages that are written as bodies have no
+        `line_end`. A client frames its messages by `framing`, a server as its peer does. With `dialects`, a peer may
+        use a dialect or `Content-Length` framing instead of the standard format. `dialect` is the document that a
+        client speaks. Raises ValueError if it is unknown."""
         self._max_message = max_message
         self._is_client = is_client
         self._has_headers = framing == "content-length"

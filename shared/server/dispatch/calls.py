@@ -28,7 +28,7 @@ from ...protocol.wire.weight import weigh_value
 from .hooks import Hooks
 from .limits import CallLimits, Limits
 from .portions import Portions
-from .thread_limiter import Turns
+from .turns import Turns
 
 _TOOL = "tools/call"
 _LIGHT = 16_384

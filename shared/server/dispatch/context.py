@@ -31,7 +31,7 @@ from ..functions.function import JsonSchema
 from .call_task import CallTask
 from .changes import Changes
 from .limits import CallLimits
-from .thread_limiter import Turns
+from .turns import Turns
 
 if TYPE_CHECKING:
     from .connection import Connection
@@ -99,8 +99,8 @@ class Context(Generic[State]):
 
     @property
     def owner(self) -> str:
-        """The owner of data stored for later calls: the authenticated principal, or the session; for a request
-        without a session all requests from its address. Empty if there is only one client."""
+        """The owner of data stored for later calls: the authenticated principal, the session or, without a session,
+        the client's address. Empty if there is only one client."""
         return self.call.peer.owner or self.link.client
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:

@@ -1,6 +1,6 @@
-"""From a call to the function that answers it: the `Work` of the calls of one run, and calls of tools.
+"""Dispatches each call to its handler, and runs tool calls.
 
-A tool call runs in a task of its own, or is answered at once, or an extension turns it into a task of the protocol.
+A tool call runs in its own asyncio task or is answered at once, or an extension turns it into a task of the protocol.
 """
 
 from collections.abc import Awaitable, Mapping
@@ -33,7 +33,7 @@ class Dispatch:
         self.tools_at_once = run.features.tools.at_once
         """The names of the tools that may answer at once; they may change."""
         self.translate = run.server.translate
-        """Returns the error for the client for an exception."""
+        """Translates an exception into the error that the client receives."""
 
     def answer(self, link: Connection, call: Call) -> Awaitable[dict[str, Any]]:
         """Answer `call`, which came on `link`, in its trace. Raises the exceptions of the handler."""
@@ -41,20 +41,20 @@ class Dispatch:
         if meta and TRACEPARENT in meta:
             follow(meta)
         run = self._run
-        context = Context(call, link, run, run.state, link.budget or self._budget_of(link, call))
+        context = Context(call, link, run, run.state, link.budget or self._set_budget(link, call))
         return run.handlers[call.method.handler](run, context, call.params)
 
     async def with_nearest(self, link: Connection, call: Call, error: UnknownName) -> UnknownName:
         """Return the error of `call` with the nearest name that its client may see."""
         run = self._run
-        context = Context(call, link, run, run.state, link.budget or self._budget_of(link, call))
+        context = Context(call, link, run, run.state, link.budget or self._set_budget(link, call))
         return await with_nearest(run, context, error)
 
     def answer_at_once(self, link: Connection, call: Call) -> dict[str, Any] | None:
         """Answer a call of a method in `at_once`, before there is a task; return None if it needs `answer`. Raises
         the exceptions of the handler."""
         run = self._run
-        context = Context(call, link, run, run.state, link.budget or self._budget_of(link, call))
+        context = Context(call, link, run, run.state, link.budget or self._set_budget(link, call))
         at_once = self.at_once[call.method.handler]
         meta = call.raw.get("_meta") if call.raw else None
         if meta and TRACEPARENT in meta:
@@ -67,17 +67,17 @@ class Dispatch:
         connects."""
         run = self._run
         features = run.features
-        counterparts = {key: value for extension in run.extensions for key, value in extension.at_once.items()}
+        at_once_by_handler = {key: value for extension in run.extensions for key, value in extension.at_once.items()}
         rows = {row.handler: row for row in features.methods}
         at_once_by_method = {}
         for name, handler in features.handlers.items():
-            # Another handler may answer, as in a gateway: its tools are unknown here.
-            at_once = run.surrounded_at_once(rows[name], counterparts.get(handler))
+            # The handler may be overridden, as in a gateway, whose tools are unknown here.
+            at_once = run.surrounded_at_once(rows[name], at_once_by_handler.get(handler))
             if at_once is not None:
                 at_once_by_method[name] = at_once
         return at_once_by_method
 
-    def _budget_of(self, link: Connection, call: Call) -> CallLimits:
+    def _set_budget(self, link: Connection, call: Call) -> CallLimits:
         """Return the limits of each call on `link`, set by the first of them: a connection has one host."""
         link.budget = budget_for(call.peer.info, self._budget)
         return link.budget
@@ -90,23 +90,23 @@ def _in_trace(
     return at_once(run, context, context.call.params)
 
 
-def hosted_by(host: Handler, handler: Handler) -> Handler:
-    """Return a handler that gives `host` the calls that may become tasks, or request it, and `handler` all others,
-    at no extra cost: those of plain tools, and of clients that declare nothing about tasks."""
+def with_task_handler(task_handler: Handler, handler: Handler) -> Handler:
+    """Return a handler that routes calls that may become tasks to `task_handler`, and all others to `handler` without
+    slowing them: calls of plain tools, and of clients that declare nothing about tasks."""
 
     def call(running: Run[Any], context: Context[Any], params: CallToolParams) -> Awaitable[dict[str, Any]]:
         rpc_call, tools = context.call, running.features.tools
         if "task" in (raw := rpc_call.raw or _NOTHING) or "extensions" in rpc_call.peer.capabilities:
-            is_hosted = tools.task_support(params.name) is not None or raw.get("task") is not None
+            may_be_task = tools.task_support(params.name) is not None or raw.get("task") is not None
         else:
-            is_hosted = params.name in tools.tasks_only
-        return (host if is_hosted else handler)(running, context, params)
+            may_be_task = params.name in tools.tasks_only
+        return (task_handler if may_be_task else handler)(running, context, params)
 
     return call
 
 
-def unless_hosted(handler: AtOnce) -> AtOnce:
-    """Return a handler that answers at once what `hosted_by` would never give its `host`."""
+def unless_task(handler: AtOnce) -> AtOnce:
+    """Return a handler that answers at once only calls that `with_task_handler` never routes to a `task_handler`."""
 
     def call(running: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any] | None:
         rpc_call = context.call
@@ -122,7 +122,7 @@ async def call_tool(running: Run[Any], context: Context[Any], params: CallToolPa
     tools = running.features.tools
     tool = tools.always.get(params.name) or tools.find(params.name, running.settings)
     arguments = tool.function.bind(params.arguments, context)
-    # Nearly always: without a collector a span would be a useless context manager.
+    # The usual case: skip the span if nothing collects it.
     if spans.tracer is None:
         value = await tool.function.call(**arguments)
     else:
@@ -132,7 +132,7 @@ async def call_tool(running: Run[Any], context: Context[Any], params: CallToolPa
 
 
 def call_tool_at_once(running: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any] | None:
-    """`tools/call` of a tool that answers at once; None if the call needs `call_tool`. Raises like that."""
+    """`tools/call` of a tool that answers at once; None if the call needs `call_tool`. Raises the same errors."""
     tools = running.features.tools
     tool = tools.always.get(params.name) or tools.find(params.name, running.settings)
     at_once = tool.options.at_once

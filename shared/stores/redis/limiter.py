@@ -1,8 +1,8 @@
 """Rate limits by key over all replicas, in Redis: see `scripts/limits.lua`.
 
-If the burst is large, a replica takes a part of it ahead, and lets requests pass without a trip while that lasts; it
-gives up the rest after a second. So all replicas together allow no more than the rate, and at times a little less.
-While Redis is out of reach, each replica counts separately.
+If the burst is large, a replica reserves a part of it in advance, and admits requests without a round trip to Redis
+while that lasts; it gives up the rest after a second. So all replicas together allow no more than the rate, and at
+times a little less. While Redis can't be reached, each replica counts separately.
 """
 
 import asyncio
@@ -14,8 +14,9 @@ from ..memory_limiter import MemoryLimiter
 from .link import Link
 
 AHEAD = 64
-"""A replica takes one part in so many of a burst ahead."""
+"""A replica reserves 1/AHEAD of a burst."""
 KEPT_SECONDS = 1.0
+"""Seconds for which a reservation is kept."""
 SPEND_SECONDS = 0.25
 """Seconds during which costs of finished actions are summed up before they are sent."""
 
@@ -31,9 +32,9 @@ class RedisLimiter:
         self._spent: dict[str, tuple[Rate, float]] = {}
 
     async def take(self, key: str, rate: Rate, cost: float = 1.0) -> float:
-        """Take `cost` from the allowance of `key` under `rate`. Return 0 if the action may be done now; otherwise
-        nothing is taken, and the result is the number of seconds to wait. An action that costs more than the burst
-        may be done after a time of rest."""
+        """Take `cost` from the allowance of `key` under `rate`; 0 only asks. Return 0 if the action is allowed now;
+        otherwise nothing is taken, and the result is the number of seconds to wait. An action that costs more than
+        the burst is allowed once the allowance is full."""
         reserve = self._left.get(key, 0.0)
         if cost and reserve >= cost:
             self._left[key] = reserve - cost
@@ -41,9 +42,9 @@ class RedisLimiter:
         if not cost and key in self._ahead:
             return 0.0
         try:
-            most = max(cost, rate.burst // AHEAD)
+            wanted = max(cost, rate.burst // AHEAD) if cost else 0
             interval = 1_000_000 / rate.per_second
-            granted, wait = await self._link.ask("take", key, interval, rate.burst, cost, most if cost else 0)
+            granted, wait = await self._link.ask("take", key, interval, rate.burst, cost, wanted)
             if int(wait):
                 return int(wait) / 1_000_000
             more = float(granted) - cost
@@ -55,7 +56,7 @@ class RedisLimiter:
             return await self._alone.take(key, rate, cost)
 
     def spend(self, key: str, rate: Rate, cost: float) -> None:
-        """Take `cost` for an action that was done already, even beyond the allowance."""
+        """Take `cost` for an action that has been done already, even beyond the allowance."""
         if not self._spent:
             asyncio.get_running_loop().call_later(SPEND_SECONDS, self._spend)
         self._spent[key] = rate, self._spent.get(key, (rate, 0.0))[1] + cost

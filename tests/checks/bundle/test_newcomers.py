@@ -133,5 +133,5 @@ def test_doctor_starts_with_any_extra(extra: str, user: User, wheel: Path, cache
         assert (found in lines) == is_there, done.stdout
     assert done.returncode == (0 if extra in ("all", "catalog") else 1)
     if done.returncode:
-        assert lines[-1].startswith("fault   doctor: it looks at no client, and starts no server, since its extra ")
+        assert lines[-1].startswith("fault   doctor: clients and servers were not checked, because the extra ")
         assert "Fix: uvx --from " in lines[-1]

@@ -21,7 +21,7 @@ AREAS = {
             "shared/concurrency.py",
             "shared/server/dispatch/limits.py",
             "shared/server/dispatch/calls.py",
-            "shared/server/dispatch/thread_limiter.py",
+            "shared/server/dispatch/turns.py",
             "shared/stores/*",
             "shared/transports/http/engine/connections.py",
             "shared/transports/http/limits/endpoint_limits.py",

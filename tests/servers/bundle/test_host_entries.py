@@ -111,7 +111,7 @@ def test_what_was_installed_reaches_the_server(home: Path, capsys: pytest.Captur
         assert capsys.readouterr().out.splitlines()[-1].startswith("works: ")
         assert install([*words, "--name", "other"]) == 1
         *_, fault, last = capsys.readouterr().out.splitlines()
-    assert "; --token-file has a token sent" in fault
+    assert "; send a token with --token-file" in fault
     assert last == "it does not work yet; the entry stays, and install can be called again, or uninstall"
     uninstall(["other", "--client", "claude-desktop"])
     uninstall([name_of(url), "--client", "claude-desktop"])

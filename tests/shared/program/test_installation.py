@@ -90,8 +90,8 @@ def test_each_way_of_installing_is_gone_again(wheel: Path, tmp_path: Path, monke
 def test_what_is_broken_is_installed_once_more(wheel: Path, tmp_path: Path) -> None:
     copy = installed(tmp_path / "env", noted(wheel, archive_info={}))
     forced = f"{tmp_path}/env/bin/python -m pip install --force-reinstall --no-deps '{wheel}'"
-    assert (copy.line(again=True), copy.is_passing) == (forced, False)
-    assert installed(tmp_path / "archive-v0" / "x", noted(wheel)).is_passing
+    assert (copy.line(again=True), copy.is_ephemeral) == (forced, False)
+    assert installed(tmp_path / "archive-v0" / "x", noted(wheel)).is_ephemeral
     with pytest.raises(ValueError, match="is gone, or not known"):
         installed(tmp_path / "unknown", None).specification("sqlite")
 

@@ -10,7 +10,7 @@ import anyio
 from pydantic import AliasChoices, Field, WithJsonSchema
 
 from shared import Context
-from shared.server.dispatch.thread_limiter import Turns
+from shared.server.dispatch.turns import Turns
 
 from ..database import Database, Databases
 from ..dialect import Dialect

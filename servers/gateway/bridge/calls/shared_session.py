@@ -93,7 +93,7 @@ class SharedSession:
         self._level: SharedLevel
         self._under_way: list[_Shared] = []
         self._visits: dict[str, Connection] = {}
-        self._mildest = len(LOG_LEVELS)
+        self._least_severe = len(LOG_LEVELS)
 
     def join(self, base: Base, level: SharedLevel) -> None:
         """Set its connection, and the log level of that."""
@@ -126,10 +126,10 @@ class SharedSession:
     ) -> dict[str, Any]:
         if not context.peer.lasts and context.peer.log_level is not None:
             order = LOG_LEVELS.index(context.peer.log_level)
-            if order < self._mildest:
-                self._mildest = order
+            if order < self._least_severe:
+                self._least_severe = order
                 with suppress(PeerError):
-                    await self._level.want(self, context.peer.log_level)
+                    await self._level.set_level(self, context.peer.log_level)
         client, relay = self._base.client, _Shared(inner, context.link, self._visits)
 
         async def ask(method: str, sent: dict[str, Any]) -> dict[str, Any]:

@@ -79,8 +79,8 @@ class Document000:
             raise InvalidRequest('"method" must be a string')
         if not method.startswith(_PREFIX):
             raise MethodNotFound(
-                f"method not found: {method[:100]}; this connection speaks document 000, as its first message has "
-                'settled: a method begins with "mcp/"'
+                f"method not found: {method[:100]}; this connection uses document 000, as set by its first message: "
+                'method names start with "mcp/"'
             )
         params = _params(method, value.get("params"))
         if "id" not in value:

@@ -15,21 +15,23 @@ from .access_log import SENDER, address_of
 from .mount import Mount
 
 RESOURCE = "mcp.resource"
-"""The key in the scope of a request for the resource that its token has to be for."""
+"""ASGI scope key: the resource that the request's token must be issued for."""
 
-_UNWRITTEN = refuse(503, "the audit log can't be written, so no work is taken on; try again later", Retry_After="5")
+_AUDIT_UNAVAILABLE = refuse(
+    503, "the audit log can't be written, so no requests are accepted; try again later", Retry_After="5"
+)
 
 
 class Admission:
-    """The admission of requests to one server. Refused are requests that the guards refused, all work while the audit
-    log can't be written, and clients that have used up their rate."""
+    """The admission of requests to one server. It refuses requests that the guards refused, all requests while the
+    audit log can't be written, and clients that exceed their rate."""
 
     def __init__(self, mount: Mount) -> None:
         self._mount = mount
         self.claim = mount.claim
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request that arrives through Starlette, from a page."""
+        """Serve a request from a browser, which Starlette routes for CORS."""
         await self.serve(scope, read_headers(scope["headers"]), receive, send)
 
     async def serve(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
@@ -40,18 +42,18 @@ class Admission:
             allowances = self._mount.endpoint.allowances
             if sender.status == TOO_MANY_REQUESTS and allowances is not None:
                 allowances.refused["attempts"] += 1
-            self.refused(sender)
+            self.count_refusal(sender)
             await reply.refuse(sender)
             return
         client, mount = client_name(None if sender is None else sender.key, address_of(scope)), self._mount
         audit, allowances, refusal = mount.audit, mount.endpoint.allowances, None
         if audit is not None and audit.is_blocked:
-            refusal = _UNWRITTEN
+            refusal = _AUDIT_UNAVAILABLE
         elif allowances is not None:
             error = await allowances.check(client)
             refusal = None if error is None else limit_exceeded(error)
         if refusal is not None:
-            self.refused(refusal, sender)
+            self.count_refusal(refusal, sender)
             await reply.refuse(refusal)
             return
         if allowances is not None:
@@ -63,23 +65,23 @@ class Admission:
         await mount.endpoint.serve(scope["method"], http)
         reply.settle()
 
-    def refused(self, refusal: Refusal, principal: Principal | None = None) -> None:
-        """Count a refusal, of a request of `principal` if known."""
-        if refusal is _UNWRITTEN:  # which can't be written to the audit log
+    def count_refusal(self, refusal: Refusal, principal: Principal | None = None) -> None:
+        """Count a refused request, and log it with its `principal` if known."""
+        if refusal is _AUDIT_UNAVAILABLE:  # only counted, since the audit log can't be written
             self._mount.endpoint.refused[refusal.status] += 1
         else:
             self._mount.endpoint.note(refusal, principal)
 
 
-class Nowhere:
-    """The answer at all other paths. A refused sender can't distinguish it from an existing server, not even by the
-    order of the headers."""
+class NotFound:
+    """Answers requests at any other path. A refused sender can't tell whether a server exists, not even by the order
+    of the headers."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        self._refusal = refuse(404, f"there is nothing here, only at {', '.join(paths)}")
+        self._refusal = refuse(404, f"nothing is served here; try {', '.join(paths)}")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request that arrives through Starlette, from a page."""
+        """Serve a request from a browser, which Starlette routes for CORS."""
         await self.serve(scope, read_headers(scope["headers"]), receive, send)
 
     async def serve(self, scope: Scope, _headers: Headers, _receive: Receive, send: Send) -> None:

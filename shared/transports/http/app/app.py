@@ -46,7 +46,7 @@ from ..limits.rate_limits import Allowances
 from ..listener import BACKLOG
 from ..streamable.reply import Reply
 from .access_log import SENDER, address_of, session_digest
-from .admission import RESOURCE, Admission, Nowhere
+from .admission import RESOURCE, Admission, NotFound
 from .cards import Cards
 from .mount import Mount
 from .oauth_metadata import Issuers, Protection
@@ -169,7 +169,7 @@ class HttpApp:
         )
         # No redirect from `/mcp/` to `/mcp`: a client that follows one may lose its token or its body.
         self._rest.router.redirect_slashes = False
-        self._nowhere = self._rest.router.default = Nowhere([mount.path for mount in self.mounts])
+        self._nowhere = self._rest.router.default = NotFound([mount.path for mount in self.mounts])
         self._pages = {*_PROBED, STATE, *self._public_paths}
 
     def _routes(self, options: HttpOptions, front: Front | None) -> list[Route]:
@@ -227,7 +227,7 @@ class HttpApp:
     def _note(self, admission: Admission | None, refusal: Refusal) -> None:
         """Record the refusal of a request from an unknown sender."""
         if admission is not None:
-            admission.refused(refusal)
+            admission.count_refusal(refusal)
         elif self._audit is not None:
             self._audit.refused(_LISTENER, refusal, None)
 
@@ -274,7 +274,7 @@ class HttpApp:
         if not isinstance(refusal, Refusal):
             status = error.status_code if isinstance(error, HTTPException) else 500
             headers = error.headers if isinstance(error, HTTPException) else None
-            refusal = refuse(status, "there is nothing here", **(headers or {}))
+            refusal = refuse(status, "nothing is served here", **(headers or {}))
         return refused(refusal)
 
     @asynccontextmanager

@@ -8,7 +8,7 @@ from anyio import lowlevel
 from ....protocol.http.bodies import body_of, check_length
 from ....protocol.http.rules import Refusal, is_gzip, refuse
 from ....server.dispatch.portions import Portions
-from ....server.dispatch.thread_limiter import Turns
+from ....server.dispatch.turns import Turns
 from ....telemetry.footprint import count_bytes
 from .reply import Asgi, Gone, Http
 

@@ -133,8 +133,8 @@ def test_where_nobody_knows_what_uvx_was_given_nothing_is_printed(
     # Where this copy stands can't be changed from outside.
     monkeypatch.setattr("shared.program.installation._HERE", Path("/nowhere"))
     shown = refused(capsys, config.main, "filesystem", "notes", "--client", "cursor")
-    assert shown.startswith("this copy is in uv's cache, which is emptied now and then, and the wheel or checkout")
-    assert shown.endswith(": install it by `uv tool install`, and call that one")
+    assert shown.startswith("this copy is in uv's cache, which may be emptied at any time, and the wheel or checkout")
+    assert shown.endswith(": install it with `uv tool install`, and run that copy")
 
 
 def test_stderr_says_where_it_goes_and_what_then(

@@ -77,7 +77,7 @@ def test_without_its_token_the_server_lets_nobody_in(url: str) -> None:
     code, said = ended(url)
     assert (code, said.count("\n")) == (1, 1)
     assert said.startswith(f"python -m servers connect: no connection to {url}: ")
-    assert said.endswith("; --token-file has a token sent, and `login` logs in\n")
+    assert said.endswith("; send a token with --token-file, or run `login`\n")
     # Who has sent one is not told to.
     code, said = ended(url, "--header", "Authorization=Bearer another")
     assert code == 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.bundle.doctor.findings import Severity, look_at_libraries
+from servers.bundle.doctor.findings import Severity, check_libraries
 from servers.bundle.doctor.installation import check_installation, this_installation
 from shared.program.installation import Installation as BareInstallation
 from tests.servers.bundle.doctor.machines import CATALOG, ROOT, installed, wheel_of
@@ -63,13 +63,13 @@ def test_without_libraries_of_its_own_it_says_which() -> None:
     first, *_, last = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (1, "")
     assert first.startswith("ok      ")
-    assert last.startswith("fault   doctor: it looks at no client, and starts no server, since its extra 'catalog'")
+    assert last.startswith("fault   doctor: clients and servers were not checked, because the extra 'catalog'")
     assert last.endswith(f". Fix: {this_installation().line('catalog')}")
 
 
 def test_without_libraries_of_its_own_it_looks_at_those_of_the_servers(tmp_path: Path) -> None:
     installation = installed(tmp_path, requires="no-such-library>=1")
-    found = list(look_at_libraries(BareInstallation.in_site(installation.python, tmp_path / "lib")))
+    found = list(check_libraries(BareInstallation.in_site(installation.python, tmp_path / "lib")))
     assert [(one.severity, one.where) for one in found][1:] == [
         (Severity.WARNING, "sqlite"), (Severity.FAULT, "doctor"),
     ]  # fmt: skip

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from servers.bundle.doctor.prompt_files import judge_problems, read_problems
+from servers.bundle.doctor.prompt_files import problem_findings, read_problems
 from shared import Implementation, Server
 from shared.client.client import Client
 from shared.testing import connected
@@ -28,20 +28,20 @@ def indexed(count: int) -> str:
 
 async def read(app: Server[Any]) -> list[str]:
     async with connected(app) as end, Client(end) as client:
-        return [one.what for one in judge_problems("here", await read_problems(client))]
+        return [one.what for one in problem_findings("here", await read_problems(client))]
 
 
 async def test_each_file_is_named_on_a_line_and_many_are_counted() -> None:
     assert await read(serving(indexed(2))) == ["a\\nb.md:3: it is wrong"] * 2
-    assert (await read(serving(indexed(1_020))))[20:] == ["1,000 more of its files have something wrong"]
+    assert (await read(serving(indexed(1_020))))[20:] == ["1,000 more of its files have problems"]
 
 
 async def test_a_library_that_could_not_be_fetched_is_no_file() -> None:
     problem = {"library": 0, "file": "", "line": None, "reason": "git+https://a/b: there is no such repository"}
     async with connected(serving(json.dumps({"problems": [problem]}))) as end, Client(end) as client:
-        (found,) = judge_problems("here", await read_problems(client))
+        (found,) = problem_findings("here", await read_problems(client))
     assert found.what == "git+https://a/b: there is no such repository"
-    assert found.fix == "correct the address of --library, or its repository; mcp-bundle-prompts update tries again"
+    assert found.fix == "correct the address of --library, or its repository; then run mcp-bundle-prompts update"
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"problems": 5}', '{"problems": [5]}', '{"problems": [{}]}'])

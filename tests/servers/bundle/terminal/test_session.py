@@ -43,7 +43,7 @@ def test_without_its_token_there_is_no_connection(
     assert main(["inspect", url]) == 3
     said = capsys.readouterr().err
     assert said.startswith(f"python -m servers inspect: no connection to {url}: ")
-    assert said.endswith("; --token-file or --token-variable has a token sent, and `login` logs in\n")
+    assert said.endswith("; send a token with --token-file or --token-variable, or run `login`\n")
     # Who has sent one is not told to.
     monkeypatch.setenv("TOKEN", "another")
     assert main(["inspect", url, "--token-variable", "TOKEN"]) == 3

@@ -11,7 +11,7 @@ import anyio
 
 from servers.filesystem.features import search as tools
 from servers.filesystem.features.search import _searched
-from shared.server.dispatch.thread_limiter import Turns
+from shared.server.dispatch.turns import Turns
 from tests.servers.filesystem.serving import inside
 from tests.servers.peers import text_of
 

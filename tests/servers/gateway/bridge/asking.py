@@ -15,7 +15,7 @@ from shared.client.client import Client
 from shared.client.options import ClientOptions
 from shared.concurrency import TaskSet, background
 from shared.errors import MissingCapability, PeerError, RpcError
-from shared.protocol.methods import PROTOCOLS_OWN, Method
+from shared.protocol.methods import PROTOCOL_METHODS, Method
 from shared.protocol.wire.jsonrpc import Response
 from shared.server.dispatch.connection import Connection
 from shared.server.dispatch.context import Context
@@ -200,7 +200,7 @@ async def placed(make: Callable[[TaskSet], Place]) -> AsyncIterator[Run[Any]]:
         return await place.call(context, params)
 
     def around(method: Method, handler: Handler) -> Handler:
-        return forward if method.name in PROTOCOLS_OWN else handler
+        return forward if method.name in PROTOCOL_METHODS else handler
 
     capabilities: Json = {"tools": {}, "prompts": {}, "resources": {}, "completions": {}, "logging": {}}
     server = Server[None](

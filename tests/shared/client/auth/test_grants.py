@@ -62,7 +62,7 @@ async def test_an_identity_provider_vouches_for_a_person(world: World) -> None:
 
 
 async def test_what_a_provider_issues_of_another_kind_is_not_shown(world: World) -> None:
-    with pytest.raises(AuthError, match="not vouched"):
+    with pytest.raises(AuthError, match="no identity assertion"):
         await world.get(world.client(_managed(world)))
     assert not world.issuer.forms
 

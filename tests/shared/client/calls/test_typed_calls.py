@@ -154,7 +154,7 @@ async def test_a_list_that_is_refused_is_not_read_for_ever(answers: list[Any]) -
 
 async def test_pages_that_go_round_have_an_end() -> None:
     request = Answers(*({"prompts": [], "nextCursor": cursor} for cursor in "aba"))
-    with pytest.raises(McpError, match="prompts/list have no end"):
+    with pytest.raises(McpError, match="pagination of prompts/list does not end"):
         await TypedCalls(request).list_prompts()
     assert len(request.asked) == 3
 

@@ -144,9 +144,9 @@ async def test_a_list_that_arguments_wait_for_must_come_in_time() -> None:
 async def test_arguments_are_checked_before_they_are_sent() -> None:
     request = Answers(listed(tool()), listed(tool()), listed(tool()), GOOD)
     calls = TypedCalls(request, check_arguments=True)
-    with pytest.raises(InvalidArguments, match=r'arguments of buy are wrong at price: "1" is not of type "number"'):
+    with pytest.raises(InvalidArguments, match=r'arguments of buy are invalid at price: "1" is not of type "number"'):
         await calls.call_tool("buy", {"price": "1"})
-    with pytest.raises(InvalidArguments, match='wrong at their top: "price" is a required property'):
+    with pytest.raises(InvalidArguments, match='invalid at the top level: "price" is a required property'):
         await calls.call_tool("buy")
     await calls.call_tool("buy", {"price": 1})
     assert [method for method, _ in request.asked] == [*["tools/list"] * 3, "tools/call"]

@@ -131,7 +131,7 @@ async def serves(site: Hosted, name: str) -> None:
     assert answer.json()["result"]["content"][0]["text"] == f"{name}: x", answer.text
 
 
-NOTHING = "there is nothing here, only at /one/mcp, /two/mcp"
+NOTHING = "nothing is served here; try /one/mcp, /two/mcp"
 
 
 async def test_each_server_is_at_its_name() -> None:

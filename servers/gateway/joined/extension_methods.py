@@ -1,4 +1,4 @@
-"""Methods outside of the protocol: each goes to the server that owns what its params name."""
+"""Routes methods outside the protocol to the server that owns the resource, prompt or tool in their params."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from shared.errors import InvalidParams, MethodNotFound
-from shared.protocol.methods import OTHERWISE, PROTOCOLS_OWN, Method
+from shared.protocol.methods import FALLBACK, PROTOCOL_METHODS, Method
 from shared.protocol.types.base import first_fault
 from shared.protocol.types.tools import ListParams
 from shared.server.dispatch.context import Context
@@ -20,23 +20,23 @@ from .paging import Pages
 from .part import Part, absent
 
 
-def rows_of(parts: Sequence[Part], own: Sequence[Method]) -> list[Method]:
-    """Return the methods that one of the servers has in addition to those of `own`, which are handled here."""
-    ours = {row.name for row in own}
-    rows: dict[str, Method] = {}
+def methods_of(parts: Sequence[Part], own: Sequence[Method]) -> list[Method]:
+    """Return the methods that the servers have in addition to those in `own`, which are handled here."""
+    ours = {method.name for method in own}
+    methods: dict[str, Method] = {}
     for part in parts:
-        for row in part.running.features.methods if part.running is not None else ():
-            if row.name not in PROTOCOLS_OWN and row.name not in ours:
-                rows.setdefault(row.name, replace(row, handler=OTHERWISE))
-    return list(rows.values())
+        for method in part.running.features.methods if part.running is not None else ():
+            if method.name not in PROTOCOL_METHODS and method.name not in ours:
+                methods.setdefault(method.name, replace(method, handler=FALLBACK))
+    return list(methods.values())
 
 
 ToolsOf = Callable[[Context[Any]], Directory]
 """Returns the directory of tools that the client of a call sees."""
 
 
-class Foreign:
-    """Forwards the methods that are not of the protocol."""
+class ExtensionMethods:
+    """Forwards methods that are not part of the protocol."""
 
     def __init__(self, parts: Sequence[Part], directory: Directory, owners: Owners, tools_of: ToolsOf) -> None:
         self._parts = parts
@@ -45,8 +45,8 @@ class Foreign:
         self._tools_of = tools_of
 
     async def handle(self, running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
-        """Handle one request: a list continues from server to server; a request that names a resource, a prompt or a
-        tool goes to its owner, and any other to the first server that has the method.
+        """Handle one request. A list continues from server to server; a request that names a resource, a prompt or a
+        tool goes to its owner, any other to the first server that has the method.
 
         Raises MethodNotFound if no server has it, InvalidParams for invalid params, and the errors of `Part.hand_on`.
         """
@@ -56,7 +56,7 @@ class Foreign:
             raise MethodNotFound(f"method not found: {name[:100]}{absent(self._parts)}")
         raw = context.call.raw
         part, row = serving[0]
-        # For a client that connected before this server was open the row was unknown.
+        # A client that connected before this server was open did not know the method, so look it up now.
         context.call.method = replace(row, is_stream=context.call.method.is_stream)
         if isinstance(uri := raw.get("uri"), str):
             return await self._at_owner(context, name, uri)

@@ -1,5 +1,4 @@
-"""Work in threads, in turn: limited in total and fair between clients, so that a client with much work waits for
-itself."""
+"""Turns of clients for work in threads: limited in total, and fair, so that a busy client delays only itself."""
 
 import asyncio
 from collections import Counter, deque
@@ -12,11 +11,11 @@ work, and the event loop, by a few milliseconds at each switch."""
 
 
 class Turns:
-    """The turns of clients, working and waiting. It is for one event loop."""
+    """The turns of clients, working and waiting, in one event loop."""
 
     def __init__(self, at_once: int = AT_ONCE, each: int | None = None) -> None:
-        """`each` is the number of places that one client may have if there may be others: by default all but one,
-        which is left for those."""
+        """`each` is the number of places that one of several clients may have: by default all but one, which is left
+        for the others."""
         self._at_once = at_once
         self._each = max(at_once - 1 if each is None else each, 1)
         self._working: Counter[str] = Counter()
@@ -24,13 +23,13 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        """The number of clients' pieces of work that wait for a turn."""
+        """The number of pieces of work that wait for a turn."""
         return sum(map(len, self._waiting.values()))
 
     @asynccontextmanager
     async def take(self, client: str) -> AsyncIterator[None]:
-        """Wait for a turn of `client`, and hold it during the block. The client "" is the only one, and may have all
-        places."""
+        """Wait for a turn of `client`, and hold it during the block. The client "" means that there is only one; it
+        may have all places."""
         if self._may_work(client) and client not in self._waiting:
             self._working[client] += 1
         else:
@@ -40,7 +39,7 @@ class Turns:
                 await turn
             except asyncio.CancelledError:
                 if turn.cancelled():
-                    self._hand_on()
+                    self._hand_on()  # drops the cancelled turn from the queue
                 else:  # the turn was given after the cancellation
                     self._end(client)
                 raise

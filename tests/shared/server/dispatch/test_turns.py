@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 import anyio
 import pytest
 
-from shared.server.dispatch.thread_limiter import Turns
+from shared.server.dispatch.turns import Turns
 from tests.quiet import quiet
 
 PATIENCE = 20.0
