@@ -11,6 +11,7 @@ So if the policy was not asked, the schema is the one for which the statement wa
 """
 
 import asyncio
+import math
 import sqlite3
 import time
 from collections import OrderedDict
@@ -50,6 +51,11 @@ The disk is slow, or the machine, or a row large.
 """
 _MOST_DOUBLED = 10
 """The limit to which the time of rest is doubled."""
+_AGAIN, _MOST_DROPS = 5.0, 4
+"""Seconds after which a statement that was late by the clock is learned again, and how often they are doubled.
+
+The clock also counts what other processes did meanwhile.
+"""
 _RETRY = 1.0
 """Seconds after which a file that could not be opened is tried again."""
 _NO_LOCK = -1.0
@@ -70,6 +76,21 @@ class _Known:
 
     tries: int = 0
     is_compiled: bool = False
+    drops: int = 0
+    """Times that it was late."""
+    learns_at: float = math.inf
+    """When it is learned again, once it has no tries left."""
+
+    def drop(self) -> None:
+        self.learns_at = time.monotonic() + _AGAIN * 2 ** min(self.drops, _MOST_DROPS)
+        self.tries = 0
+        self.drops += 1
+
+    def fail(self) -> None:
+        if self.tries == 1:
+            self.drop()
+        else:
+            self.tries -= 1
 
 
 class QuickReader:
@@ -105,8 +126,10 @@ class QuickReader:
             is_passing = _is_passing(error)
         if (seconds := time.monotonic() - began) > _LATE:
             self._rest(entry, seconds)
+        elif result is not None:
+            entry.tries = _TRIES
         elif not is_passing:
-            entry.tries = entry.tries - 1 if result is None else _TRIES
+            entry.fail()
         return result
 
     def _rest(self, entry: _Known, seconds: float) -> None:
@@ -118,7 +141,7 @@ class QuickReader:
             entry.tries = 0
             self._costly += 1
         else:
-            entry.tries -= 1
+            entry.fail()
         self._rests_until = time.monotonic() + seconds * _REST * 2 ** min(self._costly, _MOST_DOUBLED)
 
     def knows(self, statement: str) -> bool:
@@ -129,12 +152,15 @@ class QuickReader:
     def wants(self, statement: str, seconds: float) -> bool:
         """Return True if a statement that a thread has answered in `seconds` should be learned now.
 
-        A slow one is not learned later either: by then that thread has it compiled, and is quick.
+        A slow one is not learned at its next call either: by then that thread has it compiled, and is quick.
         """
-        if statement in self._known or len(statement) > _LONGEST_KNOWN or self._opening.connecting.attached:
+        if len(statement) > _LONGEST_KNOWN or self._opening.connecting.attached:
+            return False
+        entry = self._known.get(statement)
+        if entry is not None and (entry.tries or time.monotonic() < entry.learns_at):
             return False
         if seconds > _MOST_BEFORE:
-            self._remember(statement, 0)
+            self._remember(statement, 0).drop()
             return False
         return not self._is_learning and time.monotonic() >= self._rests_until
 
@@ -159,10 +185,12 @@ class QuickReader:
         if handle is not None:
             handle.connection.close()
 
-    def _remember(self, statement: str, tries: int) -> None:
-        self._known[statement] = _Known(tries)
+    def _remember(self, statement: str, tries: int) -> _Known:
+        before = self._known.get(statement)
+        entry = self._known[statement] = _Known(tries, drops=0 if before is None else before.drops)
         if len(self._known) > _MOST_KNOWN:
             self._known.popitem(last=False)
+        return entry
 
     def _open(self) -> None:
         handle = Handle(self._opening)

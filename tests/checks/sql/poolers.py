@@ -1,8 +1,10 @@
 """Clients of ours and of others on the few connections of a pooler: none may see what another one has set.
 
-`python -m tests.checks.sql.poolers STATEMENTS` runs as many as it is told, and says how many each had in a second.
+`python -m tests.checks.sql.poolers STATEMENTS` runs as many as it is told, and says how many there were in a second,
+and how long a query takes through it beside a direct connection.
 """
 
+import statistics
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -36,6 +38,7 @@ _LEFT = """
         (SELECT count(*) FROM pg_prepared_statements WHERE from_sql), (SELECT count(*) FROM pg_listening_channels()),
         (SELECT count(*) FROM pg_class WHERE relpersistence = 't')"""
 _UPDATE = "UPDATE visit SET page = page WHERE false"
+_ROUNDS, _READS = 31, 100
 
 
 class Mixture(NamedTuple):
@@ -78,10 +81,10 @@ async def mix(pooler: PgBouncer, database: Database, statements: int, clients: i
 
 
 @asynccontextmanager
-async def _opened(url: str) -> AsyncIterator[PostgresDatabase]:
+async def _opened(url: str, is_shared: bool = True) -> AsyncIterator[PostgresDatabase]:
     database = PostgresDatabase(parse_target(url, False), _LIMITS, 1)
     await database.find_sharing()
-    assert database.is_shared
+    assert database.is_shared == is_shared
     yield database
     await database.close()
 
@@ -111,6 +114,20 @@ async def _disturb(url: str, defaults: object, count: _Count) -> None:
                 count.leaked += 1
 
 
+async def _compare(pooled: str, direct: str) -> float:
+    """How many times as long a query of one row takes through the pooler: the median of pairs of rounds, in turns."""
+    async with _opened(pooled) as ours, _opened(direct, is_shared=False) as other:
+        pairs = [[await _time(database) for database in (ours, other)] for _ in range(_ROUNDS)]
+    return statistics.median(through / beside for through, beside in pairs)
+
+
+async def _time(database: PostgresDatabase) -> float:
+    began = time.perf_counter()
+    for _ in range(_READS):
+        await _read(database, "SELECT 1")
+    return time.perf_counter() - began
+
+
 def main() -> None:
     """Runs them, and prints what came of it."""
     with short_folder() as folder:
@@ -121,9 +138,11 @@ def main() -> None:
         try:
             with pooling(server, "transaction", 4) as pooler:
                 seen = anyio.run(mix, pooler, database, int(sys.argv[1]))
+                ratio = anyio.run(_compare, pooler.url(database.name, WRITER), database.writer)
         finally:
             server.stop()
     print(f"{seen}; {(seen.ours + seen.others) / seen.seconds:,.0f} statements a second")
+    print(f"one row takes {ratio:.2f} times as long as on a direct connection")
 
 
 if __name__ == "__main__":

@@ -189,6 +189,16 @@ async def test_a_statement_that_was_stopped_three_times_in_a_row_is_left_to_thre
         assert (known, database.quick.knows(ENDLESS)) == ([True] * 3, False)
 
 
+async def test_a_statement_that_was_late_by_the_clock_is_learned_again(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quick, "_AGAIN", 0.0)
+    async with opened(file) as database:
+        for seconds in (1.0, 0.0):
+            await database.learn(ROW, [], seconds)
+        assert database.quick.knows(ROW)
+
+
 async def test_a_statement_that_takes_longer_another_time_is_stopped_and_once_it_ended_has_all_its_tries_again(
     file: Path,
 ) -> None:
