@@ -4,9 +4,10 @@ A text of 4 MB may hold a million empty lists, which take twenty times as much, 
 for half a second. So values are counted where they begin: after a comma or a bracket that is in no string.
 """
 
+from contextlib import suppress
 from typing import Any
 
-from .jsonrpc import json_of
+from .jsonrpc import Prepared, json_of
 
 MAX_VALUES = 100_000
 """Values of one message to a server: more take long to read and to check, and no tool has use for them."""
@@ -44,3 +45,16 @@ def weigh_value(value: Any) -> int:
     """The bytes of memory that a value takes which was read from JSON."""
     text = json_of(value)
     return weigh(text, count_values(text))
+
+
+def weigh_result(result: dict[str, Any]) -> int:
+    """The bytes of memory that a result takes, about; 0 for one without JSON, which can't be sent."""
+    if isinstance(result, Prepared):
+        return 2 * len(result.json)  # it has both forms
+    content = result.get("content")
+    # Nearly all other results of tools are one text, which is not encoded twice.
+    if isinstance(content, list) and len(content) == 1 and isinstance(text := content[0].get("text"), str):
+        return len(text)
+    with suppress(ValueError, RecursionError):
+        return len(json_of(result))
+    return 0

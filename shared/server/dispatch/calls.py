@@ -51,6 +51,7 @@ class Link(Protocol):
     client: str
     running: int
     streams: int
+    sending: int
     queue: deque[Call] | None
 
     @property
@@ -59,6 +60,9 @@ class Link(Protocol):
 
     async def wait_writable(self) -> None:
         """Wait until the peer has read enough of them."""
+
+    def count(self, outcome: Outcome) -> Outcome:
+        """Count a result that waits behind other messages, and return it, or an error in its place."""
 
     async def move(self) -> None:
         """Wait until a call has ended, or something was sent."""
@@ -181,7 +185,7 @@ class Calls:
         if result is None:
             return False
         call.began = self._loop.time()  # without it, the call would be reported as one that no handler had
-        link.session.finish(call, result)
+        link.session.finish(call, link.count(result) if link.session.waiting else result)
         link.ended(call)
         return True
 
@@ -309,7 +313,7 @@ class Calls:
                     raise TypeError(f"the handler of {call.method.name} returned None")
             if call.outlet is not None:
                 # A call without an outcome that was not cancelled has used up its time.
-                call.outlet.finish(call, CallTimeout(deadlines.seconds) if outcome is None else outcome)
+                _finish(call, CallTimeout(deadlines.seconds) if outcome is None else outcome)
         except (Exception, InputRequired, BaseExceptionGroup) as error:
             answer = self._work.translate(error)
             _release(error)
@@ -335,6 +339,14 @@ class Calls:
         call.origin_context = copy_context()  # it begins in the task of another call, which has its own context
         link.queue.append(call)
 
+    def take_memory(self, client: str, size: int) -> bool:
+        """Account for `size` bytes of `client` until `give_memory`. Return False if there is too little memory."""
+        return self._memory.take(client, size)
+
+    def give_memory(self, client: str, size: int) -> None:
+        """Give so much back."""
+        self._memory.give(client, size)
+
     def _take_memory(self, link: Link, call: Call) -> bool:
         """Account for the memory of `call` until it is over. Return False, after refusing it, if there is too
         little."""
@@ -356,6 +368,14 @@ class Calls:
 def _stop(call: Call) -> None:
     """Cancel `call` since its time is up; it is answered with a timeout."""
     call.scope.cancel()
+
+
+def _finish(call: Call, outcome: Outcome) -> None:
+    """Answer `call`, which has an outlet."""
+    link = call.link
+    if link is not None and (link.sending or link.session.waiting):  # the answer waits behind others
+        outcome = link.count(outcome)
+    call.outlet.finish(call, outcome)
 
 
 def _release(error: BaseException) -> None:

@@ -20,11 +20,22 @@ import anyio
 from anyio import CancelScope, create_task_group
 
 from ...concurrency import Signal
+from ...errors import InternalError
 from ...protocol.identity import LogMessage, Principal
-from ...protocol.session.events import Call, Cancelled, Change, Opened, Outgoing, RootsChanged, UnknownNotification
+from ...protocol.session.events import (
+    Call,
+    Cancelled,
+    Change,
+    Opened,
+    Outcome,
+    Outgoing,
+    RootsChanged,
+    UnknownNotification,
+)
 from ...protocol.session.questions import Question
 from ...protocol.session.server import ServerSession
 from ...protocol.wire.jsonrpc import Failure, Message, RequestId, Response
+from ...protocol.wire.weight import weigh_result
 
 if TYPE_CHECKING:
     from ...contracts import Transport  # used in type hints only
@@ -34,6 +45,8 @@ if TYPE_CHECKING:
 
 MANY_CHANGES = 1_000
 """The number of waiting changes for one peer from which on parts of resources are not distinguished."""
+_LIGHT = 4_096
+"""Bytes from which on a result is counted: the number of waiting messages is bounded."""
 _NONE = Failure(None, -32603, "the client ended its stream")
 """The answer in place of that of a client that will not answer any more."""
 
@@ -175,14 +188,16 @@ class Connection:
         "_loop",
         "_moved",
         "_observer",
-        "_sending",
+        "_result_bytes",
         "_sending_bytes",
+        "_sending_results",
         "answers",
         "budget",
         "calls",
         "client",
         "queue",
         "running",
+        "sending",
         "session",
         "streams",
         "watchers",
@@ -198,9 +213,10 @@ class Connection:
         self.session = session
         self._due = due
         self._loop = asyncio.get_running_loop()
-        self.running = self.streams = self._sending = self._sending_bytes = 0
-        """The numbers of calls that run, of open listen streams, and of messages being sent, with their bytes like
-        `ServerSession.waiting_bytes`."""
+        self.running = self.streams = self.sending = 0
+        """The numbers of calls that run, of open listen streams, and of messages being sent."""
+        self._sending_bytes = self._result_bytes = self._sending_results = 0
+        """The bytes of the notifications being sent, and of the counted results that wait and that are being sent."""
         self.queue: deque[Call] | None = None
         """The calls that wait for a place; None until there is one."""
         self.budget: CallLimits | None = None
@@ -245,8 +261,11 @@ class Connection:
             for change in changes:
                 self.session.deliver(change)
         self._sending_bytes = self.session.waiting_bytes
+        if self._result_bytes or self._sending_results:
+            self.calls.give_memory(self.client, self._sending_results)
+            self._sending_results, self._result_bytes = self._result_bytes, 0
         outgoing = self.session.outgoing()
-        self._sending = len(outgoing)
+        self.sending = len(outgoing)
         if self._moved is not None:
             self._moved.wake()
         if self._observer is not None:
@@ -265,8 +284,9 @@ class Connection:
         """True if the peer is too slow to read the messages that wait for it."""
         session, limits = self.session, self.calls.limits
         return (
-            len(session.waiting) + self._sending > limits.waiting_messages
+            len(session.waiting) + self.sending > limits.waiting_messages
             or session.waiting_bytes + self._sending_bytes > limits.waiting_bytes
+            or self._result_bytes + self._sending_results > limits.result_bytes
         )
 
     @property
@@ -297,7 +317,7 @@ class Connection:
         self.finish(is_heard=is_heard)
         with anyio.move_on_after(self.calls.limits.drain_seconds):
             await self.calls.drain(self)
-            while self.session.waiting or self._changes or self._sending:
+            while self.session.waiting or self._changes or self.sending:
                 await self.move()
 
     def leave(self) -> bool:
@@ -309,6 +329,8 @@ class Connection:
         self._due, self.queue = _nothing, None
         for call in self.session.abandon():
             self.calls.cancel(call)
+        self.calls.give_memory(self.client, self._result_bytes + self._sending_results)
+        self._result_bytes = self._sending_results = 0
         return not self.is_busy
 
     async def close(self) -> None:
@@ -319,6 +341,17 @@ class Connection:
             await self._bus.release(self.session.subscriptions.subscribed.values(), self.client)
 
     # For calls, their handlers and the change bus
+
+    def count(self, outcome: Outcome) -> Outcome:
+        """Count a result that waits behind other messages, and return it; or an error in its place, if the results
+        that wait take too much memory."""
+        size = weigh_result(outcome) if isinstance(outcome, dict) else 0
+        if size < _LIGHT:
+            return outcome
+        if not self.calls.take_memory(self.client, size):
+            return InternalError("too many results wait for you; read these before you call again")
+        self._result_bytes += size
+        return outcome
 
     def changed(self, change: Change) -> None:
         """Queue `change`; a change that waits already is sent once. If many wait, changes of parts are reported as a

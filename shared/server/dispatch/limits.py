@@ -14,8 +14,8 @@ class Limits:
     waiting_calls: int = 100_000
     """Calls that may wait; more are refused."""
     call_bytes: int = 128 * 1_048_576
-    """Memory of the arguments of all calls in progress and waiting, on all connections. One client has at most half
-    of it if there may be others."""
+    """Memory of the arguments of all calls in progress and waiting, and of results that wait for slow peers, on all
+    connections. One client has at most half of it if there may be others."""
     subscriptions: int = 10_000
     """Resource subscriptions."""
     streams: int = 64
@@ -24,6 +24,8 @@ class Limits:
     """Messages not yet taken by a slow peer, before we stop reading what it sends."""
     waiting_bytes: int = 4 * 1_048_576
     """Bytes of progress, log messages and other notifications among them."""
+    result_bytes: int = 16 * 1_048_576
+    """Bytes of results among them: less would slow a client down that sends many calls at once."""
     roots_seconds: float = 10.0
     """Time for a client to list its roots, if a server works in these only."""
     question_seconds: float = 600.0

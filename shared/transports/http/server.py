@@ -20,6 +20,7 @@ from .app.mount import Mount
 from .engine.capacity import Capacity, connections_at_most
 from .engine.connections import Connection
 from .engine.graceful_close import all_accepted, take_no_more
+from .engine.write_backlog import Unread
 from .listener import LINGER_SECONDS, listen
 
 __all__ = ["HttpOptions", "http_app", "run_http", "run_mounts"]
@@ -75,7 +76,7 @@ async def _run(asgi: HttpApp, options: HttpOptions, started: Started | None, sto
         # Behind a proxy all connections come from its address.
         most = options.connections or connections_at_most()
         capacity = None if options.trusted_proxies else Capacity(most)
-        own = {"body_seconds": options.limits.body_seconds, "capacity": capacity}
+        own = {"body_seconds": options.limits.body_seconds, "capacity": capacity, "unread": Unread()}
         connections = type("Limited", (Connection,), own)
         server = _Uvicorn(_config(asgi, options, connections, math.ceil(drain_seconds) + 1), connections)
         if started is not None:

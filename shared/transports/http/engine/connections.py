@@ -21,7 +21,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from ....protocol.http.rules import JSON, refuse
 from ....protocol.wire.codec import encode
 from .capacity import Capacity
-from .write_backlog import backlog
+from .write_backlog import Unread, Upgraded, backlog
 
 MAX_HEAD = 65_536
 """The maximum length of a request's line and headers; data in the packet of their end may exceed it."""
@@ -50,6 +50,8 @@ class Connection(HttpToolsProtocol):
     """Seconds for the body of a request to arrive."""
     capacity: Capacity | None = None
     """The limit of connections; None if a proxy has all of them."""
+    unread: Unread
+    """The bytes that wait for slow clients of the listener."""
     left: asyncio.Event | None = None
     """Set when the last connection has ended; not None while each connection is to end with its next answer."""
 
@@ -66,6 +68,7 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Expect the head of a request."""
         super().connection_made(transport)
+        self._written = transport
         if self.capacity is not None and self.client is not None:
             if not self.capacity.take(self.client[0]):
                 transport.abort()
@@ -74,9 +77,20 @@ class Connection(HttpToolsProtocol):
         self.transport = _Corked(transport, self.loop)  # type: ignore[assignment]
         self._time()
 
+    def pause_writing(self) -> None:
+        """Called when the client is too slow to read what is sent."""
+        super().pause_writing()
+        self.unread.add(self._written, self._written.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        """Called when the client has read most of what was sent."""
+        super().resume_writing()
+        self.unread.remove(self._written)
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop all timers."""
         self._give_place()
+        self.unread.remove(self._written)
         self._awaits = None
         self._time()
         super().connection_lost(exc)
@@ -185,7 +199,7 @@ class Connection(HttpToolsProtocol):
             raise  # noqa: PLE0704 - uvicorn calls this where it has caught that
         super()._unsupported_upgrade_warning()
 
-    def hand_over(self, protocol: asyncio.Protocol, answer: bytes) -> None:
+    def hand_over(self, protocol: Upgraded, answer: bytes) -> None:
         """Pass the connection to `protocol`, after `answer` to the current request."""
         self.cycle.disconnected = True  # uvicorn then expects no answer, and waits only for the task when it ends
         self._unset_keepalive_if_required()
@@ -194,6 +208,8 @@ class Connection(HttpToolsProtocol):
         self.parser = None  # type: ignore[assignment]
         self.transport.write(answer)
         transport, early = self.transport.uncork(), self._early  # type: ignore[attr-defined]
+        protocol.unread = self.unread
+        self.unread.remove(transport)
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
         self.flow.resume_reading()
@@ -242,7 +258,7 @@ def untaken(receive: Callable[..., Any]) -> int:
     return backlog(cycle.transport) if isinstance(cycle, RequestResponseCycle) else 0
 
 
-def hand_over(receive: Callable[..., Any], protocol: asyncio.Protocol, answer: bytes) -> bool:
+def hand_over(receive: Callable[..., Any], protocol: Upgraded, answer: bytes) -> bool:
     """Answer the request of this `receive` with `answer`, and pass its connection to `protocol`. Returns False if it
     is not a `Connection`, or is already lost."""
     cycle = getattr(receive, "__self__", None)

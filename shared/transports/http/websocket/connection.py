@@ -21,11 +21,13 @@ from websockets.server import ServerProtocol
 
 from ....concurrency import ExpiryQueue, Signal
 from ....telemetry.footprint import count_bytes
-from ..engine.write_backlog import backlog
+from ..engine.write_backlog import Upgraded, backlog
 
 CLOSE_SECONDS = 0.8
 """Seconds that a peer has to answer a close frame, and to read the data before it: less than the second for which a
 stopping listener waits for its connections, once its servers have drained."""
+_COPIES = 3
+"""The copies of a message that is being written: the result, its JSON, and what the peer has not read."""
 _UNTAKEN = 65_536
 """Bytes of unconsumed messages from which on reading is paused."""
 _FRAME = 64
@@ -42,7 +44,7 @@ quiet = logging.getLogger("shared.transports.http.websocket.frames")
 quiet.setLevel(logging.WARNING)
 
 
-class WebSocket(asyncio.Protocol):
+class WebSocket(Upgraded):
     """One connection, once `frames` have accepted it. It ends by `close`."""
 
     def __init__(self, frames: ServerProtocol, pauses: ExpiryQueue, message_seconds: float) -> None:
@@ -139,6 +141,7 @@ class WebSocket(asyncio.Protocol):
         """Called when the connection is lost."""
         self._frames.receive_eof()
         self._is_lost, self._is_full = True, False
+        self._not_unread()
         self._pauses.stop(self)
         if self._timer is not None:
             self._timer.cancel()
@@ -147,13 +150,20 @@ class WebSocket(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Called when the peer is too slow to read what is sent."""
         self._is_full = True
+        if self.unread is not None:
+            self.unread.add(self._transport, _COPIES * self._transport.get_write_buffer_size())
         self._read_on()
 
     def resume_writing(self) -> None:
         """Called when the peer has read most of what was sent."""
         self._is_full, self._is_heard = False, True
+        self._not_unread()
         self._read_on()
         self._moved.wake()
+
+    def _not_unread(self) -> None:
+        if self.unread is not None:
+            self.unread.remove(self._transport)
 
     # Frames
 

@@ -34,6 +34,8 @@ from .connection import WebSocket, quiet
 
 SUBPROTOCOL = Subprotocol("mcp")
 """The subprotocol that clients of the official SDKs request."""
+_CHUNK = 65_536
+"""Bytes of small messages that are sent together."""
 _OTHER_VERSION = refuse(426, "the version of WebSocket must be 13", Upgrade="websocket", Sec_WebSocket_Version="13")
 _NO_HANDSHAKE = refuse(400, "these headers do not begin a WebSocket with the subprotocol 'mcp' or none")
 _ELSEWHERE = refuse(501, "this listener has no WebSockets")
@@ -143,5 +145,12 @@ class WebSocketSession:
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
         """Send messages. Raises BrokenResourceError once the peer is gone."""
-        texts = [self._encode(item.message) for item in outgoing if item.message is not None]
-        await self._socket.send([text for text in texts if text])
+        texts, size = list[bytes](), 0
+        for item in outgoing:
+            if item.message is not None and (text := self._encode(item.message)):
+                texts.append(text)
+                size += len(text)
+            if size >= _CHUNK:  # more is encoded once the peer has read that
+                await self._socket.send(texts)
+                texts, size = [], 0
+        await self._socket.send(texts)

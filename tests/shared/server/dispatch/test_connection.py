@@ -9,7 +9,7 @@ import pytest
 
 from shared import Context
 from shared.protocol.wire.codec import decode
-from shared.protocol.wire.jsonrpc import Notification, Request, Response
+from shared.protocol.wire.jsonrpc import Failure, Notification, Request, Response
 from shared.server.dispatch.connection import MANY_CHANGES, serve
 from shared.server.dispatch.limits import Limits
 from shared.testing import connected
@@ -306,6 +306,69 @@ async def test_a_handler_whose_few_reports_are_large_waits_as_well():
         *reports, answer = await slow.take(51)
     assert [report.params["progress"] for report in reports] == list(range(50))
     assert isinstance(answer, Response)
+
+
+def large_work(**limits):
+    """A server with a tool that returns 100,000 bytes, and the number of its calls."""
+    app, log = server(), []
+    app.limits = Limits(**limits)
+
+    @app.tool()
+    async def large() -> str:
+        """Returns much."""
+        log.append(len(log))
+        return "x" * 100_000
+
+    return app, log
+
+
+def large(number):
+    return {"id": number, "method": "tools/call", "params": with_envelope({"name": "large", "arguments": {}})}
+
+
+async def test_calls_wait_while_large_results_are_not_taken():
+    app, log = large_work(result_bytes=1_000_000, concurrent_calls=2)
+    async with slowly(app) as slow, anyio.create_task_group() as tasks:
+
+        async def push_all():
+            for number in range(50):
+                await slow.push(large(number))
+
+        tasks.start_soon(push_all)
+        await quiet()
+        assert len(log) < 20
+        answers = await slow.take(50)
+    assert sorted(answer.id for answer in answers) == list(range(50))
+    assert all(isinstance(answer, Response) for answer in answers)
+
+
+async def test_results_that_wait_take_so_much_memory_of_all_connections():
+    app, _ = large_work(call_bytes=1_000_000)
+    async with slowly(app) as slow:
+        for round_ in (0, 100):  # what was taken is given back
+            for number in range(round_, round_ + 20):
+                await slow.push(large(number))
+            await quiet()
+            answers = await slow.take(20)
+            refused = [answer for answer in answers if isinstance(answer, Failure)]
+            assert 5 < len(refused) < 16
+            assert refused[0].message == "too many results wait for you; read these before you call again"
+
+
+async def test_results_that_a_peer_has_left_unread_take_no_memory_of_others():
+    app, _ = large_work(call_bytes=1_000_000)
+    async with app.open() as running:
+        for _ in range(3):
+            ours, theirs = memory_pair(0)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(serve, running, theirs)
+                slow = Slow(ours, running)
+                for number in range(20):
+                    await slow.push(large(number))
+                await quiet()
+                ours.close()
+            theirs.close()
+        assert running.calls.take_memory("", 900_000)
 
 
 async def test_cancelling_gets_through_to_a_peer_that_takes_nothing():

@@ -1,0 +1,109 @@
+"""How many bytes may wait for clients that do not read, and who is cut off for them."""
+
+import asyncio
+import socket as sockets
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import anyio
+import pytest
+
+from shared.transports.http import server as http_server
+from shared.transports.http.engine.write_backlog import Unread
+from tests.quiet import quiet
+from tests.shared.transports.http.http_wire import PATIENCE, Site, make_server, served
+from tests.shared.transports.http.web_socket import web_socket
+
+LARGE = 800_000
+
+
+class Transport:
+    """A transport of one address, as far as it is counted."""
+
+    def __init__(self, address: str) -> None:
+        self._peer = address, 1
+        self.is_aborted = False
+
+    def get_extra_info(self, _name: str) -> Any:
+        return self._peer
+
+    def abort(self) -> None:
+        self.is_aborted = True
+
+
+def cut(*transports: Transport) -> list[bool]:
+    return [transport.is_aborted for transport in transports]
+
+
+def test_the_oldest_connection_of_the_address_with_most_is_cut_off() -> None:
+    unread: Any = Unread(100)
+    other, first, second, third = map(Transport, ("192.0.2.1", "192.0.2.2", "192.0.2.2", "192.0.2.2"))
+    unread.add(other, 30)
+    unread.add(first, 20)
+    unread.add(second, 20)
+    assert cut(other, first, second) == [False, False, False]
+    unread.add(third, 40)
+    assert cut(other, first, second, third) == [False, True, False, False]
+
+
+def test_what_was_read_counts_no_more() -> None:
+    unread: Any = Unread(100)
+    first, second = Transport("192.0.2.1"), Transport("192.0.2.1")
+    unread.add(first, 90)
+    unread.add(first, 60)
+    unread.remove(first)
+    unread.remove(first)
+    unread.add(second, 100)
+    assert cut(first, second) == [False, False]
+
+
+def large_answers() -> Any:
+    app = make_server()
+
+    @app.tool()
+    async def large() -> str:
+        """Return much."""
+        return "x" * LARGE
+
+    return app
+
+
+def requested(site: Site) -> bytes:
+    message, headers = site.stateless("tools/call", {"name": "large", "arguments": {}})
+    headers = {**headers, "Accept-Encoding": "identity"}
+    request = site.client.build_request("POST", "/mcp", json=message, headers=headers)
+    lines = [f"{name}: {value}" for name, value in request.headers.items()]
+    return "\r\n".join(["POST /mcp HTTP/1.1", *lines, "", ""]).encode() + request.content
+
+
+async def test_a_client_that_does_not_read_its_answers_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "Unread", partial(Unread, 1))
+    async with served(large_answers()) as site:
+        with sockets.socket() as client, anyio.fail_after(PATIENCE):
+            client.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4_096)
+            client.setblocking(False)
+            loop, received = asyncio.get_running_loop(), 0
+            await loop.sock_connect(client, ("127.0.0.1", site.port))
+            await loop.sock_sendall(client, 10 * requested(site))  # more than the system buffers
+            await quiet()
+            with suppress(ConnectionResetError):
+                while data := await loop.sock_recv(client, 65_536):
+                    received += len(data)
+        assert received < 10 * LARGE
+        assert (await site.client.get("/healthz")).status_code == 200
+
+
+async def test_a_web_socket_that_does_not_read_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "Unread", partial(Unread, 1))
+    async with served(large_answers()) as site, web_socket(site) as socket:
+        await socket.initialize()
+        answers = 0
+        with suppress(anyio.BrokenResourceError, anyio.IncompleteRead):
+            for number in range(20):
+                await socket.send(site.message("tools/call", {"name": "large", "arguments": {}}, id=number))
+            await quiet()
+            while answers < 20:
+                await socket.next()
+                answers += 1
+        assert answers < 20
