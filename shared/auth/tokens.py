@@ -22,18 +22,18 @@ class StaticTokens:
     """An `Authenticator` for tokens that the operator gives out. Without any tokens all clients may use the server,
     anonymously."""
 
-    def __init__(self, tokens: Iterable[str], file: "TokensFile | None" = None) -> None:
-        """`file` has more tokens, and may change. Raises ValueError for an empty token, which every client would
-        have."""
+    def __init__(self, tokens: Iterable[str], *files: "TokensFile") -> None:
+        """The `files` have more tokens, and may change. Raises ValueError for an empty token, which every client
+        would have."""
         tokens = tuple(tokens)
         if not all(token.strip() for token in tokens):
             raise ValueError("an empty token would let everybody in")
         digests = [sha256(token.encode()).digest() for token in tokens]
         self._principals = {digest: Principal(f"token-{digest.hex()[:12]}") for digest in digests}
-        self._file = file
+        self._files = files
 
     def __bool__(self) -> bool:
-        return bool(self._principals) or self._file is not None
+        return bool(self._principals or self._files)
 
     def owner_of(self, token: str) -> Principal | None:
         """Return the owner of this token; None if it is unknown."""
@@ -42,7 +42,8 @@ class StaticTokens:
         matching = [stored_digest for stored_digest in self._principals if hmac.compare_digest(stored_digest, digest)]
         if matching:
             return self._principals[matching[0]]
-        return None if self._file is None else self._file.owner_of(token)
+        owners = (file.owner_of(token) for file in self._files)
+        return next((owner for owner in owners if owner is not None), None)
 
     async def authenticate(self, request: HttpRequest) -> Principal | Denial | None:
         """Return the owner of the token of a request."""

@@ -38,6 +38,7 @@ WRONG_SECONDS = 60.0
 """Seconds for which the tokens of a file that can't be read, or is invalid, are valid."""
 _NAME = re.compile(r"[!-~]{1,128}")
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
+_TOKEN = re.compile(r"[!-~]+")
 _OTHERS = stat.S_IRGRP | stat.S_IROTH | stat.S_IWGRP | stat.S_IWOTH
 _MAX_TOKEN_LENGTH = 4_096
 
@@ -154,6 +155,9 @@ class TokensFile:
         except UnicodeDecodeError:
             raise ValueError(f"{self.path}: is not UTF-8") from None
         self.exposed = os.name == "posix" and bool(mode & _OTHERS)
+        return self._read(text)
+
+    def _read(self, text: str) -> Mapping[bytes, Principal]:
         return {
             self._peppered(token.digest): self._principal(token) for token in read_tokens(text, self.path).values()
         }
@@ -174,6 +178,32 @@ class TokensFile:
 
     def _peppered(self, digest: str) -> bytes:
         return hmac.digest(self._pepper, digest.encode(), "sha256")
+
+
+class TokenFile(TokensFile):
+    """The one token in a file, in its present state: a new token replaces the old one."""
+
+    def _read(self, text: str) -> Mapping[bytes, Principal]:
+        token = read_token(text, self.path)
+        key = self._peppered(digest_of(token))
+        name = f"token-{sha256(token.encode()).hexdigest()[:12]}"
+
+        def is_revoked() -> bool:
+            self._refresh()
+            return key not in self._principals
+
+        return {key: Principal(name, is_revoked=is_revoked)}
+
+
+def read_token(text: str, path: Path) -> str:
+    """Return the token that a file contains. Raises ValueError, in one line that begins with `path`."""
+    # Editors and `echo` end a file with a newline, which is not part of the token.
+    token = text.strip()
+    if not token:
+        raise ValueError(f"{path} is empty")
+    if not _TOKEN.fullmatch(token):
+        raise ValueError(f"{path}: a token is one word of printable ASCII characters")
+    return token
 
 
 def _stamp_of(path: Path) -> Stamp:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ..auth.tokens import StaticTokens
-from ..auth.tokens_file import TokensFile
+from ..auth.tokens_file import TokenFile, TokensFile
 from ..errors import AuthError
 from .messages import needs_extra
 from .protection import ProtectionOptions
@@ -28,14 +28,19 @@ _CACHE_SECONDS, _ANSWER_CACHE_SECONDS = 300.0, 60.0
 """Seconds for which a valid token is cached: a signed one, and one that its issuer was asked about."""
 
 
-def static_tokens(options: ProtectionOptions, token: str | None) -> StaticTokens:
-    """Return the tokens of the operator's own: `token`, and those of a file. Raises ValueError, in one line."""
-    file = None
+def static_tokens(options: ProtectionOptions, token: str | None, path: Path | None = None) -> StaticTokens:
+    """Return the tokens of the operator's own: `token`, which was read from the file at `path` if there is one, and
+    those of a file of named tokens. Both files are read again after a change. Raises ValueError, in one line."""
+    files: list[TokensFile] = []
+    # A pipe gives its token once.
+    if path is not None and path.is_file():
+        token = None
+        files.append(TokenFile(path))
     if options.tokens_file is not None:
-        file = TokensFile(options.tokens_file)
-        if file.exposed:
+        files.append(TokensFile(options.tokens_file))
+        if files[-1].exposed:
             log.warning("--tokens-file: others than its owner can read or write %s", options.tokens_file)
-    return StaticTokens(() if token is None else (token,), file)
+    return StaticTokens(() if token is None else (token,), *files)
 
 
 def authenticator_of(options: ProtectionOptions, own: StaticTokens) -> "Authenticator":

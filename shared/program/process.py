@@ -121,17 +121,14 @@ def token_of(options: Options) -> str | None:
 
 
 def _read_token(path: Path) -> str:
+    from ..auth.tokens_file import read_token
+
     try:
-        # Editors and `echo` end a file with a newline, which is not part of the token.
-        token = path.read_bytes().decode("ascii", "replace").strip()
+        return read_token(path.read_bytes().decode("ascii", "replace"), path)
     except OSError as error:
         raise ValueError(f"--token-file: {path}: {error.strerror}") from None
-    if not token:
-        raise ValueError(f"--token-file: {path} is empty")
-    try:
-        return _check_token(token)
     except ValueError as error:
-        raise ValueError(f"--token-file: {path}: {error}") from None
+        raise ValueError(f"--token-file: {error}") from None
 
 
 def _network(text: str) -> str:
@@ -166,7 +163,7 @@ def http_options(options: Options, token: str | None) -> "HttpOptions":
         path=options.path,
         allowed_hosts=tuple(options.allowed_host),
         allowed_origins=tuple(options.allowed_origin),
-        authenticator=authenticator_of(options, static_tokens(options, token)),
+        authenticator=authenticator_of(options, static_tokens(options, token, options.token_file)),
         issuers=issuers_of(options),
         public_url=options.public_url and check_public_url(options.public_url),
         cards=options.cards,

@@ -8,7 +8,7 @@ from servers.gateway.serve.choice import EPILOG, choose_joined
 from servers.gateway.serve.configuration import OPTIONS, Configuration, read_configuration
 from servers.gateway.serve.selection import PageOptions, Selection
 from shared.program.messages import exit_with_error, needs_extra
-from shared.program.process import Options, missing_extra, open_standard_streams
+from shared.program.process import LOOPBACK, Options, missing_extra, open_standard_streams
 from shared.program.settings.option_parser import OptionParser
 from shared.program.settings.options import Group, read_options
 from shared.program.worker import has_workers
@@ -35,7 +35,9 @@ def main(argv: Sequence[str]) -> int:
         # Options that apply to a single server have no meaning here.
         options = read_options(Options, {**arguments, "transport": "http"}, os.environ, "MCP", configuration.options)
         page = read_options(PageOptions, arguments, file=configuration.page)
-        choice = choose_joined(own.names, load_catalog(own.catalog or CATALOG), configuration, arguments)
+        is_local = options.host in LOOPBACK
+        catalog = load_catalog(own.catalog or CATALOG)
+        choice = choose_joined(own.names, catalog, configuration, arguments, is_local=is_local)
         foreign = sorted(configuration.foreign().keys() & {server.name for server in choice.servers})
         if options.workers > 1 and foreign:
             reason = "is reached by sessions that one process holds, so no other could go on with them"

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
@@ -40,6 +41,10 @@ EPILOG = (
     "those of the servers; see their --help."
 )
 """The last part of `--help` of the programs that run them."""
+_SETTINGS_HELP = (
+    "here a server takes its directories and databases from variables, such as MCP_FILESYSTEM_ROOTS=DIR, or from the "
+    "file of --config"
+)
 
 
 class Chosen(NamedTuple):
@@ -56,6 +61,8 @@ class Chosen(NamedTuple):
     """The permissions by principal and scope."""
     is_foreign: bool = False
     """True for a foreign server."""
+    default: str = ""
+    """A note on the settings that it has without a configuration, if they open anything of this machine."""
 
     def extensions(self, options: Options) -> list[Extension[Any]]:
         """Return the extensions that enforce its rules."""
@@ -76,11 +83,14 @@ class Choice(NamedTuple):
     prefix: Literal["auto", "always"] = "auto"
 
 
-def choose(names: Sequence[str], catalog: Catalog, configuration: Configuration) -> list[Chosen]:
+def choose(
+    names: Sequence[str], catalog: Catalog, configuration: Configuration, *, is_local: bool = True
+) -> list[Chosen]:
     """Return the servers called `names`, or all configured ones, or else all that are useful without a configuration.
 
     A server that can't be loaded is included, and fails when it is started, so that the others run nevertheless.
-    Raises ValueError, in one line, for an invalid name or setting.
+    Without `is_local`, other machines can reach them, and the current directory is not a default. Raises ValueError,
+    in one line, for an invalid name or setting.
     """
     foreign = configuration.foreign()
     for name in foreign.keys() & {entry.name for entry in catalog.servers}:
@@ -93,15 +103,19 @@ def choose(names: Sequence[str], catalog: Catalog, configuration: Configuration)
         if modules.count(module) > 1:
             raise ValueError(f"{module} can be served once only, and has several names in the catalog")
     return [
-        _chosen(entries[name], configuration) if name in entries else _foreign(foreign[name], configuration)
+        _chosen(entries[name], configuration, is_local=is_local)
+        if name in entries
+        else _foreign(foreign[name], configuration)
         for name in names
     ]
 
 
-def choose_joined(names: Sequence[str], catalog: Catalog, configuration: Configuration, words: Words) -> Choice:
+def choose_joined(
+    names: Sequence[str], catalog: Catalog, configuration: Configuration, words: Words, *, is_local: bool = True
+) -> Choice:
     """Return the servers of `choose`, and which of them are joined, according to the command line `words` or else the
     configuration. Raises ValueError, in one line, for invalid input."""
-    servers = choose(names, catalog, configuration)
+    servers = choose(names, catalog, configuration, is_local=is_local)
     joining_words = {name: words[name] for name in Joining.model_fields if name in words}
     joining = read_options(Joining, joining_words, file=configuration.joining)
     served = [server.name for server in servers]
@@ -132,28 +146,45 @@ def _entry(name: str, catalog: Catalog, configuration: Configuration) -> Entry:
         return catalog.entry(name)
     except ValueError as error:
         if configuration.servers is None:
+            if "/" in name or os.sep in name or name in (".", "~"):
+                reason = f"{name!r} is not the name of a server; {_SETTINGS_HELP}"
+                raise ValueError(reason) from None
             raise
         reason = f"{error}; one of others has a command or a url"
         raise ValueError(f"{configuration.path}: servers.{name}: {reason}") from None
 
 
-def _chosen(entry: Entry, configuration: Configuration) -> Chosen:
+def _chosen(entry: Entry, configuration: Configuration, *, is_local: bool) -> Chosen:
     app = _loaded(entry)
     if isinstance(app, BaseException):
         # Its settings can't be checked.
         return Chosen(entry.name, _failing(entry, app), NoSettings(), None)
     fields = {**app.settings_model.model_fields, **TABLES}
     written = configuration.settings(entry.name, fields)
+    default = ""
     if not configuration.servers:
-        _, defaults = DEFAULTS.get(entry.module, ("", {}))
-        written = {name: Written(value, f"the default of {name}") for name, value in defaults.items()}
+        written, default = _defaults(entry, app, is_local=is_local)
     try:
         settings = read_options(app.settings_model, {}, os.environ, own_prefix(app), written)
         rules = configuration.rules(entry.name, written, settings)
     except ValueError as error:
         named = str(error).startswith(f"{configuration.path}: ")
         raise ValueError(str(error) if named else f"{entry.name}: {error}") from None
-    return Chosen(entry.name, app, settings, configuration.exposed(written, fields), rules=rules)
+    return Chosen(entry.name, app, settings, configuration.exposed(written, fields), rules=rules, default=default)
+
+
+def _defaults(entry: Entry, app: Server[Any], *, is_local: bool) -> tuple[dict[str, Written], str]:
+    """Return the settings of a server without a configuration, and a note on them. Raises ValueError if the server
+    would open the current directory to other machines, since that may be any directory."""
+    words, values = DEFAULTS.get(entry.module, ("", {}))
+    written = {name: Written(value, f"the default of {name}") for name, value in values.items()}
+    variable = f"{own_prefix(app)}_ROOTS".upper()
+    if "roots" not in values or variable in os.environ:
+        return written, ""
+    if not is_local:
+        reason = f"give it directories in {variable}, or in the file of --config"
+        raise ValueError(f"{entry.name}: other machines can reach it, and no directory was chosen: {reason}")
+    return written, f"{entry.name} has {words}: {Path.cwd()}; {variable} names others"
 
 
 def _foreign(foreign: Foreign, configuration: Configuration) -> Chosen:

@@ -79,7 +79,8 @@ def run_all(
     for mount in mounts:
         mount.stores = None if stores is None else stores(mount.name)
     try:
-        return run_to_the_end(program, partial(_run, mounts, http, front, started, options), fast=True)
+        notes = [server.default for server in choice.servers if server.default]
+        return run_to_the_end(program, partial(_run, mounts, http, front, started, options, notes), fast=True)
     finally:
         for records in filter(None, (trace, audit, telemetry)):
             records.close()
@@ -99,6 +100,7 @@ async def _run(
     front: Front | None,
     report_url: Callable[[str], None] | None,
     options: Options,
+    notes: Sequence[str],
 ) -> None:
     # On average each server has as many threads as it would have alone.
     to_thread.current_default_thread_limiter().total_tokens *= len(mounts)
@@ -107,7 +109,7 @@ async def _run(
     def started(host: str, port: int) -> None:
         url = f"{address(host, port)}/"
         if report_url is None:
-            announce(options, f"listening on {url} ({paths})")
+            announce(options, "; ".join([f"listening on {url} ({paths})", *notes]))
         else:
             report_url(url)
 

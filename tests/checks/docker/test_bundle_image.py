@@ -23,6 +23,7 @@ from tests.checks.docker.probing import until_ready
 from tests.raw import Raw, listening, post, request, stateless
 from tests.wire import PATIENCE
 
+FOLDER = {"MCP_FILESYSTEM_ROOTS": "/data"}
 AUTHORIZED = {"authorization": f"Bearer {TOKEN}"}
 
 pytestmark = [pytest.mark.timeout(1_500), needs_tool]
@@ -31,7 +32,8 @@ pytestmark = [pytest.mark.timeout(1_500), needs_tool]
 def test_all_servers_in_one_container(measured: Measured) -> None:
     image = build("bundle")
     assert image.config["Labels"]["org.opencontainers.image.version"] == __version__
-    with started_in(image, [], {"MCP_TOKEN_FILE": "/run/secrets/mcp_token", "MCP_PORT": "0"}) as server:
+    environment = {"MCP_TOKEN_FILE": "/run/secrets/mcp_token", "MCP_PORT": "0", **FOLDER}
+    with started_in(image, [], environment) as server:
         url = listening(server).replace("0.0.0.0", "localhost").rstrip("/")
         port = url.rsplit(":", 1)[1]
         container = container_of(image, server)
@@ -45,7 +47,12 @@ def test_all_servers_in_one_container(measured: Measured) -> None:
         assert healthy(container, MCP_PORT=port)
         assert not healthy(container, MCP_PORT="1")
         size, held = added(container), memory(container)
-        measured("bundle", size, held, until_it_listens(container.within(*image.entrypoint, MCP_PORT="0")))
+        measured(
+            "bundle",
+            size,
+            held,
+            until_it_listens(container.within(*image.entrypoint, MCP_PORT="0", **FOLDER)),
+        )
         check_size("bundle", size)
         stop(container.pid)
         assert server.wait() == 0, server.stderr()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shared.auth.tokens import StaticTokens
-from shared.auth.tokens_file import TokensFile, digest_of
+from shared.auth.tokens_file import TokenFile, TokensFile, digest_of
 from shared.protocol.http.rules import Denial, Headers, HttpRequest
 from shared.protocol.identity import Principal
 
@@ -189,3 +189,16 @@ async def test_they_are_tokens_beside_the_one_that_is_given(place: Place) -> Non
 async def test_an_empty_file_lets_nobody_in(place: Place) -> None:
     denied = await StaticTokens([], place.open("")).authenticate(HttpRequest("POST", "/mcp", Headers({})))
     assert isinstance(denied, Denial)
+
+
+async def test_a_new_token_in_the_file_of_one_replaces_the_old_one(place: Place) -> None:
+    place.write("old\n")
+    tokens = StaticTokens([], TokenFile(place.path, clock=lambda: place.clock))
+    old = await tokens.authenticate(sent("old"))
+    assert isinstance(old, Principal)
+    place.write("newer\n")
+    place.clock = 2.0
+    assert isinstance(await tokens.authenticate(sent("newer")), Principal)
+    assert isinstance(await tokens.authenticate(sent("old")), Denial)
+    assert old.is_revoked is not None
+    assert old.is_revoked()

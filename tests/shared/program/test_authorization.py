@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from shared.auth import tokens_file
 from shared.auth.authenticators import OAuthTokens
 from shared.auth.tokens import StaticTokens
 from shared.auth.tokens_file import digest_of
@@ -49,6 +50,15 @@ def test_an_issuer_goes_with_tokens_of_the_operator() -> None:
     assert http.issuers.urls == (ISSUER,)
     assert isinstance(made(token="own").authenticator, StaticTokens)
     assert made(token="own").issuers is None
+
+
+def test_the_file_of_the_token_is_read_again_after_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens_file, "CHECK_SECONDS", 0)
+    path = tmp_path / "token"
+    path.write_text("old")
+    tokens = made(token_file=path).authenticator
+    path.write_text("newer")
+    assert [tokens.owner_of(token) is None for token in ("old", "newer")] == [True, False]
 
 
 @pytest.mark.parametrize(

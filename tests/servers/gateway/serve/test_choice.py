@@ -55,6 +55,17 @@ def test_paths_begin_at_the_directory_of_the_file(tmp_path: Path, monkeypatch: p
     assert db.db == [f"a={tmp_path}/b.db:rw", "m=:memory:"]
 
 
+def test_directories_for_other_machines_come_from_the_operator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ValueError, match=r"^filesystem: other machines can reach it, and no directory was chosen"):
+        choose(["filesystem"], OURS, Configuration(), is_local=False)
+    monkeypatch.setenv("MCP_FILESYSTEM_ROOTS", str(tmp_path))
+    (found,) = choose(["filesystem"], OURS, Configuration(), is_local=False)
+    files: Any = found.settings
+    assert (files.roots, found.default) == ([tmp_path], "")
+
+
 def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_SQLITE_MAX_ROWS", "7")
     assert settings(tmp_path, "servers: {sqlite: {demo: true, max_rows: 5}}").max_rows == 7
@@ -114,6 +125,9 @@ def test_without_a_file_the_bundle_is_useful_at_once(tmp_path: Path, monkeypatch
     assert list(found) == ["filesystem", "sqlite", "fetch", "prompts"]
     files: Any = found["filesystem"]
     assert ([path.resolve() for path in files.roots], files.writes) == ([tmp_path.resolve()], False)
+    notes = [one.default for one in choose([], OURS, Configuration()) if one.default]
+    has = f"filesystem has the current directory, read-only: {Path.cwd()}"
+    assert notes == [f"{has}; MCP_FILESYSTEM_ROOTS names others"]
     databases: Any = found["sqlite"]
     assert ([source.name for source in databases.sources], databases.writes) == (["demo"], False)
 
