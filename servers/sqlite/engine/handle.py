@@ -14,6 +14,7 @@ from servers.common.sql.errors import SqlError
 from servers.sqlite.engine.deadline import StatementDeadline, Uninterruptible
 from servers.sqlite.engine.entries import suggest_names
 from servers.sqlite.engine.opening import GuardedConnection, OpenOptions, is_unrecovered, open_database, recover
+from servers.sqlite.engine.quoted_names import ADVICE, QuotedTextError
 from servers.sqlite.errors import from_sqlite
 
 T = TypeVar("T")
@@ -96,7 +97,9 @@ class Handle:
         reported = from_sqlite(error)
         if name == "SQLITE_ERROR":
             about_view = "" if policy.hidden is None else policy.hidden.explain_view(str(error))
-            reported.suggestion = about_view or suggest_names(self.connection, str(error), policy.closes)
+            advice = ADVICE if isinstance(error, QuotedTextError) else ""
+            nearest = suggest_names(self.connection, str(error), policy.closes)
+            reported.suggestion = about_view or " ".join(filter(None, (advice, nearest)))
         return reported
 
 

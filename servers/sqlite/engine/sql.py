@@ -91,6 +91,18 @@ def find_parameters(query: str) -> list[str]:
     return [token["parameter"] for token in _TOKENS.finditer(query) if token["parameter"]]
 
 
+def replace_double_quotes(query: str) -> str:
+    """Return the query with the names that are in double quotes in backquotes."""
+    return _TOKENS.sub(lambda token: _backquote(token[0]), query) if '"' in query else query
+
+
+def _backquote(token: str) -> str:
+    if not token.startswith('"'):
+        return token
+    name = token[1:].removesuffix('"').replace('""', '"')
+    return "`" + name.replace("`", "``") + "`"
+
+
 def replace_parameters(query: str) -> str:
     """Return the query with NULL in place of each parameter, as SQLite treats unbound ones."""
     return _TOKENS.sub(lambda token: "NULL" if token["parameter"] else token[0], query)

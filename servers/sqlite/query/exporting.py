@@ -11,6 +11,7 @@ from servers.common.sql.query.formats import ExportFile, ExportRequest
 from servers.common.sql.query.pages import Row, fetch
 from servers.common.sql.query.query import Query
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
+from servers.sqlite.engine.quoted_names import execute
 from servers.sqlite.values import encode_rows
 
 _BATCH_ROWS, _BATCH_BYTES = 1_000, 1_000_000
@@ -46,7 +47,7 @@ def write_export(
     query: Query, request: ExportRequest, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> tuple[int, int]:
     """Write all rows of the `query`, and return their number and the bytes of the file. Raises SqlError."""
-    run = partial(connection.execute, query.sql, query.parameters)
+    run = partial(execute, connection, query.sql, query.parameters)
     with ExportFile(request, Codec()) as file, closing(retry_locked(deadline, run)) as cursor:
         file.begin([column[0] for column in cursor.description or ()])
         while batch := fetch(cursor, _BATCH_ROWS, _BATCH_BYTES):

@@ -20,6 +20,7 @@ from servers.common.sql.query.query import Query
 from servers.common.sql.texts import shorten
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.engine.entries import keeps_snapshots, list_schemas
+from servers.sqlite.engine.quoted_names import execute, require_names
 from servers.sqlite.engine.sql import quote, replace_parameters, split_statements
 from servers.sqlite.errors import from_sqlite
 from servers.sqlite.paging import fill_page, fill_row
@@ -77,7 +78,7 @@ def run_query(
     )
     with ExitStack() as unless_kept:
         try:
-            cursor = retry_locked(deadline, partial(connection.execute, query.sql, query.parameters))
+            cursor = retry_locked(deadline, partial(execute, connection, query.sql, query.parameters))
         except sqlite3.OperationalError as error:
             raise _explain_match(error, query.sql, connection) from None
         unless_kept.callback(cursor.close)
@@ -171,7 +172,7 @@ def explain(query: Query, most: int, connection: sqlite3.Connection, deadline: S
     statements = split_statements(query.sql)
     *indexes, sql = statements if len(statements) > 1 else [query.sql]
     statement = f"EXPLAIN QUERY PLAN {sql if query.parameters else replace_parameters(sql)}"
-    cursor = retry_locked(deadline, partial(connection.execute, statement, query.parameters))
+    cursor = retry_locked(deadline, partial(execute, connection, statement, query.parameters))
     rows, notes = list(islice(cursor, _STEPS + 1)), list[str]()
     cursor.close()
     if indexes:
@@ -198,4 +199,5 @@ def _walk(children: dict[int, list[tuple[int, str]]]) -> Iterator[tuple[int, str
 
 def require_compiles(sql: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> None:
     """Raise what the statement would raise before it begins; do not run it."""
+    retry_locked(deadline, partial(require_names, sql, connection))
     retry_locked(deadline, partial(connection, sql))

@@ -8,6 +8,7 @@ from contextlib import closing, nullcontext
 from servers.common.sql.errors import SqlError
 from servers.common.sql.query.pages import NO_ROWS, AnswerLimits
 from servers.common.sql.write.results import LEAST_FOR_ROWS, Effect, Statement, reduce_limits
+from servers.sqlite.engine.quoted_names import require_names
 from servers.sqlite.engine.sql import find_first_word
 from servers.sqlite.paging import fill_page
 from servers.sqlite.values import encode_cells
@@ -75,6 +76,7 @@ def _run(session: Session, statement: Statement, limits: AnswerLimits, others: _
     # whether the statement has made one.
     session.execute_own(f"INSERT OR REPLACE INTO temp.{_MARKER} VALUES (?)", (_NO_ROWID,))  # noqa: S608 - the name is ours
     schema = _read_schema_version(session)
+    require_names(statement.sql, connection)
     before = connection.total_changes
     policy.forget()
     if find_first_word(statement.sql) == "VACUUM":

@@ -1,0 +1,86 @@
+"""Names in double quotes that nothing has: never a text."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from servers.sqlite.engine.quoted_names import QuotedTextError, execute
+from tests.servers.sqlite.serving import inside
+
+MADE = """
+CREATE TABLE person (id INTEGER PRIMARY KEY, "full name" TEXT, "a""b" TEXT, [c`d] TEXT, data TEXT);
+INSERT INTO person VALUES (1, 'Ada', 'x', 'y', '{"k": 2}');
+CREATE VIEW old AS SELECT "no such" AS text, id FROM person;
+"""
+
+
+def opened() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.executescript(MADE)
+    return connection
+
+
+@pytest.mark.parametrize(
+    ("sql", "name"),
+    [
+        ('SELECT "fullname" FROM person', "fullname"),
+        ('SELECT id FROM person WHERE "full name" = "Ada"', "Ada"),
+        ('SELECT strftime("%Y", 0)', "%Y"),
+        ('SELECT data ->> "k" FROM person', "k"),
+        ('SELECT id FROM person ORDER BY "when"', "when"),
+        ('UPDATE person SET "full name" = "Bob"', "Bob"),
+        ('DELETE FROM person WHERE "nmae" = 1', "nmae"),
+        ('CREATE INDEX misspelt ON person ("nmae")', "nmae"),
+        ('CREATE TABLE kind (name TEXT CHECK (name <> "none"))', "none"),
+    ],
+)
+def test_what_is_no_name_is_an_error(sql: str, name: str) -> None:
+    with closing(opened()) as connection, pytest.raises(QuotedTextError, match=name):
+        execute(connection, sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        """SELECT "full name", "a""b", "c`d", person."id" FROM "main"."person" WHERE "ID" = 1 AND '"x"' <> 'Ada'""",
+        'SELECT id AS "the id" FROM person AS "p" GROUP BY "the id" ORDER BY "the id" -- "none"',
+        'WITH "w" AS (SELECT 1 AS "n") SELECT "n" FROM "w" /* "none" */',
+        'INSERT INTO person ("id", "full name") VALUES (2, :name) ON CONFLICT ("id") DO NOTHING RETURNING "id"',
+        'CREATE TABLE "kind" ("name" TEXT DEFAULT "none", CHECK ("name" <> \'\'))',
+        'PRAGMA table_info("person")',
+        "SELECT text FROM old",
+        'EXPLAIN QUERY PLAN SELECT "id" FROM "old"',
+    ],
+)
+def test_what_is_a_name_stays_as_it_is_written(sql: str) -> None:
+    parameters = {"name": "Bob"} if ":name" in sql else {}
+    with closing(opened()) as one, closing(opened()) as other:
+        cursor, plain = execute(one, sql, parameters), other.execute(sql, parameters)
+        assert (cursor.description, cursor.fetchall()) == (plain.description, plain.fetchall())
+
+
+def test_another_error_is_that_of_the_statement_as_it_is_written() -> None:
+    with closing(opened()) as connection, pytest.raises(sqlite3.OperationalError, match="no such table: none"):
+        execute(connection, 'SELECT "x" FROM "none"')
+
+
+async def test_a_client_is_told_the_nearest_names_and_how_a_text_is_written(tmp_path: Path) -> None:
+    file = tmp_path / "data.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript(MADE)
+    async with inside("--allow-write", file) as peer:
+        answers = [
+            await peer.error("read_query", query='SELECT "ful name" FROM person'),
+            await peer.error("explain_query", query='SELECT "ful name" FROM person'),
+            await peer.error("export", query='SELECT "ful name" FROM person'),
+            await peer.error("write_query", query='UPDATE person SET "full name" = "ful name"'),
+            await peer.error("write_query", query='UPDATE person SET "full name" = "ful name"', dry_run=True),
+        ]
+        rows = (await peer.data("read_query", query="SELECT * FROM person"))["rows"]
+    for answer in answers:
+        assert "no such column: ful name" in answer
+        assert "put a text in single quotes" in answer
+        assert "full name" in answer
+    assert rows[0][1] == "Ada"
