@@ -27,7 +27,7 @@ from servers.postgres.engine.pool import Pool
 from servers.postgres.engine.sharing import is_shared
 from servers.postgres.engine.statement_text import WouldChange, find_parameters, kind_of
 from servers.postgres.engine.target import Target
-from servers.postgres.errors import PostgresError
+from servers.postgres.errors import DENIED, PostgresError
 from servers.postgres.health.health import check_health, format_health
 from servers.postgres.query import plans, rows
 from servers.postgres.query.columns import ColumnTypes
@@ -35,7 +35,7 @@ from servers.postgres.query.exporting import write_export
 from servers.postgres.query.reading import MODE, bind, check
 from servers.postgres.query.snapshots import Snapshots
 from servers.postgres.schema import overview, script, table
-from servers.postgres.schema.names import find_relation, suggest_names
+from servers.postgres.schema.names import find_relation, suggest_names, suggest_readable
 from servers.postgres.values import encode_parameter
 from servers.postgres.write import execution, importing
 from servers.postgres.write import session as writing
@@ -255,13 +255,19 @@ class PostgresDatabase:
             error.suggestion = "Use write_query." if self.writable else _WRITER
             raise
         except PostgresError as error:
-            if error.position is None:
-                raise
             with suppress(SqlError):
-                async with self._session() as session:
-                    suggestion = await suggest_names(session.ask, error.state, bind(query)[0], error.position)
-                error.suggestion = suggestion or error.suggestion
+                error.suggestion = await self._suggest(error, query) or error.suggestion
             raise
+
+    async def _suggest(self, error: PostgresError, query: Query) -> str:
+        """Return what to do about an error of `query`, in our words; empty without a suggestion. Raises SqlError."""
+        if error.state == DENIED:
+            async with self._session() as session:
+                return await suggest_readable(session.ask, query.sql)
+        if error.position is None:
+            return ""
+        async with self._session() as session:
+            return await suggest_names(session.ask, error.state, bind(query)[0], error.position)
 
     @asynccontextmanager
     async def _session(self) -> AsyncIterator[Session]:

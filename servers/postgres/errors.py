@@ -10,6 +10,9 @@ from psycopg.pq.abc import PGresult
 
 from servers.common.sql.errors import SqlError
 
+DENIED = "42501"
+"""The SQLSTATE where the role has not the right."""
+
 _MESSAGE = 500
 """Characters of PostgreSQL's own message, which may repeat the statement."""
 _AGAIN = "Try again."
@@ -38,7 +41,7 @@ _BY_STATE: dict[str, tuple[str, str, str]] = {
     "2D000": ("bad_statement", "", "Leave COMMIT out of it: the statements of one call are one transaction."),
     "40001": ("busy", "another transaction changed the same rows, or a standby had to apply such a change", _AGAIN),
     "40P01": ("busy", "two transactions waited for each other, and this one was given up", _AGAIN),
-    "42501": ("denied", "", "The operator can grant it to the role of this server."),
+    DENIED: ("denied", "", "The operator can grant it to the role of this server."),
     "42P02": ("bad_parameters", "", "Give one value for each of $1, $2 and so on."),
     "53": ("busy", "the database has no resources left", "Try again later."),
     "53100": ("no_space", "the disk of the database is full", ""),

@@ -1,10 +1,11 @@
 """Settings of the PostgreSQL server."""
 
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from pydantic import BaseModel, Field, field_validator
 
+from servers.common.sql import settings
 from servers.common.sql.settings import SqlSettings
 from shared.program.settings.options import option
 
@@ -36,9 +37,16 @@ class _Databases(BaseModel):
     watch_triggers: bool = Field(False, description="create triggers that report changes, in writable databases")
 
 
+class Narrowing(settings.Narrowing):
+    """What a principal can be given of the databases, and what it must not see of them."""
+
+    hide: list[str] = Field([], description="what its databases must hide, besides what all must hide")
+
+
 class Settings(SqlSettings, _Databases):
     """The databases, whether they may be changed, and what one statement may cost."""
 
+    narrowing: ClassVar[type[BaseModel]] = Narrowing
     give_one: ClassVar[str] = "give at least one URL of a database"
     name_them: ClassVar[str] = "name them: NAME=postgresql://..."
 
@@ -50,6 +58,12 @@ class Settings(SqlSettings, _Databases):
         """The databases, each with its mode."""
         targets = [parse_target(url, self.allow_write) for url in self.databases]
         return [url for url in targets if self._names is None or url.name in self._names]
+
+    def narrowed(self, narrowing: settings.Narrowing) -> Self:
+        """Return these settings for a principal whose databases must hide more. Raises ValueError."""
+        own = super().narrowed(narrowing)
+        own.hide = [*self.hide, *getattr(narrowing, "hide", ())]
+        return own
 
     @field_validator("allow_ddl")
     @classmethod

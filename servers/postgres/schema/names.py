@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.texts import SqlName, fence, find_nearest, format_name
+from servers.common.sql.texts import SqlName, fence, find_nearest, format_name, format_names, shorten
 from servers.postgres.engine.link import Ask
 from servers.postgres.schema.entries import SEEN, Relation, read_relations
 
@@ -16,6 +16,8 @@ _SHOWN = 5
 """Names and signatures of functions that are shown."""
 _TABLES = 3
 """Tables that are named for a column."""
+_LINE = 1_000
+"""Characters that are shown of the columns of a table."""
 _LONGEST = 200
 """Maximum length of the name of a table that a client uses, in characters."""
 
@@ -37,6 +39,13 @@ _COLUMN_NAMES = f"""
     WHERE c.relkind = ANY ('{{r,p,v,m,f}}'::pg_catalog."char"[]) AND {SEEN} AND a.attnum > 0 AND NOT a.attisdropped
         AND ($1::pg_catalog.text[] IS NULL OR c.relname = ANY ($1::pg_catalog.text[]))
     ORDER BY c.relispartition, 2, a.attnum LIMIT 20000"""  # noqa: S608
+_READABLE = f"""
+    SELECT c.oid::pg_catalog.regclass::pg_catalog.text, pg_catalog.quote_ident(a.attname)
+    FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid
+    WHERE c.relkind = ANY ('{{r,p,v,m,f}}'::pg_catalog."char"[]) AND {SEEN} AND a.attnum > 0 AND NOT a.attisdropped
+        AND c.relname = ANY ($1::pg_catalog.text[]) AND NOT pg_catalog.has_table_privilege(c.oid, 'SELECT')
+        AND pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT')
+    ORDER BY 1, a.attnum LIMIT 1000"""  # noqa: S608
 _FUNCTIONS = """
     SELECT DISTINCT p.proname::pg_catalog.text FROM pg_catalog.pg_proc AS p
     WHERE pg_catalog.pg_function_is_visible(p.oid) AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
@@ -104,6 +113,18 @@ async def find_relation(ask: Ask, table_name: str) -> Relation:
     raise SqlError("not_found", "there is no table or view of that name", suggestion)
 
 
+async def suggest_readable(ask: Ask, sql: str) -> str:
+    """Suggest the columns that the role may read of the tables in a statement of which it may read only a part.
+
+    Returns an empty text if there is no such table.
+    """
+    columns: dict[str, list[SqlName]] = {}
+    for table, column in await ask(_READABLE, sorted(_read_words(sql))):
+        columns.setdefault(format_name(SqlName(table)), []).append(SqlName(column))
+    lines = [f"{table}: {shorten(format_names(names), _LINE)}" for table, names in columns.items()]
+    return f"Of these tables the role may read only these columns:\n{fence(lines)}" if lines else ""
+
+
 async def suggest_names(ask: Ask, state: str, sql: str, position: int) -> str:
     """Suggest names for the one at `position` in a statement, in characters, by the SQLSTATE of its error.
 
@@ -157,9 +178,7 @@ async def _find_tables(ask: Ask, *candidates: str) -> Sequence[str]:
 
 async def _find_columns(ask: Ask, name: str, sql: str) -> Sequence[str]:
     """Return the columns of the tables that the statement names, or else of all."""
-    words = {_unquote(word) for word in _IDENTIFIER.findall(sql.replace("\0", ""))}
-    # PostgreSQL folds names without quotes to lower case.
-    for tables in (sorted(words | {word.lower() for word in words}), None):
+    for tables in (sorted(_read_words(sql)), None):
         having: dict[str, list[SqlName]] = {}
         for column, table in await ask(_COLUMN_NAMES, tables):
             having.setdefault(SqlName(column), []).append(SqlName(table))
@@ -170,6 +189,13 @@ async def _find_columns(ask: Ask, name: str, sql: str) -> Sequence[str]:
                 for similar in close
             ]
     return ()
+
+
+def _read_words(sql: str) -> set[str]:
+    """Return the words of a statement that may be names, and the same in lower case: PostgreSQL folds names without
+    quotes."""
+    words = {_unquote(word) for word in _IDENTIFIER.findall(sql.replace("\0", ""))}
+    return words | {word.lower() for word in words}
 
 
 def _format_suggestion(close: Sequence[str]) -> str:

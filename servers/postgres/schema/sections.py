@@ -21,7 +21,10 @@ _WHOLE = """
             OR pg_catalog.has_any_column_privilege(c.oid, 'SELECT'),
         CASE WHEN c.relkind = ANY ('{v,m}'::pg_catalog."char"[]) THEN pg_catalog.pg_get_viewdef(c.oid, true) END,
         CASE WHEN c.relkind = 'p' THEN pg_catalog.pg_get_partkeydef(c.oid) END,
-        pg_catalog.array_to_string(c.reloptions, ', ')
+        pg_catalog.array_to_string(c.reloptions, ', '),
+        (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(a.attname), ', ' ORDER BY a.attnum)
+            FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+                AND NOT pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT'))
     FROM pg_catalog.pg_class AS c WHERE c.oid = $1::pg_catalog.oid"""
 _LINES = """
     SELECT 'constraints', k.conname::pg_catalog.text,
@@ -60,7 +63,7 @@ _LINES = """
     FROM pg_catalog.pg_rewrite AS r WHERE r.ev_class = $1::pg_catalog.oid AND r.rulename <> '_RETURN'"""
 _ORDER = (
     "comment", "partitioned by", "partition of", "partitions", "inherits from", "inherited by",
-    "constraints", "types", "policies", "rules", "options",
+    "constraints", "types", "policies", "rules", "options", "not readable",
 )  # fmt: skip
 
 
@@ -77,7 +80,7 @@ class Details(NamedTuple):
 
 async def read_details(ask: Ask, relation: Relation) -> Details:
     """Read the details of a relation. Raises SqlError."""
-    ((is_unlogged, is_populated, is_secured, has_security, is_readable, view, key, options),) = await ask(
+    ((is_unlogged, is_populated, is_secured, has_security, is_readable, view, key, options, unreadable),) = await ask(
         _WHOLE, relation.oid
     )
     words = {
@@ -95,6 +98,7 @@ async def read_details(ask: Ask, relation: Relation) -> Details:
     sections["comment"] = [shorten(join_lines(relation.comment), _COMMENT)] if relation.comment else []
     sections["partitioned by"] = [key] if key else []
     sections["options"] = [options] if options else []
+    sections["not readable"] = [shorten(unreadable, _LINE)] if unreadable and is_readable else []
     return Details(
         [word for word, is_so in words.items() if is_so],
         f"CREATE {relation.kind.upper()} {relation.name} AS\n{view}" if view else "",

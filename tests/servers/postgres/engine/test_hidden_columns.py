@@ -4,6 +4,10 @@ import json
 
 import pytest
 
+from servers.postgres.server import app
+from servers.postgres.settings import Narrowing
+from tests.pgbouncer import pooling
+from tests.servers.peers import settings_of
 from tests.servers.postgres.databases import OWNER, READER, Database
 from tests.servers.postgres.serving import inside
 
@@ -51,6 +55,42 @@ READS = [
     "SELECT secret FROM part_1",
     "SELECT ctid, secret FROM ONLY account",
     "SELECT pg_read_file('base/1/1259')",
+    "SELECT account.* IS NULL FROM account",
+    "SELECT hash_record(account) FROM account",
+    "SELECT id FROM account WHERE account = account",
+    "SELECT id FROM account WHERE (account.*)::text LIKE '%S%'",
+    "SELECT md5(account::text) FROM account",
+    "SELECT jsonb_object_agg(id, secret) FROM account",
+    "SELECT array_agg(a) FROM account AS a",
+    "SELECT x FROM account AS a, LATERAL (SELECT a.secret AS x) AS b",
+    "SELECT (SELECT secret FROM account LIMIT 1)",
+    "SELECT id FROM account WHERE EXISTS (SELECT FROM account AS b WHERE b.secret > 'S')",
+    "SELECT id FROM account UNION SELECT length(secret) FROM account",
+    "SELECT json_populate_record(a, '{}') FROM account AS a",
+    "SELECT * FROM account AS a(one, two, three, four)",
+    "SELECT three FROM account AS a(one, two, three, four)",
+    "SELECT id FROM account TABLESAMPLE SYSTEM (100) WHERE secret IS NULL",
+    "SELECT grouping(secret) FROM account GROUP BY ROLLUP (secret)",
+    "SELECT first_value(secret) OVER () FROM account",
+    "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY secret) FROM account",
+    "SELECT count(*) FILTER (WHERE secret LIKE 'S%') FROM account",
+    "WITH RECURSIVE r AS (SELECT secret FROM account UNION ALL SELECT secret FROM r) SELECT * FROM r",
+    "SELECT database_to_xml(true, true, '')",
+    "SELECT schema_to_xml('public', true, true, '')",
+    "SELECT lo_import('/etc/passwd')",
+    "SELECT pg_ls_dir('base')",
+    "SELECT * FROM pg_show_all_file_settings()",
+    "SELECT * FROM pg_statistic_ext_data",
+    "COPY account TO STDOUT",
+    "COPY (SELECT secret FROM account) TO STDOUT",
+    "SET ROLE owner",
+    "SET SESSION AUTHORIZATION owner",
+    "GRANT SELECT ON account TO PUBLIC",
+    "CREATE VIEW seen AS SELECT secret FROM account",
+    "DECLARE c CURSOR FOR SELECT secret FROM account",
+    "PREPARE p AS SELECT secret FROM account",
+    "SELECT part FROM part",
+    "SELECT tableoid, part_1 FROM part_1",
 ]
 """Queries, each of which fails."""
 EMPTY = [
@@ -64,7 +104,17 @@ EMPTY = [
 
 async def test_no_statement_has_the_values_of_a_column_that_the_role_may_not_read(database: Database) -> None:
     database.run(MADE, user=OWNER)
-    async with inside(*HIDE, database.reader) as peer:
+    await require_hidden(database, database.reader)
+
+
+async def test_nor_has_one_through_a_pooler(database: Database) -> None:
+    database.run(MADE, user=OWNER)
+    with pooling(database.server, "transaction", 2) as pooler:
+        await require_hidden(database, pooler.url(database.name, READER))
+
+
+async def require_hidden(database: Database, url: str) -> None:
+    async with inside(*HIDE, "--query-tool", url) as peer:
         failed = [await peer.call("read_query", query=sql) for sql in READS]
         given = [(await peer.data("read_query", query=sql))["rows"] for sql in EMPTY]
         told = [
@@ -72,13 +122,41 @@ async def test_no_statement_has_the_values_of_a_column_that_the_role_may_not_rea
             await peer.call("explain_query", query="SELECT id FROM account WHERE secret = 'x'"),
             await peer.request("resources/read", uri=f"postgres:///{database.name}/account"),
             await peer.request("resources/read", uri=f"postgres:///{database.name}/account/1"),
+            await peer.call("describe_database"),
+            await peer.call("list_tables", search=SECRET),
+            await peer.call("check_health"),
+            await peer.call("export", query="SELECT secret FROM account"),
+            await peer.call("explain_query", query="SELECT id FROM account WHERE secret > 'x'", analyze=True),
+            await peer.call("query", sql="SELECT * FROM account"),
+            await peer.request("resources/read", uri=f"postgres:///{database.name}/schema"),
+            await peer.request("resources/read", uri="postgres://any/account/schema"),
+            await peer.request("resources/read", uri=f"postgres:///{database.name}/part/1"),
         ]
     assert [sql for sql, result in zip(READS, failed, strict=True) if not result.get("isError")] == []
     assert given == [[]] * len(EMPTY)
     assert SECRET not in json.dumps([failed, told])
     # What is left can be read all the same.
     assert "Ada" in json.dumps(told[0])
-    assert ["Ada" in json.dumps(one.get("result")) for one in told[2:]] == [True, True]
+    assert ["Ada" in json.dumps(one.get("result")) for one in told[2:4]] == [True, True]
+
+
+async def test_what_is_left_of_a_table_is_named_where_all_of_it_is_refused(database: Database) -> None:
+    database.run(MADE, user=OWNER)
+    async with inside(database.reader) as peer:
+        refused = await peer.error("read_query", query="SELECT * FROM Account")
+        described = await peer.text("describe_table", table_name="account")
+        of_none = await peer.error("read_query", query="SELECT * FROM part_1")
+    assert "only these columns" in refused
+    assert "\naccount: id, name, next\n" in refused
+    assert "not readable: secret" in " ".join(described.split())
+    assert "only these columns" not in of_none
+
+
+def test_the_databases_of_a_principal_may_have_to_hide_more() -> None:
+    settings = settings_of(app, "--hide", "vault", "all=postgresql://a/shop", "shop=postgresql://b/shop")
+    own = settings.narrowed(Narrowing(databases=["shop"], hide=["account.secret"]))
+    assert (own.hide, [source.name for source in own.sources]) == (["vault", "account.secret"], ["shop"])
+    assert settings.hide == ["vault"]
 
 
 @pytest.mark.parametrize(
