@@ -30,6 +30,7 @@ from servers.postgres.engine.transactions import (
     format_release,
 )
 from servers.postgres.errors import from_broken, from_result
+from shared.text import join_lines
 
 Ask = Callable[..., Awaitable[list[tuple[Any, ...]]]]
 """Runs one of our own queries: its SQL, and its parameters."""
@@ -42,6 +43,8 @@ _GRACE = 2.0
 _CLEANING = 5.0
 """Seconds that ending a transaction may take."""
 _MOST_NOTIFICATIONS = 10_000
+_MOST_NOTICES, _NOTICE = 20, 500
+"""Notices of a statement that are kept, and the characters of each."""
 _NO_ROOM = Room(0, 0)
 _COPIES = (pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT, pq.ExecStatus.COPY_BOTH)
 
@@ -59,13 +62,23 @@ class Link:
         """The process of PostgreSQL that serves it; if it is shared, the first one that did."""
         self.notifications: deque[pq.PGnotify] = deque(maxlen=_MOST_NOTIFICATIONS)
         """Notifications received by LISTEN; the oldest are dropped."""
+        self.notices: list[str] = []
+        """Messages of PostgreSQL beside the results, the first ones since somebody has cleared the list."""
         self._pgconn = pgconn
+        self._pgconn.notice_handler = self._keep_notice
         self._start = TransactionStart(limits, {}, checks_client=False)
         self._writes = False
         """True if the current transaction, or the last one, may change the database."""
         self._at_work = False
         self._arrived = 0
         """Bytes received of the current row."""
+
+    def _keep_notice(self, result: PGresult) -> None:
+        if len(self.notices) < _MOST_NOTICES:
+            message = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b"").decode("utf-8", "replace")
+            self.notices.append(join_lines(message[:_NOTICE]))
+        elif len(self.notices) == _MOST_NOTICES:
+            self.notices.append("there were more")
 
     @property
     def is_broken(self) -> bool:

@@ -71,7 +71,9 @@ class _Batch:
         # PostgreSQL does not count the rows that a TRUNCATE deletes.
         emptied = await self._find_emptied(sql) if words[0] == "TRUNCATE" else NONE
         most = session.link.limits.value_bytes
+        session.link.notices.clear()
         rows = await session.link.run(sql, values, deadline=session.deadline, most=most)
+        notices = tuple(session.link.notices)
         if is_last:
             # Deferred errors are raised now, and not while it is unknown whether the changes are committed.
             await session.ask("SET CONSTRAINTS ALL IMMEDIATE")
@@ -79,6 +81,8 @@ class _Batch:
         changes = counted.since(self._counted).plus(emptied)
         self._counted = counted
         effect = await self._make_effect(rows, words, changes)
+        is_skipped = bool(notices) and not changes.defined and _is_conditional(words)
+        effect = effect._replace(notices=notices, defined=effect.defined and not is_skipped)
         self._limits = reduce_limits(self._limits, effect)
         self._done.effects.append(effect)
         self._done = self._done._replace(changes=self._done.changes.plus(changes))
@@ -134,6 +138,12 @@ class _Batch:
             suggestion = await suggest_names(self._session.ask, error.state, sql, error.position)
         error.suggestion = suggestion or error.suggestion
         return error
+
+
+def _is_conditional(words: Words) -> bool:
+    """Return True for IF EXISTS or IF NOT EXISTS about one object, of which a notice says that nothing was done."""
+    has_one = words[0] == "CREATE" or (words[0] == "DROP" and not any("," in word for word in words))
+    return has_one and "EXISTS" in words[:7]
 
 
 async def run_all(session: Session, statements: Sequence[Statement], limits: AnswerLimits) -> Done:

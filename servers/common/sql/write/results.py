@@ -48,6 +48,8 @@ class Effect(NamedTuple):
     page: Page
     """The rows that it returned, as many as there was room for."""
     truncated: bool
+    notices: tuple[str, ...] = ()
+    """Messages of the database beside the result, for example that a table exists and nothing was done."""
 
 
 class TableChange(NamedTuple):
@@ -85,6 +87,7 @@ class StatementResult(TypedDict):
     """Columns of the rows that it returned."""
     rows: NotRequired[Sequence[tuple[Any, ...]]]
     truncated: NotRequired[bool]
+    notices: NotRequired[Sequence[str]]
 
 
 class TableResult(TypedDict):
@@ -164,6 +167,8 @@ def _make_statement(effect: Effect) -> StatementResult:
         done["columns"], done["rows"] = effect.names, effect.page.rows
     if effect.truncated:
         done["truncated"] = True
+    if effect.notices:
+        done["notices"] = effect.notices
     return done
 
 
@@ -183,6 +188,7 @@ def _format(value: WriteResult) -> str:
     lines: list[str] = []
     for number, statement in enumerate(value["statements"], 1):
         lines += [f"statement {number}: {'; '.join(_list_facts(statement))}"]
+        lines += (f"notice: {notice}" for notice in statement.get("notices", ()))
         if "rows" in statement:
             lines += [f"columns {format_row(statement['columns'])}", *map(format_row, statement["rows"])]
     for change in value.get("changes", ()):
@@ -230,5 +236,7 @@ def sum_figures(effects: Sequence[Effect]) -> Figures:
 
 def reduce_limits(limits: AnswerLimits, effect: Effect) -> AnswerLimits:
     """Return the remaining limits of an answer."""
-    used = _EFFECT + measure(effect.names) + measure(effect.tables) + measure(effect.page.rows)
+    used = (
+        _EFFECT + measure(effect.names) + measure(effect.tables) + measure(effect.page.rows) + measure(effect.notices)
+    )
     return AnswerLimits(limits.rows - len(effect.page.rows), max(limits.bytes - used, 0), limits.cell_bytes)

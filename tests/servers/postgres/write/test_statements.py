@@ -84,6 +84,39 @@ async def test_a_change_of_the_schema_is_told(held: Writing) -> None:
     assert [commit.defined for commit in held.commits] == [True] * len(queries)
 
 
+async def test_what_was_skipped_is_no_change_of_the_schema_and_notices_are_told(held: Writing) -> None:
+    told = []
+    for query in (
+        "CREATE TABLE IF NOT EXISTS review (a integer)",
+        "DROP VIEW IF EXISTS nonesuch",
+        "DROP SCHEMA IF EXISTS nonesuch",
+        "CREATE SEQUENCE IF NOT EXISTS numbers",
+        "CREATE FUNCTION one() RETURNS integer LANGUAGE sql AS 'SELECT 1'",
+        "DROP FUNCTION IF EXISTS one(), nonesuch()",
+        "DELETE FROM review WHERE false",
+    ):
+        (done,) = (await held.execute(query))["statements"]
+        told.append(("schema_changed" in done, list(done.get("notices", ()))))
+    assert told == [
+        (False, ['relation "review" already exists, skipping']),
+        (False, ['view "nonesuch" does not exist, skipping']),
+        (False, ['schema "nonesuch" does not exist, skipping']),
+        (True, []),
+        (True, []),
+        (True, ["function nonesuch() does not exist, skipping"]),
+        (False, []),
+    ]
+
+
+async def test_the_notices_of_a_function_are_told_the_first_of_them(held: Writing) -> None:
+    await held.execute(
+        "CREATE FUNCTION counted() RETURNS integer LANGUAGE plpgsql AS $$ BEGIN FOR n IN 1..30 LOOP "
+        "RAISE NOTICE 'row %', n; END LOOP; RETURN 1; END $$"
+    )
+    (done,) = (await held.execute("SELECT counted()"))["statements"]
+    assert list(done["notices"]) == [*(f"row {n}" for n in range(1, 21)), "there were more"]
+
+
 async def test_rows_that_a_statement_returns_are_given_as_values(held: Writing) -> None:
     query = "INSERT INTO review VALUES ($1, $2, $3, NULL) RETURNING customer, sku, '{1,2}'::integer[] AS list"
     (done,) = (await held.execute(query, parameters=[[9, "SKU-0002", 1]]))["statements"]
