@@ -60,7 +60,7 @@ def _key(entry: Entry) -> Key:
 
 
 @contextmanager
-def _lock_held(key: Key) -> Iterator[None]:
+def _lock_held(key: Key, entry: Entry, locked_inodes: set[Inode]) -> Iterator[None]:
     with _guard:
         shared = _locks.setdefault(key, _Lock())
         shared.users += 1
@@ -68,7 +68,8 @@ def _lock_held(key: Key) -> Iterator[None]:
         while not shared.lock.acquire(timeout=_PAUSE):
             _check()
         try:
-            yield
+            with _claimed(entry, locked_inodes):
+                yield
         finally:
             shared.lock.release()
     finally:
@@ -85,8 +86,7 @@ def locked(*entries: Entry) -> Iterator[None]:
     locked_inodes: set[Inode] = set()
     with ExitStack() as stack:
         for key in sorted(named):
-            stack.enter_context(_lock_held(key))
-            stack.enter_context(_claimed(named[key], locked_inodes))
+            stack.enter_context(_lock_held(key, named[key], locked_inodes))
         yield
 
 
@@ -115,25 +115,38 @@ def _check() -> None:
 
 @contextmanager
 def _claimed(entry: Entry, locked_inodes: set[Inode]) -> Iterator[None]:
-    """Lock the regular file of the entry against other processes, unless its inode is in `locked_inodes`.
+    descriptor = _claim(entry, locked_inodes)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _claim(entry: Entry, locked_inodes: set[Inode]) -> int | None:
+    """Lock the regular file of the entry against other processes, unless its inode is in `locked_inodes`, and return
+    the descriptor that holds the lock.
 
     Raises PathError `busy` if another process holds it for too long.
     """
     until = time.monotonic() + PATIENCE
-    with ExitStack() as stack:
-        while (descriptor := _opened(entry)) is not None:
-            stack.callback(os.close, descriptor)
+    while (descriptor := _opened(entry)) is not None:
+        is_locked = False
+        try:
             status = os.fstat(descriptor)
             inode = status.st_dev, status.st_ino
             if not stat.S_ISREG(status.st_mode) or inode in locked_inodes or not _lock(descriptor, until, entry):
-                break
+                return None
             # The previous holder may have put another file under the name.
             now = current(entry)
-            if now is not None and os.path.samestat(now, status):
+            is_locked = now is not None and os.path.samestat(now, status)
+            if is_locked:
                 locked_inodes.add(inode)
-                break
-            stack.close()
-        yield
+                return descriptor
+        finally:
+            if not is_locked:
+                os.close(descriptor)
+    return None
 
 
 def _opened(entry: Entry) -> int | None:

@@ -29,7 +29,7 @@ from filelock import FileLock, Timeout
 from servers.filesystem.history.changes import Change, Step
 from servers.filesystem.history.images import Image, Images
 from servers.filesystem.history.spool import MAX_SIZE, Record, Spool, read_spool
-from servers.filesystem.history.states import State
+from servers.filesystem.history.states import State, as_json
 from shared.program.files.entries import create, entry_at
 
 _SCHEMA = """
@@ -134,7 +134,7 @@ class Journal:
         with self._lock:
             if number < 0:
                 self._spooled.pop(-number)
-                self._spool.mark(-number, status)
+                self._spool.mark(-number, status == "done")
                 if self._spool.size >= min(MAX_SIZE, self.limits.size // _SHARE):
                     self._renew_spool()
                 return
@@ -147,7 +147,7 @@ class Journal:
             return number
         with self._lock:
             time_ = self._spooled.pop(-number)
-            self._spool.mark(-number, "pending")
+            self._spool.mark(-number, done=False)
             self.collect()
             query = "SELECT number FROM change WHERE run = ? AND status = 'pending' AND time = ?"
             row = self._database.execute(query, (self.run, time_)).fetchone()
@@ -183,12 +183,15 @@ class Journal:
             if not is_alive:
                 ended.append(name)
             read = read_spool(self._spools / name, positions.get(name, 0), is_alive)
-            if read is not None:
+            if read is None:
+                continue
+            recorded: set[float] = set()
+            if name in positions:
                 # A change that was finished before an older one is read again with it.
                 rows = self._database.execute("SELECT time FROM change WHERE run = ?", (run,))
                 recorded = {time for (time,) in rows}
-                records += [(record, run) for record in read[0] if record.time not in recorded]
-                self._database.execute("INSERT OR REPLACE INTO spool VALUES (?, ?)", (name, read[1]))
+            records += [(record, run) for record in read[0] if record.time not in recorded]
+            self._database.execute("INSERT OR REPLACE INTO spool VALUES (?, ?)", (name, read[1]))
         return records
 
     def forget(self, number: int, steps: Sequence[int] | None = None) -> None:
@@ -320,10 +323,11 @@ class Journal:
         images.
         """
         self._recorded = 0
-        sizes = self._database.execute("SELECT number, size FROM change ORDER BY number").fetchall()
-        total = sum(size for _, size in sizes)
+        query = "SELECT coalesce(sum(size), 0), max(number) FROM change"
+        total, last = self._database.execute(query).fetchone()
         numbers = []
-        for number, size in sizes[:-1]:
+        query = "SELECT number, size FROM change WHERE number < ? ORDER BY number"
+        for number, size in self._database.execute(query, (last,)):
             if total <= self.limits.size:
                 break
             numbers.append(number)
@@ -374,7 +378,7 @@ def _row(change: int, at: int, step: Step) -> tuple[object, ...]:
     image = step.image or (None, None, None)
     size, data, name = image
     destination = None if step.destination is None else os.fsencode(step.destination)
-    states = json.dumps(step.before), json.dumps(step.after)
+    states = as_json((*step.before,)).decode(), as_json((*step.after,)).decode()
     # The target of a link is not a digest, and need not be UTF-8, the only text that SQLite takes.
     digest = step.before.content if step.before.kind == "file" else ""
     return change, at, os.fsencode(step.path), destination, *states, digest, size, name, data

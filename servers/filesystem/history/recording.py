@@ -185,11 +185,15 @@ class Recorder:
             yield None
             return
         journal, number = begun
-        with ExitStack() as on_failure:
-            on_failure.callback(_abandon, journal, beneath, number)
+        is_made = False
+        try:
             yield number
-            on_failure.pop_all()
-        _finish(journal, number)
+            is_made = True
+        finally:
+            if is_made:
+                _finish(journal, number)
+            else:
+                _abandon(journal, beneath, number)
 
     def _begun(
         self, beneath: RootedFiles, act: str, describe: Callable[[Survey], None], undoes: int | None
@@ -201,12 +205,13 @@ class Recorder:
 
         try:
             journal = self._history.journal(beneath)
-            survey = Survey(journal, beneath)
-            with ExitStack() as on_failure:
-                on_failure.callback(survey.drop)
+            survey, number = Survey(journal, beneath), None
+            try:
                 describe(survey)
                 number = journal.begin(act, survey.steps, undoes) if survey.steps else None
-                on_failure.pop_all()
+            finally:
+                if number is None:
+                    survey.drop()
             return None if number is None else (journal, number)
         except NotRecorded as reason:
             self.note = str(reason)

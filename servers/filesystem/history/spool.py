@@ -4,8 +4,8 @@ A transaction costs as much as a small edit, so a process appends the record of 
 own, its spool, and marks it there when the change is made. Both are one write. A process that reads the journal first
 moves the finished records of all spools to the database (see `Journal`), and those of a killed process as `pending`.
 
-A record is a header (CRC-32, sizes), facts as JSON, and the earlier contents of the file. Records after an
-incomplete one, as after a crash of the machine, are lost.
+A record is a header (CRC-32, sizes), facts as JSON, and the earlier contents of the file. A mark has no facts, and
+names its record in place of the contents. Records after an incomplete one, as after a crash of the machine, are lost.
 """
 
 import json
@@ -17,19 +17,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic_core import to_json
-
 from servers.filesystem.history.changes import Step
 from servers.filesystem.history.images import Image
-from servers.filesystem.history.states import State
+from servers.filesystem.history.states import State, as_json
 from shared.program.files.atomic import write_all
 from shared.program.files.entries import create, entry_at
 
 MAX_SIZE = 1 << 20
 """Bytes of a spool that are taken over at the latest."""
 _HEADER = struct.Struct("<III")
-_MARK = 2
-"""Number of facts of a mark."""
+_MARK = struct.Struct("<Q?")
+"""The number of a record, and True if its change is done."""
 
 
 class Record(NamedTuple):
@@ -64,16 +62,12 @@ class Spool:
         self._last += 1
         size, data = (step.image.size, step.image.data) if step.image else (-1, None)
         facts = self._last, time, act, step.path, (*step.before,), (*step.after,), size, data is not None
-        try:
-            encoded = to_json(facts)
-        except ValueError:  # a name that is not UTF-8
-            encoded = json.dumps(facts).encode()
-        self._append(_record(encoded, data or b""))
+        self._append(_record(as_json(facts), data or b""))
         return self._last
 
-    def mark(self, number: int, status: str) -> None:
+    def mark(self, number: int, done: bool) -> None:
         """Record that the change is done, or that it failed and is pending."""
-        mark = _record(to_json((number, status)), b"")
+        mark = _record(b"", _MARK.pack(number, done))
         try:
             self._append(mark)
         except OSError:
@@ -93,7 +87,8 @@ class Spool:
     def _append(self, record: bytes) -> None:
         if self._descriptor is None:
             self._descriptor = create(entry_at(self._folder / self.name), 0o600)
-        record = self._late + record
+        if self._late:
+            record = self._late + record
         try:
             write_all(self._descriptor, record)
         except OSError:
@@ -116,25 +111,26 @@ def read_spool(path: Path, position: int, is_alive: bool) -> tuple[list[Record],
             content = file.read()
     except FileNotFoundError:
         return None
-    begun: list[tuple[int, int, Sequence[Any], bytes]] = []
-    marks: dict[int, str] = {}
-    parsed = list(_parsed(content))
-    for start, facts, data, _ in parsed:
-        if len(facts) == _MARK:
-            marks[facts[0]] = facts[1]
+    begun: list[tuple[int, Sequence[Any], bytes]] = []
+    marks: dict[int, bool] = {}
+    end = 0
+    for start, encoded, data in _parsed(content):
+        if encoded:
+            begun.append((start, json.loads(encoded.decode()), data))
         else:
-            begun.append((start, facts[0], facts, data))
+            number, done = _MARK.unpack(data)
+            marks[number] = done
+        end = start + _HEADER.size + len(encoded) + len(data)
     records: list[Record] = []
     unfinished: list[int] = []
-    for start, number, facts, data in begun:
+    for start, facts, data in begun:
+        number, time, act, changed, before, after, size, has_data = facts
         if number not in marks and is_alive:
             unfinished.append(start)
             continue
-        _, time, act, changed, before, after, size, has_data = facts
         image = Image(size, data if has_data else None) if size >= 0 else None
         step = Step(changed, State(*before), State(*after), image)
-        records.append(Record(time, act, step, marks.get(number, "pending")))
-    end = parsed[-1][-1] if parsed else 0
+        records.append(Record(time, act, step, "done" if marks.get(number) else "pending"))
     return records, position + min(unfinished, default=end)
 
 
@@ -143,8 +139,8 @@ def _record(facts: bytes, data: bytes) -> bytes:
     return _HEADER.pack(zlib.crc32(body), len(facts), len(data)) + body
 
 
-def _parsed(content: bytes) -> Iterator[tuple[int, Sequence[Any], bytes, int]]:
-    """Yield the start, the facts, the data and the end of each whole record."""
+def _parsed(content: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    """Yield the start, the facts and the data of each whole record."""
     start = 0
     while len(content) - start >= _HEADER.size:
         checksum, facts_size, data_size = _HEADER.unpack_from(content, start)
@@ -152,5 +148,5 @@ def _parsed(content: bytes) -> Iterator[tuple[int, Sequence[Any], bytes, int]]:
         end = begin + facts_size + data_size
         if end > len(content) or zlib.crc32(content[begin:end]) != checksum:
             return
-        yield start, json.loads(content[begin : begin + facts_size]), content[begin + facts_size : end], end
+        yield start, content[begin : begin + facts_size], content[begin + facts_size : end]
         start = end

@@ -5,11 +5,14 @@ change left behind.
 """
 
 import hashlib
+import json
 import os
 import stat
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
+
+from pydantic_core import to_json
 
 from servers.common.files.rooted_files import RootedFiles
 from shared.program.files.entries import Entry, current, opened
@@ -104,6 +107,14 @@ def present_state(
 def new_digest(data: bytes = b"") -> "hashlib.blake2b":
     """Return the digest of the contents of a file, to update with its bytes."""
     return hashlib.blake2b(data, digest_size=16)
+
+
+def as_json(facts: object) -> bytes:
+    """Return tuples of numbers and texts as JSON; the texts may be names that are not UTF-8."""
+    try:
+        return to_json(facts)
+    except ValueError:
+        return json.dumps(facts).encode()
 
 
 def _blocks(descriptor: int) -> Iterator[bytes]:

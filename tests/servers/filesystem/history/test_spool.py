@@ -36,7 +36,7 @@ def read(spool, tmp_path, position=0, is_alive=True):
 
 
 def test_a_finished_record_is_read_as_it_was_written(spool, tmp_path) -> None:
-    spool.mark(spool.begin(2.5, "edit", STEP), "done")
+    spool.mark(spool.begin(2.5, "edit", STEP), done=True)
     result = read_spool(tmp_path / spool.name, 0, True)
     assert result is not None
     ((record,), end) = result
@@ -47,20 +47,20 @@ def test_a_finished_record_is_read_as_it_was_written(spool, tmp_path) -> None:
 
 def test_what_a_live_process_has_not_finished_is_left_for_later(spool, tmp_path) -> None:
     first, second, third = (spool.begin(time, "edit", STEP) for time in (1.0, 2.0, 3.0))
-    spool.mark(first, "done")
-    spool.mark(third, "done")
+    spool.mark(first, done=True)
+    spool.mark(third, done=True)
     records, end = read(spool, tmp_path)
     assert records == [(1.0, "done"), (3.0, "done")]
     assert read(spool, tmp_path, end, is_alive=False)[0] == [(2.0, "pending"), (3.0, "done")]
-    spool.mark(second, "pending")
+    spool.mark(second, done=False)
     assert read(spool, tmp_path, end) == ([(2.0, "pending"), (3.0, "done")], spool.size)
 
 
 @pytest.mark.parametrize("damage", [b"", b"\0" * 40, b"abc"])
 def test_what_follows_half_a_record_is_left_out(spool, tmp_path, damage) -> None:
-    spool.mark(spool.begin(1.0, "edit", STEP), "done")
+    spool.mark(spool.begin(1.0, "edit", STEP), done=True)
     whole = spool.size
-    spool.mark(spool.begin(2.0, "edit", STEP), "done")
+    spool.mark(spool.begin(2.0, "edit", STEP), done=True)
     path = tmp_path / spool.name
     path.write_bytes(path.read_bytes()[: whole + 20] + damage)
     assert read(spool, tmp_path) == ([(1.0, "done")], whole)
@@ -72,9 +72,9 @@ def test_a_record_that_can_not_be_written_leaves_nothing_and_a_mark_comes_later(
         patch.setattr(os, "write", half_written(os.write))
         with pytest.raises(OSError, match="No space"):
             spool.begin(2.0, "edit", STEP)
-        spool.mark(number, "done")
+        spool.mark(number, done=True)
     assert read(spool, tmp_path) == ([], 0)
-    spool.mark(spool.begin(3.0, "edit", STEP), "done")
+    spool.mark(spool.begin(3.0, "edit", STEP), done=True)
     assert read(spool, tmp_path) == ([(1.0, "done"), (3.0, "done")], spool.size)
 
 
