@@ -137,7 +137,7 @@ class Catalog(_Record):
             if entry.name == name:
                 return entry
         names = ", ".join(entry.name for entry in self.servers)
-        raise ValueError(f"there is no server {name!r} in the catalog; there are: {names}")
+        raise ValueError(f"there is no server {name!r} in the catalog; available: {names}")
 
 
 def load_catalog(path: Path = CATALOG) -> Catalog:
@@ -151,7 +151,7 @@ def load_catalog(path: Path = CATALOG) -> Catalog:
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}") from None
     if len(text) > MAX_CATALOG:
-        raise ValueError(f"{path}: a catalog has at most {MAX_CATALOG} bytes")
+        raise ValueError(f"{path}: a catalog may have at most {MAX_CATALOG} bytes")
     document: Any = None
     try:
         document = read_yaml(text.decode("utf-8-sig"))
@@ -167,7 +167,7 @@ def load_catalog(path: Path = CATALOG) -> Catalog:
     names = [entry.name for entry in catalog.servers]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"{path}: two servers are called {name!r}")
+            raise ValueError(f"{path}: two servers are named {name!r}")
     # In a wheel the bundle's own catalog is one directory deeper than in a checkout; the files that it names are not.
     directory = _SERVERS.parent if path == CATALOG else path.absolute().parent
     above = PACKAGE.removesuffix("servers") if path == CATALOG else ""

@@ -60,8 +60,8 @@ def _refuse_foreign() -> None:
     place = spec and next(iter(spec.submodule_search_locations or ()), spec.origin)
     ours = Path(__file__).resolve().parents[1] / "shared"
     if place and not ours.samefile(place):
-        reason = f"Python finds {place} before {ours}, and both are called `shared`"
-        fix = "start it in another directory, and without that one in PYTHONPATH, or install the bundle as a wheel"
+        reason = f"Python finds {place} before {ours}, and both are named `shared`"
+        fix = "start it in another directory, without that one in PYTHONPATH, or install the bundle as a wheel"
         sys.exit(f"{sys.argv[0]}: {reason}: {fix}")
 
 

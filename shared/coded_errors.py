@@ -41,7 +41,7 @@ class MetadataError(OSError):
 
     def __init__(self, what: str) -> None:
         self.what = what
-        super().__init__(errno.EPERM, f"{what} can't be kept")
+        super().__init__(errno.EPERM, f"{what} can't be preserved")
 
 
 class CodedError(Exception):
@@ -74,7 +74,7 @@ class PathError(CodedError):
 def from_os_error(path: str, error: OSError) -> PathError:
     """Return the `PathError` for `error`, with `path` as the caller wrote it."""
     if isinstance(error, MetadataError):
-        return PathError("metadata", path, f"{error.what} can't be kept", "Ask the user to change the file.")
+        return PathError("metadata", path, f"{error.what} can't be preserved", "Ask the user to change the file.")
     number = error.errno or 0
     entry = _BY_ERRNO.get(number)
     if entry is None:

@@ -129,7 +129,7 @@ class InsufficientScope(InvalidRequest):
 
     def __init__(self, scopes: Collection[str]) -> None:
         needed = sorted(scopes)
-        super().__init__(f"this needs a token with the scope {' '.join(needed)}", data={"scopes": needed})
+        super().__init__(f"this requires a token with the scope {' '.join(needed)}", data={"scopes": needed})
 
 
 class LimitExceeded(InvalidRequest):
@@ -162,7 +162,9 @@ class Unavailable(InternalError, OSError):
         data = {"mayHaveRun": may_have_run, "retryAfter": self.seconds}
         if may_have_run:
             self.kind = ""  # no status may make a client send it again automatically
-        super().__init__("what the replicas of this server share is out of reach; try again in a moment", data=data)
+        super().__init__(
+            "the store shared by the replicas of this server can't be reached; try again in a moment", data=data
+        )
 
 
 class PeerError(RpcError):
@@ -182,7 +184,9 @@ class InvalidResult(McpError):
     the work; `result` is the result as received."""
 
     def __init__(self, method: str, path: str, fault: str, result: dict[str, Any]) -> None:
-        super().__init__(f"the server answered {method} with a result that is wrong at {path or 'its top'}: {fault}")
+        super().__init__(
+            f"the server answered {method} with a result that is invalid at {path or 'the top level'}: {fault}"
+        )
         self.method = method
         self.path = path
         self.result = result
@@ -192,14 +196,14 @@ class CallTimeout(McpError):
     """The call was stopped at the end of its wall time."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(f"stopped after {seconds:g} s, the operator's limit for one call; ask for less at once")
+        super().__init__(f"stopped after {seconds:g} s, the operator's limit for one call; request less at once")
 
 
 class AnswerTimeout(CallTimeout):
     """The call was stopped since its question was not answered in time."""
 
     def __init__(self, seconds: float) -> None:
-        text = f"nobody answered the question within {seconds:g} s, the operator's limit; call again to ask anew"
+        text = f"nobody answered the question within {seconds:g} s, the operator's limit; call again to ask once more"
         McpError.__init__(self, text)
 
 
@@ -217,7 +221,7 @@ class MissingCapability(McpError):
 
     def __init__(self, required: dict[str, Any]) -> None:
         names = (*(name for name in required if name != "extensions"), *required.get("extensions", ()))
-        super().__init__(f"the client did not declare the capability this call needs: {', '.join(names)}")
+        super().__init__(f"the client did not declare the capability that this call needs: {', '.join(names)}")
         self.required = required
 
 

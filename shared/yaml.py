@@ -91,7 +91,7 @@ def read_yaml(text: str, *, what: str = "it", line: int = 1, limits: YamlLimits 
         mark = getattr(error, "problem_mark", None)
         reason = getattr(error, "problem", None) or getattr(error, "reason", None) or "it can't be read"
         if "mapping values are not allowed" in reason:
-            reason = "a text with a colon and a space in it needs quotes"
+            reason = "a string that contains a colon and a space needs quotes"
         raise YamlError(f"{what} is not YAML: {reason}", line if mark is None else line + mark.line) from None
     if len(values) > 1:
         raise YamlError(f"{what} is more than one document", line)
@@ -135,7 +135,7 @@ class _Building:
         for event in events:
             line = self._first + event.start_mark.line
             if getattr(event, "tag", None) is not None:
-                raise YamlError(f"{self._what} has a tag (!...), which means nothing here", line)
+                raise YamlError(f"{self._what} has a tag (!...), which is not supported", line)
             match type(event).__name__:
                 case "ScalarEvent":
                     self._scalar(event, line)
@@ -162,7 +162,7 @@ class _Building:
     def _scalar(self, event: Any, line: int) -> None:
         text = event.value
         if not is_unicode(text):
-            raise YamlError("a text holds half of a surrogate pair", line)
+            raise YamlError("a string contains a lone surrogate", line)
         size = _Size(1, len(text))
         self._add(size, line)
         top = self._open[-1] if self._open else None
@@ -177,7 +177,7 @@ class _Building:
     def _alias(self, anchor: str, line: int) -> None:
         self._no_key(line)
         if anchor not in self._anchors:
-            raise YamlError(f"the alias {anchor[:80]!r} names nothing that is written before it", line)
+            raise YamlError(f"the alias {anchor[:80]!r} refers to nothing before it", line)
         value, size = self._anchors[anchor]
         self._add(size, line)
         self._give(value, None, size)
@@ -185,7 +185,7 @@ class _Building:
     def _no_key(self, line: int) -> None:
         top = self._open[-1] if self._open else None
         if top is not None and isinstance(top.value, YamlMapping) and not top.keys:
-            raise YamlError("a key is not plain text", line)
+            raise YamlError("a key is not a plain string", line)
 
     def _add(self, size: _Size, line: int) -> None:
         self._size = _Size(self._size.values + size.values, self._size.characters + size.characters)

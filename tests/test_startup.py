@@ -199,7 +199,7 @@ def test_another_package_that_has_the_name_of_ours_is_named_in_one_line(module: 
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert f": Python finds {tmp_path / 'shared'} before {ROOT / 'shared'}, and both are called `shared`: " in line
+    assert f": Python finds {tmp_path / 'shared'} before {ROOT / 'shared'}, and both are named `shared`: " in line
 
 
 STANDARD = "import _thread, gc, importlib, importlib.machinery, pathlib, threading, typing"

@@ -41,7 +41,7 @@ def summarize(name: str) -> str:
 async def delete_note(ctx: Context[None], name: str) -> str:
     """Delete a note, if the user agrees."""
     if name not in notes:
-        raise ToolError(f"there is no note {name!r}; there are: {', '.join(notes)}")
+        raise ToolError(f"there is no note {name!r}; available: {', '.join(notes)}")
     await ctx.confirm(f"Delete the note {name!r}?")
     del notes[name]
     ctx.changes.resource(f"note://{name}")

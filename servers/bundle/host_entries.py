@@ -70,7 +70,7 @@ def reached(client: Client, name: str, there: Elsewhere, environment: Mapping[st
     if client.http is not None and is_http and not (there.through or there.token_file or environment):
         return Configured(name, url=there.url, token_variable=there.token_variable)
     if there.token_variable is not None:
-        raise ValueError(f"{client.title} needs --token-file here: it starts a program that connects to this server")
+        raise ValueError(f"{client.title} needs --token-file: it starts a program that connects to this server")
     words = ["connect", there.url]
     if there.token_file is not None:
         read_token(there.token_file)
@@ -95,7 +95,7 @@ def joined(
             raise ValueError(f"{config}: there is no server {missing[0]!r} in it")
         return _started(name, [*words, "--config", str(config.absolute())], environment)
     if not servers:
-        raise ValueError("--join takes the names of servers, or --config FILE with their settings")
+        raise ValueError("--join needs the names of servers, or --config FILE with their settings")
     modules = [catalog.entry(server).module for server in servers]
     here = {_HERE[server]: str(Path.cwd()) for server in modules if server in _HERE}
     return _started(name, words, {**here, **environment})

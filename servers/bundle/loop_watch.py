@@ -49,6 +49,8 @@ def _report(thread: int, folder: Path) -> None:
     theirs = [index for index, line in enumerate(stack) if is_authors(Path(line.filename), folder)]
     if not theirs:  # a slow machine, or a loop that waits
         return
-    reason = "a tool as `def` runs in a thread, and `await anyio.to_thread.run_sync(...)` runs a function in one"
+    reason = "a `def` tool runs in a thread, and `await anyio.to_thread.run_sync(...)` runs a function in one"
     shown = "".join(traceback.format_list(stack[theirs[0] :]))
-    log.warning("the event loop is blocked for over 100 ms, and every client waits; %s:\n%s", reason, shown)
+    log.warning(
+        "the event loop has been blocked for over 100 ms, and every client is waiting; %s:\n%s", reason, shown
+    )

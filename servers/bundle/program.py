@@ -20,7 +20,7 @@ COMMANDS = {
     "config": "print the entry to paste into a client's configuration",
     "install": "add a server to a client's configuration",
     "uninstall": "remove a server from a client's configuration, without a trace",
-    "doctor": "find what keeps the servers from running, and say how to fix it",
+    "doctor": "find out why servers do not work, and how to fix it",
     "serve": "serve several servers in one process, on one port",
     "dev": "serve FILE.py with the workbench, and reload it after each change",
     "open": "use the servers in the browser, in the workbench",
@@ -119,12 +119,12 @@ def _refuse(words: Sequence[str]) -> int:
     parser = LineParser(
         prog=program_name(),
         usage="%(prog)s COMMAND [ARGUMENT ...]",
-        description=f"The commands of the bundle. Each server is a program of its own as well.\n\n{listed}",
+        description=f"The commands of the bundle. Each server is also a separate program.\n\n{listed}",
         formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"mcp-server-bundle {__version__}")
     parser.add_argument(
-        "command", metavar="COMMAND", nargs="?", choices=COMMANDS, help="what to do; COMMAND --help says more"
+        "command", metavar="COMMAND", nargs="?", choices=COMMANDS, help="what to do; see COMMAND --help"
     )
     if not words:
         parser.print_help(sys.stderr)

@@ -41,7 +41,7 @@ class TokensToChange:
         with self._locked():
             text = self._text()
             if name in self.all():
-                raise ValueError(f"{self.path}: there is a token {name!r} already; `token revoke` takes it out")
+                raise ValueError(f"{self.path}: there is already a token {name!r}; `token revoke` removes it")
             newline = b"\r\n" if text.partition(b"\n")[0].endswith(b"\r") else b"\n"
             block = tomli_w.dumps({name: fields}).encode().replace(b"\n", newline)
             self._write(text + lead(text, newline) + block)

@@ -44,14 +44,14 @@ def check_scheme(url: str) -> SplitResult:
     except ValueError:
         raise ForbiddenAddress("a URL of an authorization server is not valid") from None
     if not url.isprintable() or " " in url:  # some of which `urlsplit` removes
-        raise ForbiddenAddress("a URL of an authorization server has characters that no URL has")
+        raise ForbiddenAddress("a URL of an authorization server has characters that are not allowed in a URL")
     host = parts.hostname
     if not host or parts.username is not None or parts.fragment or port_is_read == 0:
         raise ForbiddenAddress(
-            "a URL of an authorization server has to be https://HOST, without user name and fragment"
+            "a URL of an authorization server must be https://HOST, without a user name or fragment"
         )
     if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback_name(host)):
-        raise ForbiddenAddress(f"{parts.scheme}://{host} is refused: it has to be https, or http on this machine")
+        raise ForbiddenAddress(f"{parts.scheme}://{host} is refused: it must be https, or http on this machine")
     return parts
 
 
@@ -80,9 +80,7 @@ class Addresses:
         origin = None if referrer is None else check_scheme(referrer)
         is_proxied = _is_proxied(parts)
         if origin is not None and parts.scheme == "http" and origin.scheme != "http":
-            raise ForbiddenAddress(
-                f"{parts.hostname} would be asked over http, as a document that came over https says"
-            )
+            raise ForbiddenAddress(f"{parts.hostname} is given with http by a document that was served over https")
         if is_proxied and not _is_literal(parts):
             return ()
         addresses = await self._of(parts)
@@ -99,7 +97,7 @@ class Addresses:
         origin_exposure = _PUBLIC if _is_proxied(origin) else min(map(_exposure, await self._of(origin)))
         if exposed > origin_exposure or exposed == _FORBIDDEN:
             raise ForbiddenAddress(
-                f"{parts.hostname} is on a less public network than {origin.hostname}, which refers to it"
+                f"{parts.hostname} is on a more private network than {origin.hostname}, which refers to it"
             )
 
     async def _of(self, parts: SplitResult) -> Sequence[str]:

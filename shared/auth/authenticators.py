@@ -92,7 +92,7 @@ class OAuthTokens:
                 return Denial("a token is required", resource.challenge(scheme="DPoP", algorithms=sorted(ALGORITHMS)))
             return Denial("a token is required", resource.challenge())
         if sent.scheme == "key":
-            return _refuse(resource, False, "a token of an issuer has to be in the Authorization header")
+            return _refuse(resource, False, "a token of an issuer must be in the Authorization header")
         if not _TOKEN.fullmatch(sent.token):
             is_dpop = sent.scheme == "dpop"
             return (
@@ -105,7 +105,7 @@ class OAuthTokens:
         except BadToken as error:
             return _refuse(resource, sent.scheme == "dpop", f"the token is not valid: {error}")
         except AuthError:
-            return Denial("tokens can't be checked now", "", 503, (("retry-after", _RETRY_AFTER),))
+            return Denial("tokens can't be checked at the moment", "", 503, (("retry-after", _RETRY_AFTER),))
         fault = await self._possession.check(request, granted, sent.token, sent.scheme == "dpop", self._clock())
         return granted.principal if fault is None else fault
 
@@ -166,7 +166,7 @@ def _read(request: HttpRequest) -> _Sent | Denial | None:
     headers = request.headers
     # URLs end up in logs and histories (RFC 6750, section 5.3; 2026-07-28 forbids it).
     if request.query and _has_token(request.query):
-        return _invalid("a token has to be in the header, not in the URL", request.resource)
+        return _invalid("a token must be in the Authorization header, not in the URL", request.resource)
     # A proxy may have checked the other one.
     if "authorization" in headers.repeated:
         return _invalid("there is more than one Authorization header", request.resource)

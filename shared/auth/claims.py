@@ -45,7 +45,7 @@ def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], no
     # Compared without any normalizing (RFC 9068, section 4). An answer of introspection may lack it: it came from the
     # issuer itself.
     if "iss" in claims and claims["iss"] != issuer:
-        raise BadToken("it is of another issuer")
+        raise BadToken("it was issued by another issuer")
     named = claims.get("aud")
     those = named if isinstance(named, list) else [named]
     ours = {canonical(item) for item in audiences}
@@ -61,7 +61,7 @@ def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], no
         # No issuer has a query, so no subject has this key.
         key = f"{issuer}?client#{client}"
     else:
-        raise BadToken("it has neither sub nor client_id")
+        raise BadToken("it has no sub and no client_id")
     name = _name(claims, rules.principal_claim)
     if name.startswith(CLIENT):
         raise BadToken("its principal is named like a client")
@@ -69,7 +69,7 @@ def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], no
         name = CLIENT + client
     if not name:
         # No rule could name this principal, so none would apply.
-        raise BadToken("it lacks the claim that names its principal")
+        raise BadToken("it lacks the claim that identifies its principal")
     # A subject is unique at its issuer only (RFC 7519, section 4.1.2).
     if rules.has_several_issuers:
         name = f"{issuer}#{name}"

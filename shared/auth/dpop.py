@@ -96,7 +96,7 @@ def check_proof(text: str, method: str, url: str, now: float, *, token: str) -> 
         raise BadProof("the proof is for another URL")
     # Clocks differ both ways (RFC 9449, section 11.1).
     if isinstance(issued, bool) or not isinstance(issued, int | float) or not now - WINDOW <= issued <= now + WINDOW:
-        raise BadProof("the proof was not made within the last minutes")
+        raise BadProof("the proof is too old, or from the future")
     if not isinstance(claims.get("ath"), str) or not compare_digest(
         claims["ath"].encode("utf-8", "replace"), token_hash(token).encode()
     ):

@@ -30,13 +30,13 @@ class Introspection:
         issuer = self._issuer.url
         place = (await self._issuer.metadata()).introspection_endpoint
         if place is None:
-            raise MetadataError(f"the issuer {issuer} can't be asked about tokens")
+            raise MetadataError(f"the issuer {issuer} does not support token introspection")
         answer = await self._ask(place, {"token": token, "token_type_hint": "access_token"})
         if answer.status == 400:
             # Some issuers answer so for a token of another kind (RFC 7662 leaves that open).
             raise BadToken("its issuer does not know it")
         if answer.status != 200 or not isinstance(answer.document, dict):
-            raise WebError(f"the issuer {issuer} answers with {answer.status} to a question about a token")
+            raise WebError(f"the issuer {issuer} answered token introspection with HTTP {answer.status}")
         # "true" as a text or a 1 is not an answer: the field is a boolean (RFC 7662, section 2.2).
         if answer.document.get("active") is not True:
             raise BadToken("it is not active")

@@ -79,7 +79,7 @@ class Issuer:
     def __init__(self, url: str, web: Web, clock: Callable[[], float] = time.monotonic) -> None:
         """Raises `ForbiddenAddress` if `url` is not a valid issuer (RFC 8414, section 2)."""
         if check_scheme(url).query:
-            raise ForbiddenAddress("the URL of an issuer has no query")
+            raise ForbiddenAddress("the URL of an issuer must not have a query")
         self.url = url
         self._web = web
         self._clock = clock
@@ -131,7 +131,7 @@ class Issuer:
 
     def _check_crowd(self) -> None:
         if self._turn.statistics().tasks_waiting >= MAX_WAITING:
-            raise Unreachable(f"too many wait for the issuer {self.url}")
+            raise Unreachable(f"too many requests are waiting for the issuer {self.url}")
 
     async def _attempt(self, ask: Callable[[], Awaitable[None]]) -> None:
         now = self._clock()
@@ -143,7 +143,7 @@ class Issuer:
             await ask()
         except AuthError as error:
             if str(error) != str(self._fault):  # once for a whole outage
-                log.warning("the issuer %s can't be asked for its keys: %s", self.url, error)
+                log.warning("the issuer %s did not provide its keys: %s", self.url, error)
             # The metadata may be outdated, such as the URL of the keys: they are read again.
             self._fault, self._metadata = error, None
             self._until = now + REFETCH
@@ -165,7 +165,7 @@ class Issuer:
             raise MetadataError("its metadata has no jwks_uri")
         answer = await self._web.get_json(place, near=self.url)
         if answer.status != 200:
-            raise WebError(f"its keys were answered with HTTP {answer.status}")
+            raise WebError(f"the request for its keys was answered with HTTP {answer.status}")
         listed = answer.document.get("keys") if isinstance(answer.document, dict) else None
         if not isinstance(listed, list):
             raise MetadataError("its keys are not a JWK Set")

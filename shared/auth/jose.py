@@ -73,7 +73,7 @@ def verify(token: Signed, key: Key, algorithms: Collection[str]) -> None:
     if token.header.get("alg") not in algorithms:
         raise BadToken("the algorithm is not among those allowed")
     if "crit" in token.header:
-        raise BadToken("it has critical header parameters, none of which is understood")
+        raise BadToken("it has critical header parameters, which are not supported")
     try:
         is_signed = validate_compact(
             token.raw, key, registry=_Registry(algorithms=algorithms, strict_check_header=False)

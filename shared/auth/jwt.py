@@ -26,7 +26,7 @@ class JwtTokens:
         signed = read_signed(token)
         issuer = next((candidate for candidate in self.issuers if candidate.url == signed.claims.get("iss")), None)
         if issuer is None:
-            raise BadToken("it is of another issuer")
+            raise BadToken("it was issued by another issuer")
         kind = signed.header.get("typ")
         if kind is not None and (not isinstance(kind, str) or kind.lower() not in _TYPES):
             raise BadToken("it is a token of another type")

@@ -84,7 +84,7 @@ def read_issuer_metadata(document: Any, issuer: str) -> IssuerMetadata:
     one: the identifiers are compared exactly (RFC 8414, section 3.3)."""
     metadata = _read(IssuerMetadata, document, "an authorization server")
     if metadata.issuer != issuer:
-        raise MetadataError(f"the metadata found for the issuer {escape(issuer)[:300]} is of another one")
+        raise MetadataError(f"the metadata at the URL of the issuer {escape(issuer)[:300]} belongs to another issuer")
     return metadata
 
 
@@ -95,7 +95,7 @@ def read_resource_metadata(document: Any, url: str) -> ResourceMetadata:
     if not covers(metadata.resource, url):
         parts = _split(url, "a protected resource")
         place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"  # a query may be a secret
-        raise MetadataError(f"the metadata found for {place} is of another resource")
+        raise MetadataError(f"the metadata found for {place} belongs to another resource")
     return metadata
 
 

@@ -183,7 +183,7 @@ def read_scopes(value: Any) -> frozenset[str]:
     """Return the scopes of a text, separated by blanks, or of a list. Raises ValueError for an invalid one."""
     scopes = value.split() if isinstance(value, str) else value
     if not isinstance(scopes, list | tuple | set | frozenset) or not all(isinstance(item, str) for item in scopes):
-        raise ValueError("has to be a scope, or a list of scopes")
+        raise ValueError("must be a scope or a list of scopes")
     for item in scopes:
         if not _SCOPE.fullmatch(item):
             raise ValueError(f"{item!r} is not a valid scope")

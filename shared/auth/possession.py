@@ -32,7 +32,7 @@ class Possession:
         accepted."""
         resource = request.resource
         if resource is None:
-            return Denial("the server has no URI that a token could be for", "", 401)
+            return Denial("the server has no URI for which a token could be issued", "", 401)
         if granted.thumbprint is None and not is_dpop and not self.needs_bound:
             return None
         if granted.thumbprint is None:
@@ -73,7 +73,7 @@ async def _check_claim(resource: ProtectedResource, claim: Claim, proof: Proof, 
         is_new = await claim(f"proof:{sha256(words).hexdigest()}", seconds)
     except OSError:
         # Another replica may have seen it: an attacker with a copy would wait for this moment.
-        return Denial("proofs can't be checked now", "", 503, (("retry-after", _RETRY_AFTER),))
+        return Denial("proofs can't be checked at the moment", "", 503, (("retry-after", _RETRY_AFTER),))
     return None if is_new else _refuse(resource, BadProof.code, "the proof was used before")
 
 

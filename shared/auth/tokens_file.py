@@ -82,14 +82,14 @@ def read_tokens(text: str, path: Path) -> dict[str, NamedToken]:
 
 def _read(name: str, entry: Any) -> NamedToken:
     if not _NAME.fullmatch(name):
-        raise ValueError("a name is one word of printable ASCII characters, 128 at most")
+        raise ValueError("a name must be one word of at most 128 printable ASCII characters")
     if not isinstance(entry, dict) or not entry.keys() <= {"digest", "scopes", "expires"}:
-        raise ValueError("has to be a table of digest, scopes and expires")
+        raise ValueError("must be a table with digest, scopes and expires")
     digest, expires = entry.get("digest"), entry.get("expires")
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
-        raise ValueError("digest has to be 'sha256:' and 64 hexadecimal digits, in small letters")
+        raise ValueError("digest must be 'sha256:' and 64 lower-case hexadecimal digits")
     if expires is not None and (not isinstance(expires, datetime) or expires.tzinfo is None):
-        raise ValueError("expires has to be a time with its zone, such as 2027-01-01T00:00:00Z")
+        raise ValueError("expires must be a time with a time zone, such as 2027-01-01T00:00:00Z")
     return NamedToken(name, digest, read_scopes(entry["scopes"]) if "scopes" in entry else None, expires)
 
 
@@ -140,10 +140,10 @@ class TokensFile:
                 seconds = GONE_SECONDS if stamp is None else WRONG_SECONDS
                 self._invalid_at = min(self._invalid_at, now + seconds)
                 if is_changed:
-                    log.error("%s; its tokens are valid for %.0f s more", error, max(self._invalid_at - now, 0))
+                    log.error("%s; its tokens remain valid for %.0f s", error, max(self._invalid_at - now, 0))
         if now >= self._invalid_at and self._principals:
             self._principals = {}
-            log.error("%s: none of its tokens is valid any more, until it can be read", self.path)
+            log.error("%s: none of its tokens is valid until the file can be read", self.path)
 
     def _load(self) -> Mapping[bytes, Principal]:
         try:
@@ -202,7 +202,7 @@ def read_token(text: str, path: Path) -> str:
     if not token:
         raise ValueError(f"{path} is empty")
     if not _TOKEN.fullmatch(token):
-        raise ValueError(f"{path}: a token is one word of printable ASCII characters")
+        raise ValueError(f"{path}: a token must be one word of printable ASCII characters")
     return token
 
 

@@ -132,11 +132,11 @@ async def _read(client: httpx.AsyncClient, request: httpx.Request) -> Answer:
         # Read piece by piece: a length may be wrong, or missing.
         body = bytearray()
         if answer.headers.get("content-encoding", "identity") != "identity":
-            raise WebError(f"{request.headers['host']} has sent a compressed answer, which was not asked for")
+            raise WebError(f"{request.headers['host']} sent a compressed answer, which was not requested")
         async for chunk in answer.aiter_bytes():
             body += chunk
             if len(body) > MAX_ANSWER:
-                raise WebError(f"{request.headers['host']} has answered with more than {MAX_ANSWER} bytes")
+                raise WebError(f"{request.headers['host']} answered with more than {MAX_ANSWER} bytes")
     finally:
         await answer.aclose()
     return Answer(answer.status_code, {name.lower(): value for name, value in answer.headers.items()}, _parsed(body))

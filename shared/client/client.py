@@ -203,7 +203,7 @@ class Client(TypedCalls, Entered):
         is the value of `StartedTool.saved`; raises ValueError if it is not."""
         id_, answered = saved.get("taskId"), saved.get("result")
         if not isinstance(id_, str) and not isinstance(answered, dict):
-            raise ValueError("this was not saved of a tool that was started")
+            raise ValueError("this is not a saved handle of a started tool")
         return self._started(saved, timeout)
 
     def _started(self, saved: Mapping[str, Any], seconds: float | None) -> StartedTool:

@@ -57,7 +57,9 @@ def connect(
             return connect_http(target, options, **how)
         case "ws" | "wss":
             return connect_websocket(target, options, **how)
-    raise ValueError("the URL of a server begins with http://, https://, ws:// or wss://; a command is a list")
+    raise ValueError(
+        "the URL of a server must start with http://, https://, ws:// or wss://; a command must be a list"
+    )
 
 
 @asynccontextmanager
@@ -78,7 +80,7 @@ async def connect_stdio(
     `Client`.
     """
     if framing not in (None, *get_args(Framing)):
-        raise ValueError(f"the framing is {' or '.join(get_args(Framing))}, not {framing!r}")
+        raise ValueError(f"the framing must be {' or '.join(get_args(Framing))}, not {framing!r}")
     dialect = None if options is None else options.dialect
     sent = framing or ("content-length" if dialect == _WITH_HEADERS else "lines")
     environment = {**inherited_environment(), **(env or {})}

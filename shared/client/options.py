@@ -121,9 +121,9 @@ class ClientOptions:
         """Return the version of the stateless era, in whose form requests are made before a dialect translates
         them."""
         if self.dialect not in CLIENT_DIALECTS:
-            raise ValueError(f"the dialect is {' or '.join(CLIENT_DIALECTS)}, not {self.dialect!r}")
+            raise ValueError(f"the dialect must be {' or '.join(CLIENT_DIALECTS)}, not {self.dialect!r}")
         if self.mode not in ("auto", "stateless"):
-            raise ValueError(f"a dialect has no versions of the specification: leave the mode {self.mode!r} out")
+            raise ValueError(f"a dialect has no protocol versions: omit the mode {self.mode!r} out")
         return (first_version("stateless", versions),)
 
     def identity(self) -> ClientIdentity:

@@ -102,7 +102,7 @@ class _Lookout:
                 if ":" not in name and name not in names:
                     close = nearest(name, names)
                     advice = "" if close is None else f"; did you mean {close!r}?"
-                    log.warning("scopes: there is no tool %r at %s%s", name, self._policy.server, advice)
+                    log.warning("scopes: there is no tool %r in %s%s", name, self._policy.server, advice)
         yield
 
 

@@ -64,7 +64,7 @@ class App:
 
     def __post_init__(self) -> None:
         if not self.uri.startswith(_SCHEME) or self.uri == _SCHEME:
-            raise DeclarationError(f"an app's URI begins with {_SCHEME}: {self.uri!r}")
+            raise DeclarationError(f"an app's URI must start with {_SCHEME}: {self.uri!r}")
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class _Apps:
         self._read: dict[str, CachedResult] = {}
         self.uris = frozenset(self._apps)
         if len(self._apps) < len(pages):
-            raise DeclarationError("two apps have one URI")
+            raise DeclarationError("two apps have the same URI")
 
     def checked(self, running: Run[Any]) -> AbstractAsyncContextManager[None]:
         """Raise DeclarationError if a tool names an unknown page."""

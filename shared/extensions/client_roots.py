@@ -110,7 +110,7 @@ class ClientRoots:
             except (PeerError, InvalidParams, TimeoutError) as error:
                 reason = str(error) or f"it did not answer within {self._seconds:g} s"
                 cached.failures += 1
-                cached.refusal = f"this server works in its client's roots only, and was not told them: {reason}"
+                cached.refusal = f"this server works only in its client's roots, which are not known: {reason}"
                 raise ToolError(cached.refusal) from None
             # What changed meanwhile is asked for by the next call.
             cached.state, cached.changes = state, changes

@@ -94,9 +94,9 @@ class Skill:
 
     def __post_init__(self) -> None:
         if not _PATH.fullmatch(self.path):
-            raise DeclarationError(f"no path of a skill: {self.path[:200]!r}")
+            raise DeclarationError(f"not a path of a skill: {self.path[:200]!r}")
         if self.frontmatter.get("name") != self.path.rpartition("/")[2]:
-            raise DeclarationError(f"skill {self.path!r}: its front matter gives another name")
+            raise DeclarationError(f"skill {self.path!r}: its front matter has another name")
         description = self.frontmatter.get("description")
         if not isinstance(description, str) or not 0 < len(description) <= MAX_DESCRIPTION:
             raise DeclarationError(f"skill {self.path!r} needs a description of up to {MAX_DESCRIPTION} characters")
@@ -106,7 +106,7 @@ class Skill:
             raise DeclarationError(f"skill {self.path!r} has more than {MAX_FILES} files or {MAX_BYTES:,} bytes")
         for name in self.files:
             if len(name) > MAX_FILE_NAME or _UNFIT.search(name) or not {"", ".", ".."}.isdisjoint(name.split("/")):
-                raise DeclarationError(f"skill {self.path!r}: no path of a file: {name[:200]!r}")
+                raise DeclarationError(f"skill {self.path!r}: not a path of a file: {name[:200]!r}")
 
     def uri(self, file: str = MANIFEST) -> str:
         """Return the URI of one of its files."""

@@ -39,7 +39,7 @@ def static_tokens(options: ProtectionOptions, token: str | None, path: Path | No
     if options.tokens_file is not None:
         files.append(TokensFile(options.tokens_file))
         if files[-1].exposed:
-            log.warning("--tokens-file: others than its owner can read or write %s", options.tokens_file)
+            log.warning("--tokens-file: users other than its owner can read or write %s", options.tokens_file)
     return StaticTokens(() if token is None else (token,), *files)
 
 
@@ -68,7 +68,9 @@ def authenticator_of(options: ProtectionOptions, own: StaticTokens) -> "Authenti
         raise ValueError(f"--auth-issuer: {error}") from None
     unknown = sorted(set(options.auth_algorithm) - ALGORITHMS)
     if unknown:
-        raise ValueError(f"--auth-algorithm: there is no {unknown[0]}; there are: {', '.join(sorted(ALGORITHMS))}")
+        raise ValueError(
+            f"--auth-algorithm: unknown algorithm {unknown[0]}; available: {', '.join(sorted(ALGORITHMS))}"
+        )
     # The key that signs nonces, so that any replica accepts those of another one.
     key = os.environ.get("MCP_STATE_KEY", "")
     possession = Possession(options.auth_dpop, sha256(b"nonces\0" + key.encode()).digest() if key else None)
@@ -113,7 +115,7 @@ def check_public_url(url: str) -> str:
     ):
         raise ValueError("--public-url: give it as https://HOST, with a path where the proxy adds one")
     if parts.username is not None:
-        raise ValueError("--public-url: it has a user name in it, which everybody would see")
+        raise ValueError("--public-url: it contains a user name, which everybody would see")
     return canonical(url).rstrip("/")
 
 

@@ -51,7 +51,7 @@ class Installation(NamedTuple):
         unknown."""
         is_path = self.source is not None and Path(self.source).is_absolute()
         if self.source is None or (is_path and not Path(self.source).exists()):
-            raise ValueError("the wheel or checkout that this copy was installed from is gone, or not known")
+            raise ValueError("the wheel or checkout from which this copy was installed is missing or unknown")
         chosen = f"[{','.join(extras)}]" if extras else ""
         return f"{self.source}{chosen}" if is_path else f"{NAME}{chosen} @ {self.source}"
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def _receiver(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError("the URL of a receiver begins with http:// or https:// and has no query")
+        raise ValueError("the URL of a receiver must start with http:// or https://, without a query")
     return url
 
 

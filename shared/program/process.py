@@ -49,7 +49,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 def _check_token(token: str) -> str:
     if not _TOKEN.fullmatch(token):
-        raise ValueError("a token is one word of printable ASCII characters")
+        raise ValueError("a token must be one word of printable ASCII characters")
     return token
 
 
@@ -59,7 +59,7 @@ class GeneralOptions(BaseModel):
     settings: Path | None = option(None, "TOML file of options by their names, such as log-level", "FILE")
     transport: Literal["stdio", "http"] = Field("stdio", description="how clients connect")
     host: str = Field("127.0.0.1", description="address to bind, for HTTP")
-    port: int = Field(8000, ge=0, le=65535, description="port to bind, for HTTP; 0 takes a free one")
+    port: int = Field(8000, ge=0, le=65535, description="port to bind, for HTTP; 0 picks a free one")
     path: str = Field("/mcp", pattern="^/", description="path of the endpoint, for HTTP")
     allowed_host: list[str] = Field(
         [], description="host name that clients may use (default: loopback's own names on loopback, else any)"
@@ -112,11 +112,14 @@ def token_of(options: Options) -> str | None:
         return token
     if not (token or options.no_auth or options.tokens_file or options.auth_issuer):
         raise ValueError(
-            f"--host {options.host} is reachable from other machines: give a token by --token-file or MCP_TOKEN, "
-            "several by --tokens-file, or who issues them by --auth-issuer; or say --no-auth"
+            f"--host {options.host} is reachable from other machines: set a token with --token-file or MCP_TOKEN, "
+            "several with --tokens-file, or their issuer with --auth-issuer; or use --no-auth"
         )
     if options.auth_issuer and options.public_url is None:
-        raise ValueError("--auth-issuer: say by --public-url at which URL clients reach this, as tokens are for that")
+        raise ValueError(
+            "--auth-issuer: set --public-url to the URL at which clients reach this server, since tokens are issued "
+            "for it"
+        )
     return token
 
 
@@ -203,7 +206,7 @@ def set_up_process(options: Options, exposed: str | None) -> None:
     if options.access_log:
         log_requests()
     if exposed is not None and worker is None:
-        log.warning("%s: others can read this secret; let nobody but the owner read the file", exposed)
+        log.warning("%s: other users can read this secret; restrict the file to its owner", exposed)
     settle()
 
 
@@ -251,7 +254,7 @@ def starting(what: str = "") -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or str(error)
         if error.errno == errno.EADDRINUSE:
-            reason += "; --port takes another one, 0 any that is free"
+            reason += "; choose another with --port, or any free one with --port 0"
         raise _CannotStart(f"{what or error.filename or ''}: {reason}".removeprefix(": ")) from error
     except ValueError as error:
         raise _CannotStart(str(error)) from error
@@ -328,7 +331,7 @@ async def end_in_time(ended: anyio.Event, seconds: float) -> None:
     """End the program some time after its input, even if work remains: a thread can't be cancelled."""
     await ended.wait()
     await anyio.sleep(seconds)
-    log.error("something did not end within %g s and is left behind", seconds)
+    log.error("something did not stop within %g s and was abandoned", seconds)
     leave_behind()
 
 

@@ -57,7 +57,7 @@ class ProtectionOptions(RuledOptions):
     max_client_bytes: int = Field(100 * 1024**3, ge=1024, description="bytes per day to and from one principal")
     audit: Path | None = option(None, "file that records each request, as JSON lines", "FILE")
     audit_arguments: bool = Field(False, description="log arguments without their secrets, instead of their digest")
-    audit_required: bool = Field(False, description="refuse work while the audit log can't be written")
+    audit_required: bool = Field(False, description="refuse requests while the audit log can't be written")
     audit_bytes: int = Field(100 * 1024**2, ge=65_536, description="size at which the audit log is rotated")
     audit_files: int = Field(10, ge=1, description="number of audit log files to keep")
 

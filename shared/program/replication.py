@@ -37,7 +37,7 @@ def stores_of(options: ReplicaOptions) -> StoresOf | None:
         raise ValueError(f"--store: {needs_extra('redis')}")
     key = os.environ.get("MCP_STATE_KEY", "")
     if not key:
-        raise ValueError("--store: set MCP_STATE_KEY, the same secret for all replicas, with which they sign cursors")
+        raise ValueError("--store: set MCP_STATE_KEY, a secret shared by all replicas, with which they sign cursors")
     from ..stores.redis.address import connecting
     from ..stores.redis.stores import Stores
 

@@ -42,7 +42,7 @@ def this_worker() -> Worker | None:
     if description is None:
         return None
     if sys.platform == "win32":
-        raise NotImplementedError("there are no workers on Windows")
+        raise NotImplementedError("workers are not available on Windows")
     from ..telemetry.siblings import Siblings
 
     # A signal to all processes of the program is for the parent. To ignore it would be inherited.

@@ -117,7 +117,7 @@ class WorkerProcess:
         with anyio.move_on_after(2 * self._drain_seconds + MARGIN_SECONDS):
             await self.ended.wait()
         if not self.ended.is_set():
-            log.error("worker %d did not end in time and is killed", self.number)
+            log.error("worker %d did not stop in time and was killed", self.number)
             self.kill()
             await self.ended.wait()
 
@@ -133,7 +133,7 @@ class WorkerProcess:
 
     async def _read_messages(self, ask: Ask, tasks: TaskGroup) -> None:
         if sys.platform == "win32":
-            raise NotImplementedError("there are no workers on Windows")
+            raise NotImplementedError("workers are not available on Windows")
         reader, self._writer = await asyncio.open_unix_connection(sock=self._channel, limit=_LONGEST_LINE)
         # A reset is an end as well, and so is a line that is too long.
         with suppress(ConnectionError, ValueError):

@@ -46,10 +46,10 @@ def check_workers(options: Options) -> None:
     if sys.platform == "win32":
         raise ValueError("--workers: several processes can't share a port on Windows")
     if options.transport == "stdio":
-        raise ValueError("--workers: on stdio one process serves its one client; several need --transport http")
+        raise ValueError("--workers: on stdio, one process serves one client; several need --transport http")
     if options.store is None:
         raise ValueError(
-            "--workers: several processes need a --store that they share. Without one each would have its own: a "
+            "--workers: several processes need a --store that they share. Without it, each would have its own: a "
             "request could come to a process that does not know its session or task, streams would lose what others "
             "send and could not be resumed elsewhere, and clients could use each limit once for every process"
         )
@@ -84,13 +84,13 @@ class _Parent:
         self._renewal = anyio.Event()
         self._environment = dict(os.environ)
         if not self._environment.get(_KEY):
-            log.warning("%s is not set: a random one is used, which replicas started elsewhere don't know", _KEY)
+            log.warning("%s is not set: using a random one, which replicas started elsewhere don't know", _KEY)
             self._environment[_KEY] = secrets.token_urlsafe(32)
 
     async def run(self) -> None:
         """Run the workers until a signal ends them, or they can't be started."""
         if sys.platform == "win32":
-            raise NotImplementedError("there are no workers on Windows")
+            raise NotImplementedError("workers are not available on Windows")
         options = self._options
         with starting(f"can't listen on {options.host} port {options.port}"):
             self._listener = listen(options.host, options.port)
@@ -110,7 +110,7 @@ class _Parent:
 
     async def _handle_signals(self, signals: AsyncIterator[signal.Signals]) -> None:
         if sys.platform == "win32":
-            raise NotImplementedError("there are no workers on Windows")
+            raise NotImplementedError("workers are not available on Windows")
         async for number in signals:
             if number == signal.SIGHUP:
                 self._renewal.set()
@@ -143,7 +143,7 @@ class _Parent:
         log.info("SIGHUP: replacing the workers one after another")
         for place in self._places:
             if not await place.replace():
-                log.error("the new worker does not serve: those that are left stay as they are")
+                log.error("the new worker does not serve: the remaining workers are not replaced")
                 return
         log.info("all workers were replaced")
 
@@ -178,7 +178,7 @@ class _Parent:
             self._serving.cancel()
             return
         how = f"ended with code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
-        log.error("worker %d %s; it is started again in %g s", worker.number, how, pause)
+        log.error("worker %d %s; restarting it in %g s", worker.number, how, pause)
 
     async def _whole(self) -> Whole:
         async with anyio.create_task_group() as telling:

@@ -69,9 +69,9 @@ class UriTemplate:
         for expression in _EXPRESSION.finditer(template):
             literal, (kind, listed) = template[end : expression.start()], expression.groups()
             if self._query:
-                raise DeclarationError(f"{template}: {{?a,b}} has to be last")
+                raise DeclarationError(f"{template}: {{?a,b}} must be last")
             if not literal and end and kind != "?":
-                raise DeclarationError(f"{template}: two variables may not touch")
+                raise DeclarationError(f"{template}: two variables may not be adjacent")
             parts.append(_literal(literal, template))
             if end and kind != "?" and not set(literal) & set("/?#"):
                 before, between = parts[-2:]
@@ -85,9 +85,9 @@ class UriTemplate:
             reserved |= {f"+{listed}"} if kind == "+" else set()
             end = expression.end()
         if self._query and template[end:]:
-            raise DeclarationError(f"{template}: {{?a,b}} has to be last")
+            raise DeclarationError(f"{template}: {{?a,b}} must be last")
         if len(reserved) > 1:
-            raise DeclarationError(f"{template}: only one {{+variable}} can be told apart")
+            raise DeclarationError(f"{template}: only one {{+variable}} is allowed")
         self._reserved = frozenset(reserved)
         return "".join(parts) + _literal(template[end:], template)
 
@@ -95,7 +95,7 @@ class UriTemplate:
         names = listed.removesuffix("*").split(",")
         self._whole = listed.endswith("*")
         if self._whole and (kind != "?" or len(names) > 1):
-            raise DeclarationError(f"{template}: only {{?all*}} takes whatever the query has")
+            raise DeclarationError(f"{template}: only {{?all*}} takes the whole query")
         if set(names) & set(self.names):
             raise DeclarationError(f"{template}: a variable occurs twice")
         self.names += names
@@ -103,7 +103,7 @@ class UriTemplate:
             self._query = tuple(names)
             return ""
         if len(names) > 1:
-            raise DeclarationError(f"{template}: lists of variables are served in {{?a,b}} only")
+            raise DeclarationError(f"{template}: lists of variables are allowed only in {{?a,b}}")
         return f"(?P<{listed}>.+)" if kind == "+" else f"(?P<{listed}>[^/?#]+)"
 
 

@@ -52,14 +52,14 @@ class Declaration(Features[State]):
         comes after all others, when the server is opened."""
         super().__init__()
         if instructions is not None and len(instructions.encode()) > MAX_INSTRUCTIONS:
-            raise DeclarationError(f"hosts cut instructions at {MAX_INSTRUCTIONS} bytes")
+            raise DeclarationError(f"hosts truncate instructions at {MAX_INSTRUCTIONS} bytes")
         self.implementation = implementation
         self.instructions = instructions
         self.settings_model = settings
         self.capabilities = dict(capabilities or {})
         self.extensions = tuple(extensions)
         if len({extension.name for extension in extensions}) < len(self.extensions):
-            raise DeclarationError("a server has one extension of a name")
+            raise DeclarationError("two extensions have the same name")
         self.budget = CallLimits()
         self.limits = Limits()
         """The limits on a call and on a peer, unless `open` is given others."""
@@ -135,7 +135,7 @@ class Declaration(Features[State]):
         """Raise DeclarationError once the server was opened."""
         if self._is_frozen:
             raise DeclarationError(
-                f"the server {self.implementation.name!r} was opened already: declare what it offers before that, or "
+                f"the server {self.implementation.name!r} has already been opened: declare what it offers before, or "
                 "change `opening.features` in its lifespan"
             )
 

@@ -71,7 +71,7 @@ class Features(Generic[State]):
         """Make a function the reader of `uri`, which may be an RFC 6570 template. A `def` runs in a thread. The
         options are the fields of `ResourceOptions`."""
         if not isinstance(uri, str):
-            raise DeclarationError('a resource is declared with its URI: @resource("notes://today")')
+            raise DeclarationError('a resource must be declared with its URI: @resource("notes://today")')
         checked = _check_options(ResourceOptions, options, "a resource")
 
         def declare(function: F) -> F:
@@ -174,10 +174,10 @@ def _check_options(kind: Callable[..., Options], options: Mapping[str, Any], wha
     except TypeError:
         options_ = signature(kind).parameters
         unknown = ", ".join(repr(name) for name in options if name not in options_)
-        raise DeclarationError(f"{what} has no option {unknown}; there are: {', '.join(options_)}") from None
+        raise DeclarationError(f"{what} has no option {unknown}; available: {', '.join(options_)}") from None
 
 
 def _check_function(function: Any, form: str) -> Any:
     if not callable(function):
-        raise DeclarationError(f"options are given by name: {form}")
+        raise DeclarationError(f"options must be passed by name: {form}")
     return function

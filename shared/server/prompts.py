@@ -52,7 +52,7 @@ class RegisteredPrompt:
         self.function = Function(function, "prompt", Context)
         self.name = name or self.function.name
         if not self.function.doc:
-            raise DeclarationError(f"prompt {self.name!r} needs a docstring: users choose by it")
+            raise DeclarationError(f"prompt {self.name!r} needs a docstring, by which users choose it")
         prompt = Prompt(
             name=self.name,
             title=title,
@@ -94,7 +94,7 @@ class Prompts:
     def add(self, prompt: RegisteredPrompt) -> None:
         """Add a prompt. Raises DeclarationError if the name is taken."""
         if prompt.name in self._prompts:
-            raise DeclarationError(f"there is a prompt {prompt.name!r} already")
+            raise DeclarationError(f"there is already a prompt {prompt.name!r}")
         self._prompts[prompt.name] = prompt
 
     def all(self) -> list[RegisteredPrompt]:
@@ -108,7 +108,7 @@ class Prompts:
     def draw_from(self, source: PromptSource) -> None:
         """Serve the prompts of `source` as well. Raises DeclarationError if there is a source already."""
         if self.source is not None:
-            raise DeclarationError("prompts come from one source")
+            raise DeclarationError("prompts can have only one source")
         self.source = source
 
     def __len__(self) -> int:

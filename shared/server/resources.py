@@ -94,7 +94,7 @@ class Resources:
     def add(self, resource: RegisteredResource) -> None:
         """Add a resource or a template. Raises DeclarationError if its URI is taken."""
         if resource.uri in self._resources:
-            raise DeclarationError(f"there is a resource {resource.uri!r} already")
+            raise DeclarationError(f"there is already a resource {resource.uri!r}")
         self._resources[resource.uri] = resource
 
     def all(self) -> list[RegisteredResource]:

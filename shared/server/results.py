@@ -51,9 +51,7 @@ class Result:
     def __init__(self, returns: Any, what: str) -> None:
         inner = get_args(returns)[0] if get_origin(returns) is Data else returns
         if returns is None:
-            raise DeclarationError(
-                f"{what} has no return type, which says what its result is: `-> str`, or `-> None`"
-            )
+            raise DeclarationError(f"{what} has no return type, which declares its result: `-> str`, or `-> None`")
         if inner is returns and returns is not Text and not is_sendable(returns):
             name = format_type(returns)
             raise DeclarationError(f"{what} can't return {name}: return text, content blocks, or typed data")
@@ -124,7 +122,7 @@ def within_bytes(result: dict[str, Any], limit: int) -> dict[str, Any]:
     prepared = Prepared(result)
     size = len(prepared.json)
     if size > limit:
-        raise ToolError(f"the result has {size:,} bytes, over the limit of {limit:,} a call; ask for a part of it")
+        raise ToolError(f"the result has {size:,} bytes, over the limit of {limit:,} per call; request a part of it")
     return prepared
 
 

@@ -58,7 +58,7 @@ def prepare(
 
 def _extend(run: Run[Any], extension: Extension[Any]) -> None:
     if any(other.name == extension.name for other in run.extensions):
-        raise DeclarationError(f"there is an extension {extension.name!r} already")
+        raise DeclarationError(f"there is already an extension {extension.name!r}")
     run.features.include(extension)
     run.extensions.append(extension)
 

@@ -80,11 +80,15 @@ class RegisteredTool:
         self.result = Result(self.function.returns, f"tool {self.name!r}")
         description = options.description or self.function.doc
         if not _NAME.fullmatch(self.name):
-            raise DeclarationError(f"tool {self.name!r}: a name has 1 to 128 of the characters A-Z a-z 0-9 _ . -")
+            raise DeclarationError(
+                f"tool {self.name!r}: a name must have 1 to 128 of the characters A-Z a-z 0-9 _ . -"
+            )
         if not description:
-            raise DeclarationError(f"tool {self.name!r} needs a docstring: it is all the model knows of it")
+            raise DeclarationError(
+                f"tool {self.name!r} needs a docstring, which is all that the model knows about it"
+            )
         if len(description.encode()) > MAX_DESCRIPTION:
-            raise DeclarationError(f"tool {self.name!r}: hosts cut descriptions at {MAX_DESCRIPTION} bytes")
+            raise DeclarationError(f"tool {self.name!r}: hosts truncate descriptions at {MAX_DESCRIPTION} bytes")
         self._description = description
 
     @cached_property
@@ -134,7 +138,7 @@ class Tools:
     def add(self, tool: RegisteredTool) -> None:
         """Add a tool. Raises DeclarationError if the name is taken."""
         if tool.name in self._tools:
-            raise DeclarationError(f"there is a tool {tool.name!r} already")
+            raise DeclarationError(f"there is already a tool {tool.name!r}")
         self._tools[tool.name] = tool
         if tool.options.unavailable is None:
             self.always[tool.name] = tool

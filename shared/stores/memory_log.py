@@ -74,7 +74,7 @@ class MemoryStream:
         if self.is_over or self.is_lost or is_again:
             return
         if self.crowds(message) and self.reader is not None:
-            log.warning("a stream was cut off: its client is %d bytes behind", self._behind)
+            log.warning("a stream was closed: its client is %d bytes behind", self._behind)
             self.reader.cut()
             self.leave(self.reader)
         self._add(message)

@@ -57,7 +57,7 @@ class MemoryTasks:
             # As much as is left for others: a single client may have half of it. A client that is not one of several
             # has it all.
             if not is_small and (remaining < 0 or (client and own > remaining)):
-                raise OverflowError(f"the results of tasks take {self._limits.result_bytes:,} bytes at most")
+                raise OverflowError(f"the results of tasks may take at most {self._limits.result_bytes:,} bytes")
             self._bytes, self._bytes_of[client], self._sizes[after.id] = self._bytes + more, own, size
         self._tasks[after.id] = after
         self._wake(after.id)

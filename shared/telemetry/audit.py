@@ -3,8 +3,8 @@
 A line has a digest of the arguments, or the arguments without their secrets. If a call makes another one, as the
 gateway to many servers does, the innermost one is logged, under the name of its server.
 
-If lines can't be written, for instance on a full disk, this is logged once, the lines are counted, and work goes on;
-or, if lines are required, they are kept, and no new work is accepted until they are written.
+If lines can't be written, for instance on a full disk, this is logged once, the lines are counted, and requests
+continue; or, if lines are required, they are kept, and no new work is accepted until they are written.
 """
 
 import asyncio
@@ -195,12 +195,12 @@ class Audit:
         except (OSError, ValueError) as error:
             self._again = self._clock() + AGAIN_SECONDS
             if not self._fails:
-                then = "no more work is taken on until it can" if self._required else "work goes on"
+                then = "no requests are accepted until it can" if self._required else "requests continue"
                 log.error("the audit log can't be written: %s; %s", error, then)
             self._fails = True
             return False
         if self._fails:
-            log.warning("the audit log is written again; %d lines are lost", self.lost)
+            log.warning("the audit log can be written again; %d lines were lost", self.lost)
         self._fails = False
         return True
 

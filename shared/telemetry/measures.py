@@ -88,22 +88,20 @@ def _now(name: str, text: str, value: Callable[[Figures], float]) -> Measure:
 
 
 MEASURES = (
-    Measure("mcp.requests", "Requests that came.", BY, _requests),
+    Measure("mcp.requests", "Requests received.", BY, _requests),
     Measure(
         "mcp.request.errors",
-        "Requests answered with an error, by whose it is: the tool's, the client's or the server's.",
+        "Requests answered with an error, by its origin: the tool, the client or the server.",
         (*BY, "kind"),
         _errors,
     ),
     Measure(
         "mcp.http.refused",
-        "HTTP requests refused before the protocol came to them.",
+        "HTTP requests refused before the protocol handled them.",
         ("server", "status"),
         _refused,
     ),
-    Measure(
-        "mcp.limited", "What was refused since one client had enough, by the limit.", ("server", "limit"), _limited
-    ),
+    Measure("mcp.limited", "Refusals because one client reached a limit, by limit.", ("server", "limit"), _limited),
     Measure(
         "mcp.audit.unwritten",
         "Lines of the program's audit log that could not be written.",
@@ -112,25 +110,31 @@ MEASURES = (
     ),
     Measure(
         "mcp.store.lost",
-        "Times that this replica lost its lease, and with it its sessions to the others.",
+        "Times that this replica lost its lease, and with it its sessions to other replicas.",
         ("server",),
         _store_lost,
     ),
     Measure(
         "mcp.store.up",
-        "Whether what the replicas share can be reached.",
+        "Whether the store shared by the replicas can be reached.",
         ("server",),
         _store_up,
         only_grows=False,
     ),
-    Measure("mcp.server.info", "Where the server is, and its version.", ("server", "path", "version"), _about, False),
     Measure(
-        "mcp.server.state", "How far the server is: 1 for what it is, else 0.", ("server", "state"), _state, False
+        "mcp.server.info", "The URL of the server, and its version.", ("server", "path", "version"), _about, False
     ),
-    _now("mcp.server.up", "Whether the server takes requests.", lambda figures: int(figures.up)),
+    Measure(
+        "mcp.server.state",
+        "The state of the server: 1 for the current state, else 0.",
+        ("server", "state"),
+        _state,
+        False,
+    ),
+    _now("mcp.server.up", "Whether the server accepts requests.", lambda figures: int(figures.up)),
     _now("mcp.sessions", "Sessions that are open.", lambda figures: figures.sessions),
     _now("mcp.streams", "Requests and streams that are being served.", lambda figures: figures.streams),
-    _now("mcp.subscriptions", "Resources that somebody subscribes to.", lambda figures: figures.subscriptions),
+    _now("mcp.subscriptions", "Resources with at least one subscriber.", lambda figures: figures.subscriptions),
 )
 """All but the latencies. Every server has the momentary values, but that of the store only with one; a series of
 requests exists from the first of them on."""

@@ -204,13 +204,13 @@ class _Outage(logging.Handler):
         if not self._lasts:
             self._lasts = True
             reason = redacted(record.getMessage()[:_LONGEST])
-            log.warning("%s takes no spans and counts; work goes on without: %s", self._url, reason)
+            log.warning("%s does not accept spans and metrics; continuing without them: %s", self._url, reason)
 
     def delivered(self) -> None:
         """Handle a successful attempt."""
         if self._lasts:
             self._lasts = False
-            log.warning("%s takes spans and counts again", self._url)
+            log.warning("%s accepts spans and metrics again", self._url)
 
     def _is_over(self, _record: logging.LogRecord) -> bool:
         # A full queue is a consequence of the outage.

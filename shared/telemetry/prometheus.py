@@ -75,9 +75,9 @@ class _Workers(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Return the metrics of all processes, one after the other."""
-        yield GaugeMetricFamily("mcp_workers", "Processes that serve.", len(self._whole.processes) - 1)
+        yield GaugeMetricFamily("mcp_workers", "Processes that are serving.", len(self._whole.processes) - 1)
         yield CounterMetricFamily(
-            "mcp_worker_restarts", "Processes that ended unasked, and were started again.", self._whole.restarts
+            "mcp_worker_restarts", "Processes that ended unexpectedly and were restarted.", self._whole.restarts
         )
         families: dict[str, Metric] = {}
         for worker, process in self._whole.processes.items():

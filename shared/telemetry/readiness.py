@@ -40,7 +40,7 @@ class State(NamedTuple):
     reason: str | None = None
 
 
-_PENDING = State(Phase.DEGRADED, f"its check did not end within {CHECK_SECONDS:g} s")
+_PENDING = State(Phase.DEGRADED, f"its check did not finish within {CHECK_SECONDS:g} s")
 _BROKEN = State(Phase.DEGRADED, "its check failed; the log says why")
 
 

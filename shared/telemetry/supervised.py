@@ -97,7 +97,7 @@ class Supervised:
             await asyncio.wait([self._life], timeout=LAST_SECONDS)
         if not self._life.done():
             self._name_it()
-            log.error("the server did not end in time and is left behind")
+            log.error("the server did not stop in time and was abandoned")
         return self._life.done()
 
     def _name_it(self) -> None:
@@ -123,7 +123,7 @@ class Supervised:
                     await self._serve(running)
         except SystemExit as error:
             # asyncio would end the program for it, and with that all other servers.
-            raise RuntimeError("the server wanted to end the program") from error
+            raise RuntimeError("the server tried to exit the program") from error
 
     async def _serve(self, running: Run[Any]) -> None:
         """Wait until it is to leave, or the server fails."""
@@ -140,7 +140,7 @@ class Supervised:
         if not self.is_leaving:
             self._fail(None if error is None else first_error(error))
         elif error is not None:
-            log.error("the server did not end in order", exc_info=error)
+            log.error("the server did not stop cleanly", exc_info=error)
 
     def _fail(self, error: BaseException | None) -> None:
         begun = self._opened is not None
@@ -150,13 +150,13 @@ class Supervised:
         # The whole error is logged the first time, and one line if it is repeated.
         previous, self._last_logged = self._last_logged, repr(error)
         if previous == self._last_logged:
-            log.warning("the server failed again as before; it is opened again in %g s", self.pause)
+            log.warning("the server failed again in the same way; restarting it in %g s", self.pause)
         # An error that an operator can fix is logged as for a server that runs alone: in one line.
         elif not begun and isinstance(error, OSError | ValueError):
             log.error("can't start: %s", " ".join(str(error).split()))
         else:
             log.error("the server failed", exc_info=error)
-        kind = "it ended by itself" if error is None else type(error).__name__
+        kind = "it stopped by itself" if error is None else type(error).__name__
         self._log_failure(None, f"{_FAILING if begun else 'it could not start'} ({kind}); the log says more")
 
     def _log_failure(self, running: Run[Any] | None, reason: str) -> None:

@@ -93,7 +93,7 @@ def claim(fd: int, path: Path) -> None:
         raise ValueError(f"{path} is not a regular file")
     # For example /dev/stdout: each line would be a message to the client.
     if any(os.path.samestat(status, os.fstat(standard)) for standard in (0, 1)):
-        raise ValueError(f"{path} is where the protocol is spoken")
+        raise ValueError(f"{path} is used for the protocol")
     if hasattr(os, "fchmod"):
         # The mode above applies to a new file only.
         os.fchmod(fd, 0o600)

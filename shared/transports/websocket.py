@@ -141,7 +141,7 @@ async def _connect(url: str, headers: Mapping[str, str]) -> ClientConnection:
             logger=_quiet,
         )
     except InvalidURI as error:
-        raise ValueError(f"no URL of a WebSocket, which begins with ws:// or wss://: {error.msg}") from None
+        raise ValueError(f"not a WebSocket URL, which starts with ws:// or wss://: {error.msg}") from None
     except (InvalidProxy, ImportError) as error:
         # A SOCKS proxy requires another package. Neither text repeats the URL of the proxy, which may contain a
         # password.
@@ -149,7 +149,7 @@ async def _connect(url: str, headers: Mapping[str, str]) -> ClientConnection:
     except InvalidStatus as refused:
         raise _refusal(refused.response) from refused
     except InvalidHandshake as error:
-        raise ConnectionError(f"the server does not speak WebSocket: {error}") from None
+        raise ConnectionError(f"the server does not support WebSocket: {error}") from None
 
 
 class _Connect(connect):

@@ -14,7 +14,7 @@ from tests.shared.server.peer import NEWEST_HANDSHAKE, STATELESS, Peer
 
 LEVEL = "io.modelcontextprotocol/logLevel"
 LOGGED = "notifications/message"
-POLLED = "what is watched is looked at every second: no notices of its changes come"
+POLLED = "polling every second, since the system reports no changes"
 
 both_eras = pytest.mark.parametrize("era", [NEWEST_HANDSHAKE, STATELESS])
 

@@ -173,9 +173,9 @@ NO_CATALOGS = [
     (entries({"script": "../../bin/sh"}), "servers.dice.script"),
     (entries({"summary": "two\nlines"}), "servers.dice.summary"),
     (entries({"transports": []}), "servers.dice.transports"),
-    (entries({"version": 1.0}), "servers.dice.version: write a text, in quotes if it looks like a number"),
+    (entries({"version": 1.0}), "servers.dice.version: write a string, in quotes if it looks like a number"),
     (entries({"colour": "red"}), "servers.dice.colour: there is no such field"),
-    (entries({}, {}), "two servers are called 'dice'"),
+    (entries({}, {}), "two servers are named 'dice'"),
 ]
 
 

@@ -105,7 +105,7 @@ class HostParser(CommandParser):
         self.add_argument("--url", metavar="URL", help="URL of a server that is already running")
         text = "environment variable of the client that contains the token for --url"
         self.add_argument("--token-variable", metavar="NAME", help=text)
-        text = "make the client start `connect` even if it accepts URLs, if it does not speak the server's version"
+        text = "make the client start `connect` even if it accepts URLs but not the server's version"
         self.add_argument("--connect", action="store_true", help=text)
         self.add_argument("--join", action="store_true", help="add all the named servers as one entry")
         text = "settings file for --join, as for `serve`"
@@ -164,7 +164,7 @@ def choose_entry(options: Namespace, arguments: Sequence[str]) -> EntryChoice:
         default = Path(options.servers[0]).stem
     name = options.name or default
     if not _NAME.fullmatch(name):
-        raise ValueError("--name takes letters, digits, - and _ (32 at most), as all clients do")
+        raise ValueError("--name may have letters, digits, - and _ (32 at most), as in all clients")
     return (_of_bundle if is_bundled else _of_file if is_file else _of_catalog)(options, arguments, name)
 
 
@@ -172,9 +172,9 @@ def _of_bundle(options: Namespace, arguments: Sequence[str], name: str) -> Entry
     """Return an entry that is not a server of the catalog."""
     client, environment = client_named(options.client), dict(map(_variable, options.env))
     if arguments:
-        raise ValueError(f"it takes no {arguments[0]!r}: arguments need a server that is named")
+        raise ValueError(f"it takes no {arguments[0]!r}: arguments need the name of a server")
     if options.join and options.url is not None:
-        raise ValueError("--join is for servers that are started, and --url for one that runs already")
+        raise ValueError("--join is for servers that the client starts, --url for one that is already running")
     hidden = {value for variable, value in environment.items() if variable not in _known_variables(())}
     if options.join:
         server = joined(name, options.servers, options.config, load_catalog(options.catalog), environment)
@@ -198,28 +198,28 @@ def _of_file(options: Namespace, arguments: Sequence[str], name: str) -> EntryCh
 def _of_catalog(options: Namespace, arguments: Sequence[str], name: str) -> EntryChoice:
     client, entry = client_named(options.client), load_catalog(options.catalog).entry(options.servers[0])
     if options.connect or options.config is not None:
-        raise ValueError("--connect goes with a --url without NAME, and --config with --join")
+        raise ValueError("--connect needs --url without NAME, and --config needs --join")
     if options.url is not None:
         if "http" not in entry.transports:
-            raise ValueError(f"{entry.name} is not reached over HTTP: leave out --url")
+            raise ValueError(f"{entry.name} can't be reached over HTTP: omit --url")
         if arguments or options.env:
-            raise ValueError("a server with a --url is started elsewhere: give its arguments and variables there")
+            raise ValueError("a server with a --url is started elsewhere: set its arguments and variables there")
         parts = urlsplit(options.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("--url takes the URL of an endpoint, such as http://127.0.0.1:8000/mcp")
         there = Configured(name, url=options.url, token_variable=_token_variable(options))
         return EntryChoice(client, entry, there, (), _secrets_of(options.url))
     if options.token_variable is not None:
-        raise ValueError("--token-variable goes with --url: a server that is started needs no token")
+        raise ValueError("--token-variable needs --url: a server that the client starts needs no token")
     if "stdio" not in entry.transports:
-        raise ValueError(f"{entry.name} is reached over HTTP only: give its --url")
+        raise ValueError(f"{entry.name} can be reached only over HTTP: give its --url")
     environment = dict(_variable(text) for text in options.env)
     checked = check(entry, arguments, environment, bundled=options.catalog == CATALOG)
     command, *words = launch_command(entry, checked.words)
     try:
         "".join((command, *words, *environment.values())).encode()
     except UnicodeEncodeError:
-        raise ValueError("a path that is not UTF-8 can't be written into the file of a client") from None
+        raise ValueError("a path that is not UTF-8 can't be written to a client's file") from None
     server = Configured(name, command, tuple(words), {**launch_environment(), **environment})
     public = _known_variables(entry.arguments)
     return EntryChoice(

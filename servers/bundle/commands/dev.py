@@ -33,7 +33,7 @@ from ..workbench.front import Workbench
 def main(argv: Sequence[str]) -> int:
     """Serve until a signal ends it; return the exit code."""
     program = f"{program_name()} dev"
-    what = "Serve FILE.py with the workbench, and start it again when it or a Python file beside it changes."
+    what = "Serve FILE.py with the workbench, and restart it when it or a Python file beside it changes."
     parser = LineParser(program, "%(prog)s [OPTION ...] FILE.py", what)
     parser.add_argument("file", metavar="FILE.py", type=Path, help="file with a Server called `app`")
     parser.add_argument("--port", type=int, help="port to bind (default: 8000)")
@@ -43,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
     if not file.is_file():
         exit_with_error(program, f"there is no file {file}")
     if file.suffix != ".py" or "." in file.stem:
-        exit_with_error(program, f"Python can't import {file.name}: call it NAME.py, without another dot")
+        exit_with_error(program, f"Python can't import {file.name}: name it NAME.py, without another dot")
     if missing_extra():
         exit_with_error(program, needs_extra("http"))
     words = {"transport": "http", "host": "127.0.0.1", "workers": "1"}
@@ -99,7 +99,7 @@ def find_server(module: ModuleType, file: Path) -> Server[Any]:
     """Return the server that `module` declares. Raises ValueError if it declares none or several, or was not imported
     from `file`."""
     if getattr(module, "__file__", None) != str(file):
-        raise ValueError(f"Python has a module called {file.stem!r} already: give the file another name")
+        raise ValueError(f"Python already has a module named {file.stem!r}: give the file another name")
     # A server with two names counts once.
     servers = {id(value): value for value in vars(module).values() if isinstance(value, Server)}
     if len(servers) != 1:

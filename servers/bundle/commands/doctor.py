@@ -29,7 +29,7 @@ def main(argv: Sequence[str]) -> int:
     parser = CommandParser(
         "doctor",
         "Check the installation, the configuration of each client and this shell; start each of our servers as its "
-        "client does, and talk to it. Say how to fix each fault.",
+        "client does, and talk to it. Explain how to fix each fault.",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="servers to check (default: all)")
     text = "check this configuration of `serve` and its servers, instead of the clients"
@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
                 examine, Examination(machine, here, Path.cwd(), entries, asked=is_named, clients=clients)
             )
         elif args.client is not None:
-            raise ValueError("--client and --config are two things to look at: give one of them")
+            raise ValueError("--client and --config can't be used together")
         else:
             look = partial(examine_served, Served(args.config, catalog, this_installation(), args.names))
     except ValueError as error:

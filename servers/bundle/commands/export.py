@@ -89,7 +89,7 @@ def write_files(folder: Path, files: Mapping[str, bytes], *, force: bool = False
     paths = {folder / name: content for name, content in files.items()}
     for path, content in paths.items():
         if not force and os.path.lexists(path) and (not path.is_file() or path.read_bytes() != content):
-            raise ValueError(f"{path} is there and holds something else; --force replaces it")
+            raise ValueError(f"{path} already exists with other contents; --force replaces it")
     for path, content in paths.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         entry = entry_at(path.parent.resolve() / path.name)

@@ -50,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
             Group(OVER_HTTP, "options of every server", PREFIX),
         ],
         "Serve the stdio server that a command starts over HTTP. Server and clients may speak any versions of the "
-        "protocol. The command's stderr is logged, and a command that ends is started again.",
+        "protocol. The command's stderr is logged, and a command that ends is restarted.",
         "Each option can also be set by the environment variable in brackets.",
         "[OPTION ...] -- COMMAND [ARGUMENT ...]",
     )

@@ -25,7 +25,7 @@ def list_servers(argv: Sequence[str]) -> int:
         print_json(catalog.model_dump(mode="json", exclude_defaults=True))
         return 0
     rows = [(entry.name, entry.summary, "; ".join(list_demands(entry))) for entry in catalog.servers]
-    console().print(table(("Name", "What it does", "What it asks for"), rows), soft_wrap=False)
+    console().print(table(("Name", "What it does", "What it requires"), rows), soft_wrap=False)
     return 0
 
 
@@ -62,7 +62,9 @@ def _sections(entry: Entry, width: int) -> Iterator[tuple[str, list[str]]]:
     they can be copied."""
     yield "Start over stdio", [_example(entry, [])]
     if "http" in entry.transports:
-        advice = "then connect to http://127.0.0.1:8000/mcp; to serve other machines add --host and --token-file FILE"
+        advice = (
+            "then connect to http://127.0.0.1:8000/mcp; to serve other machines, add --host and --token-file FILE"
+        )
         command = _example(entry, ["--transport", "http", "--port", "8000"])
         yield "Start over HTTP", [command, *_wrapped(advice, width)]
     yield "Put into a host", [" ".join([f"{program_name()} config {entry.name}", *_needed(entry), "--client CLIENT"])]

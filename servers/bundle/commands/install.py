@@ -55,7 +55,7 @@ def main(argv: Sequence[str]) -> int:
                 )
             change = installing.install(target, selection.server, options.replace)
             if options.scope == "project" and has_own_paths(target.machine, Path.cwd(), selection.server):
-                note = f"the file is shared, and {target.client.title} has no form for its paths of this machine"
+                note = f"the file is shared, and {target.client.title} has no notation for paths of this machine"
                 change = change._replace(notes=(*change.notes, note))
             _show_and_make(change, selection.secrets, options.dry_run, f"now {selection.client.renewal}")
     except ValueError as error:
@@ -77,7 +77,7 @@ def main(argv: Sequence[str]) -> int:
     if trial.tools is not None:
         out.print(f"works: {trial.tools} {'tool' if trial.tools == 1 else 'tools'}")
     elif any(finding.severity is Severity.FAULT for finding in trial.findings):
-        out.print("it does not work yet; the entry stays, and install can be called again, or uninstall")
+        out.print("it does not work yet; the entry stays; run install again, or uninstall")
         return 1
     else:
         out.print(plain("; ".join(finding.what for finding in trial.findings if finding.severity is Severity.OK)))
@@ -90,7 +90,7 @@ def uninstall(argv: Sequence[str]) -> int:
     options, arguments = parser.read(argv)
     try:
         if arguments:
-            raise ValueError(f"it takes no {arguments[0]!r}: the name of the server is enough")
+            raise ValueError(f"it takes no {arguments[0]!r}: give only the name of the server")
         (server,) = options.servers
         entries = {entry.name: entry for entry in load_catalog(options.catalog).servers}
         with _target_of(options) as target:
@@ -133,10 +133,10 @@ def _show_and_make(change: Change, secrets: Set[str], dry_run: bool, then: str) 
     out = console()
     path = change.target.path
     if change.is_none:
-        out.print(f"{path} says so already")
+        out.print(f"{path} already has this entry")
         return
     is_new, is_gone = change.before is None, change.after is None
-    suffix = ": a new file" if is_new else ": deleted, since it has nothing else" if is_gone else ""
+    suffix = ": a new file" if is_new else ": deleted, since nothing else is in it" if is_gone else ""
     out.print(f"{path}{suffix}")
     before, after = change.before or b"", change.after or b""
     for line in find_differences(change.target.client, before, after, change.shown, secrets):

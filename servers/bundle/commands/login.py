@@ -71,7 +71,7 @@ def logout(argv: Sequence[str]) -> int:
     """Log the user out; return the exit code."""
     parser = CommandParser(
         "logout",
-        "Forget a login, and revoke its tokens at the server's issuer. Exit codes: 0 forgotten, 1 no such login, "
+        "Forget a login, and revoke its tokens at the issuer. Exit codes: 0 forgotten, 1 no such login, "
         "2 wrong usage.",
     )
     parser.add_argument("url", metavar="URL", nargs="?", help="URL of the server, as `accounts` lists it")
@@ -118,13 +118,13 @@ def _metadata_url(text: str) -> str:
     except ValueError:
         is_valid = False
     if not is_valid or not is_visible(text):
-        raise ArgumentTypeError("has to be an https URL with a path")
+        raise ArgumentTypeError("must be an https URL with a path")
     return text
 
 
 def _port(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > 5 or int(text) > 65_535:
-        raise ArgumentTypeError("has to be a port from 1 to 65535")
+        raise ArgumentTypeError("must be a port from 1 to 65535")
     return int(text)
 
 
@@ -132,7 +132,7 @@ def _client_of(args: Namespace) -> ClientInformation | None:
     """Return the client that the command line names; None if it names none. Raises ValueError."""
     if args.client_id is None:
         if args.client_secret_file is not None:
-            raise ValueError("--client-secret-file goes with --client-id")
+            raise ValueError("--client-secret-file needs --client-id")
         return None
     if not is_visible(args.client_id):
         raise ValueError("--client-id has characters that can't be sent")
@@ -201,11 +201,11 @@ async def _forget(accounts: Accounts, account: Account) -> None:
             stored = await read_login(tokens, url, None, time.time)
             issuer = stored and TokenEndpoint(Web(), stored.login.discovery.issuer, stored.login.client, time.time)
             if stored and issuer and not await issuer.revoke(stored.token):
-                _say("the issuer did not revoke the tokens, which stay valid until they expire")
+                _say("the issuer did not revoke the tokens, which remain valid until they expire")
         except OutOfReach:
             raise  # what is not revoked and can't be deleted is not to be forgotten
         except AuthError as error:
-            _say(f"the issuer did not revoke the tokens, which stay valid until they expire: {error}")
+            _say(f"the issuer did not revoke the tokens, which remain valid until they expire: {error}")
         await tokens.delete(server_key(url))
     await tokens.delete((account.issuer, account.resource))
     if all(other.issuer != account.issuer for other in accounts.all()):

@@ -68,4 +68,4 @@ def main(argv: Sequence[str]) -> int:
 
 def _browse(url: str) -> None:
     if not webbrowser.open(url):
-        print(f"no browser could be opened here: open {url} in one", file=sys.stderr, flush=True)  # noqa: T201
+        print(f"no browser could be opened: open {url} yourself", file=sys.stderr, flush=True)  # noqa: T201

@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
         exit_with_error(parser.prog, str(error))
     session = Session(parser.prog, ServerChoice(foreign.name), SECONDS)
     if not foreign.settings.pin:
-        session.say(f"{foreign.name} has no `pin: true` in {args.config}: its pins count for nothing")
+        session.say(f"{foreign.name} has no `pin: true` in {args.config}: its pins have no effect")
 
     async def work(client: Client) -> int:
         return _judge(args, foreign, pins, await session.bounded(list_tools(client)))
@@ -65,9 +65,9 @@ def _foreign_server(path: Path, name: str) -> Foreign:
     if name in foreign:
         return foreign[name]
     if name in (configuration.servers or {}):
-        raise ValueError(f"{path}: servers.{name}: this is one of ours, and has nothing to pin")
-    existing = f"; there are: {', '.join(foreign)}" if foreign else ""
-    raise ValueError(f"{path}: there is no server {name!r} with a command or a url in it{existing}")
+        raise ValueError(f"{path}: servers.{name}: this is a server of the bundle, which needs no pins")
+    existing = f"; available: {', '.join(foreign)}" if foreign else ""
+    raise ValueError(f"{path}: there is no server {name!r} with a command or a url{existing}")
 
 
 def _judge(args: Namespace, foreign: Foreign, pins: Pins, tools: Tools) -> int:
@@ -93,7 +93,7 @@ def _judge(args: Namespace, foreign: Foreign, pins: Pins, tools: Tools) -> int:
         _print([f"pinned in {pins.path}: {', '.join(map(escape, named)) or 'all of them'}"])
         comparison = compare(pins, tools, foreign.rules)
     elif was_new:
-        _print(["nothing is pinned yet: --accept does it now, or the first client of `serve`"])
+        _print(["nothing is pinned yet: --accept pins the tools now, or the first client of `serve` does"])
     if comparison.hidden and args.accept is None:
         words = shell_line(["pin", foreign.name, "--config", str(args.config), "--accept"])
         _print([f"accept with: {program_name()} {words}"])
@@ -102,7 +102,7 @@ def _judge(args: Namespace, foreign: Foreign, pins: Pins, tools: Tools) -> int:
 
 def _comparison_lines(comparison: Comparison, pins: Pins, now: dict[str, Any]) -> Iterator[str]:
     if not pins.is_new:
-        yield f"as they were pinned: {len(comparison.fitting)}"
+        yield f"matching their pins: {len(comparison.fitting)}"
     for name in comparison.changed:
         yield f"changed: {escape(name)}"
         yield from (f"  {line}" for line in differences(pins.definition(name) or {}, definition_of(now[name])))

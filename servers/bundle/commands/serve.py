@@ -40,8 +40,8 @@ def main(argv: Sequence[str]) -> int:
         choice = choose_joined(own.names, catalog, configuration, arguments, is_local=is_local)
         foreign = sorted(configuration.foreign().keys() & {server.name for server in choice.servers})
         if options.workers > 1 and foreign:
-            reason = "is reached by sessions that one process holds, so no other could go on with them"
-            raise ValueError(f"--workers: {foreign[0]} {reason}; serve it with a program of its own")
+            reason = "has sessions that belong to one process, so no other process can continue them"
+            raise ValueError(f"--workers: {foreign[0]} {reason}; serve it separately")
         if missing_extra():
             raise ValueError(needs_extra("http"))
     except ValueError as error:

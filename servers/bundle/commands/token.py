@@ -54,7 +54,7 @@ def main(argv: Sequence[str]) -> int:
             if not args.custom_scopes:
                 _check_scopes(scopes or ())
             if args.expires is not None and not 1 <= args.expires <= _MOST_DAYS:
-                raise ValueError(f"--expires: give between 1 and {_MOST_DAYS} days")
+                raise ValueError(f"--expires must be from 1 to {_MOST_DAYS} days")
             print(tokens.make(args.name, scopes, args.expires))  # noqa: T201 - it is the output
             note = f"this is shown only once; servers accept it with --tokens-file {tokens.path}"
             print(plain(note), file=sys.stderr)  # noqa: T201 - for people
@@ -75,9 +75,9 @@ def _check_scopes(scopes: Iterable[str]) -> None:
     valid |= {"*", OPERATOR, *(scope for entry in entries for scope in entry.scopes)}
     for scope in sorted(set(scopes) - valid):
         close = nearest(scope, valid)
-        listed = f"there are SERVER:read, SERVER:write and SERVER:*, for {', '.join(names)}, and {OPERATOR}"
+        listed = f"use SERVER:read, SERVER:write or SERVER:*, for {', '.join(names)}, or {OPERATOR}"
         advice = listed if close is None else f"did you mean {close}?"
-        raise ValueError(f"--scope: no server has the scope {scope}; {advice} (--custom-scopes takes any)")
+        raise ValueError(f"--scope: no server has the scope {scope}; {advice} (--custom-scopes accepts any)")
 
 
 def _list(tokens: TokensToChange, *, as_json: bool) -> None:

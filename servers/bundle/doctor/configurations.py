@@ -47,7 +47,7 @@ class Launch(NamedTuple):
         if self.server.args[:1] and self.server.args[0].endswith(".py"):
             return f"correct {self.server.args[0]}"
         try:
-            return f"in {self.file} let it start {shell_line(launch_command(self.entry))}"
+            return f"in {self.file}, make it start {shell_line(launch_command(self.entry))}"
         except ValueError as error:
             return str(error)
 
@@ -107,11 +107,11 @@ def _read(configuration: Configuration, source: _Source, project: Path, entries:
         return
     if other is not None:
         fix = f"rename {other!r} to {client.key!r} in that file"
-        configuration.findings.append(fault(where, f"its servers stand under {other!r}, which nobody reads", fix))
+        configuration.findings.append(fault(where, f"its servers are under {other!r}, which is not read", fix))
         return
     if client.format == "json" and (read_bytes(path) or b"").startswith(jsonc.BOM):
-        what = f"it begins with a byte order mark, for which {client.title} may take it for an empty one"
-        configuration.findings.append(warning(where, what, "save it as UTF-8 without a mark; `install` takes it out"))
+        what = f"it starts with a byte order mark, so {client.title} may treat it as empty"
+        configuration.findings.append(warning(where, what, "save it as UTF-8 without a mark; `install` removes it"))
     before = len(configuration.launches)
     for name, value in listed.items():
         _add(configuration, source, name, value, entries)
@@ -122,7 +122,7 @@ def _read(configuration: Configuration, source: _Source, project: Path, entries:
 
 def _fix(client: Client, path: Path) -> str:
     if path.is_symlink() and not path.exists():
-        return "the link leads nowhere: put the file back that it leads to, or remove the link"
+        return "the link is broken: restore the file that it points to, or remove the link"
     if path.is_file() and not os.access(path, os.R_OK):
         return f"let its owner read it: chmod u+rw '{path}'"
     return f"correct it in an editor, or remove it; until then {client.title} starts none of its servers"

@@ -60,8 +60,8 @@ async def examine(examination: Examination) -> list[Finding]:
     findings += [*check_shell(machine, entries), *configuration.findings]
     for client in examination.clients:
         if not any(launch.client is client for launch in configuration.launches):
-            what = "none of the servers is in its configuration"
-            fix = f"put one there: {program_name()} install NAME --client {client.name}"
+            what = "its configuration has none of the servers"
+            fix = f"add one: {program_name()} install NAME --client {client.name}"
             findings.append(warning(client.title, what, fix))
 
     async def check(launch: Launch) -> list[Finding]:
@@ -94,13 +94,13 @@ async def _try_out(examination: Examination, entry: Entry) -> list[Finding]:
     with tempfile.TemporaryDirectory(prefix="mcp-doctor-") as folder:
         arguments = _arguments(entry, folder)
         if arguments is None:
-            return [fine(entry.name, "not started: it needs arguments, and no client has it")]
+            return [fine(entry.name, "not started: it needs arguments, and no client has an entry for it")]
         command = local_command(entry, arguments)
         tried = Tried(
             entry.name,
             entry,
             examination.installation.line(again=True),
-            f"see what keeps {command[0]} from starting",
+            f"find out why {command[0]} does not start",
         )
         env, home = environment_from(None, examination.machine), Path(examination.machine.home)
         return (await start(tried, Start(command, env, home), examination.seconds)).findings
@@ -122,7 +122,7 @@ def check_shell(machine: Machine, entries: Sequence[Entry]) -> Iterator[Finding]
     for variable, server in known_variables(entries).items():
         if machine.environment.get(variable):
             what = f"{variable} is set, and changes {server} when it is started from here"
-            yield warning(where, what, f"unset {variable}, unless it is meant")
+            yield warning(where, what, f"unset {variable}, unless it is intended")
     token = machine.environment.get("MCP_TOKEN_FILE")
     if token:
         yield from check_token_file(Path(token), where)
@@ -147,12 +147,12 @@ async def try_launch(
         # A path may be longer than the system allows, or contain a null character; a port may have thousands of
         # digits.
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        what = f"what it is started with can't be looked at: {reason}"
+        what = f"its arguments can't be examined: {reason}"
         return Trial([fault(launch.where, what, f"correct it in {launch.file}")])
     if any(finding.severity is Severity.FAULT for finding in findings):
         return Trial(findings)
     if not server.enabled:
-        return Trial([*findings, fine(launch.where, f"not started: it is switched off in {launch.file}")])
+        return Trial([*findings, fine(launch.where, f"not started: it is disabled in {launch.file}")])
     if server.command is None:
         results, tools = await check_url(launch, machine, installation, seconds, modes)
         return Trial([*findings, *results], tools)

@@ -51,15 +51,15 @@ def check_installation(bundle: Installation, entries: Sequence[Entry], used: Col
     required."""
     python, distribution = bundle
     if distribution is None:
-        what = "the bundle runs from a directory and is not installed in this Python"
+        what = "the bundle runs from a directory, and is not installed in this Python"
         yield warning(str(python), what, f"install it: {bundle.line('all')}")
         return
     running, required = platform.python_version(), distribution.metadata["Requires-Python"] or ""
     if SpecifierSet(required).contains(running, prereleases=True):
         yield fine(str(python), f"Python {running}, with {NAME} {distribution.version}")
     else:
-        fix = "install a newer Python, and the bundle with that one"
-        yield fault(str(python), f"this is Python {running}, the bundle needs {required}", fix)
+        fix = "install a newer Python, and the bundle in it"
+        yield fault(str(python), f"this is Python {running}, but the bundle needs {required}", fix)
     wrong: dict[str, list[str]] = {}
     for name in sorted(script.name for script in distribution.entry_points.select(group="console_scripts")):
         # It is next to the interpreter, or in the directory of the user.

@@ -34,7 +34,7 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
     if Path(launch.server.command).stem in _RUNNERS and "--from" in words[:-1]:
         wheel = Path(words[words.index("--from") + 1].partition("[")[0])
         if wheel.is_absolute() and not wheel.exists():
-            what = f"{wheel}, from which uvx takes the server, does not exist"
+            what = f"{wheel}, from which uvx installs the server, does not exist"
             yield fault(launch.where, what, f"put it there, or {launch.another}")
     if launch.is_foreign:
         # Its arguments and variables are those of the servers that it represents; it reports errors itself.
@@ -49,10 +49,10 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
             f"correct it in {launch.file}; `{program_name()} info {launch.entry.name}` lists all",
         )
     for reason in variables.faults:
-        yield warning(launch.where, reason, f"correct it in {launch.file}, or take it out")
+        yield warning(launch.where, reason, f"correct it in {launch.file}, or remove it")
     if value_of("transport", arguments, variables) == "http":
-        what = "it is started with the transport http, and clients speak over stdio with what they start"
-        fix = f"take that out of {launch.file}, or start it by yourself and put its URL there"
+        what = "it is started with the transport http, but clients use stdio with servers that they start"
+        fix = f"remove that from {launch.file}, or start it yourself and put its URL there"
         yield fault(launch.where, what, fix)
         port = value_of("port", arguments, variables)
         if port is not None:
@@ -79,12 +79,14 @@ def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Findin
     if not command.is_absolute():
         if shutil.which(command, path=environment_from(launch.client, machine)["PATH"]) is None:
             elsewhere = shutil.which(command, path=machine.environment.get("PATH", ""))
-            why = f"{launch.client.title} does not look where your shell does" if elsewhere else "is on no PATH"
-            what = f"{command} has no absolute path, and {why}"
+            why = (
+                f"{launch.client.title} does not search where your shell does" if elsewhere else "is not on the PATH"
+            )
+            what = f"{command} is not an absolute path, and {why}"
             yield fault(launch.where, what, f"in {launch.file} write {elsewhere}" if elsewhere else let)
     elif is_ephemeral(command):
         if command.exists():
-            what = f"{command} is in uv's cache, and gone after the next `uv cache clean`"
+            what = f"{command} is in uv's cache, which the next `uv cache clean` empties"
             yield warning(launch.where, what, let)
         else:
             yield fault(launch.where, f"{command} is gone, since uv's cache was emptied", let)
@@ -92,13 +94,13 @@ def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Findin
         environment = environment_of(command).parent
         what = f"{command} does not exist"
         if command.is_symlink():
-            what = f"{command} leads to {command.readlink()}, which is gone: that Python was removed or replaced"
+            what = f"{command} points to {command.readlink()}, which is gone: that Python was removed or replaced"
         elif not environment.exists():
             what = f"{command} is gone, with its environment {environment}: it was moved or deleted"
         yield fault(launch.where, what, let)
     elif not command.is_file() or not os.access(command, os.X_OK):
         fix = let if not command.is_file() else f"chmod +x '{command}'"
-        yield fault(launch.where, f"{command} is not a program that may be executed", fix)
+        yield fault(launch.where, f"{command} is not executable", fix)
     else:
         interpreter = interpreter_of(command)
         if interpreter is not None and not interpreter.exists():
@@ -119,7 +121,7 @@ def check_paths(launch: Launch, arguments: Sequence[tuple[Argument, str]]) -> It
             yield from _look(launch, argument, Path(written), "--create" in switched)
             place = expand_home(written)
             if writes and mode != "ro" and place.exists() and not os.access(place, os.W_OK):
-                fix = f"chmod u+w '{place}', or take {launch.entry.permissions.writing} out of {launch.file}"
+                fix = f"chmod u+w '{place}', or remove {launch.entry.permissions.writing} from {launch.file}"
                 yield warning(launch.where, f"writing is allowed, but {place} is write-protected", fix)
 
 
@@ -138,23 +140,25 @@ def _look(launch: Launch, argument: Argument, path: Path, creates: bool) -> Iter
     there = expand_home(path)
     where, correct = launch.where, f"correct the path in {launch.file}"
     if not there.is_absolute():
-        fix = f"in {launch.file} write {launch.directory / there}, if that is the one"
-        yield fault(where, f"{path} is not an absolute path, so it means another place with every client", fix)
+        fix = f"in {launch.file} write {launch.directory / there}, if that is meant"
+        yield fault(where, f"{path} is not an absolute path, so it means a different place in each client", fix)
     elif not there.exists():
         if kind != "file" or not creates:
             make = "make the directory" if kind == "directory" else "put the file there"
             yield fault(where, f"the {kind} {path} does not exist", f"{make}, or {correct}")
         elif not there.parent.is_dir():
-            yield fault(where, f"{path} can't be made: {there.parent} is not a directory", f"make it, or {correct}")
+            yield fault(
+                where, f"{path} can't be created: {there.parent} is not a directory", f"make it, or {correct}"
+            )
     elif there.is_dir() != (kind == "directory"):
         yield fault(where, f"{path} is {'a directory' if there.is_dir() else 'a file'} and no {kind}", correct)
     elif not os.access(there, os.R_OK | (os.X_OK if kind == "directory" else 0)):
-        yield fault(where, f"the {kind} {path} can't be read by you", f"let yourself read it: chmod u+rX '{there}'")
+        yield fault(where, f"the {kind} {path} is not readable for you", f"make it readable: chmod u+rX '{there}'")
 
 
 def check_token_file(path: Path, where: str) -> Iterator[Finding]:
     """Check that it exists, is not empty, and is private. Its content is never reported."""
-    make = f"make one: python -c 'import secrets; print(secrets.token_urlsafe())' > '{path}' && chmod 600 '{path}'"
+    make = f"create one: python -c 'import secrets; print(secrets.token_urlsafe())' > '{path}' && chmod 600 '{path}'"
     try:
         mode = path.stat().st_mode
         # Opening a pipe would block, and take the data that the server should get.
@@ -168,8 +172,8 @@ def check_token_file(path: Path, where: str) -> Iterator[Finding]:
     if empty:
         yield fault(where, f"the token file {path} is empty", make)
     if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
-        fix = f"chmod 600 '{path}', and make a new token if others use this machine"
-        yield fault(where, f"the token file {path} is open to others on this machine", fix)
+        fix = f"chmod 600 '{path}', and create a new token if others use this machine"
+        yield fault(where, f"the token file {path} is accessible to other users on this machine", fix)
 
 
 def check_tokens_file(path: Path, where: str) -> Iterator[Finding]:
@@ -177,11 +181,11 @@ def check_tokens_file(path: Path, where: str) -> Iterator[Finding]:
     try:
         exposed = TokensFile(path).exposed
     except ValueError as error:
-        fix = f"correct it, or make one: {program_name()} token new NAME --tokens-file '{path}'"
-        yield fault(where, f"the file of tokens is of no use: {error}", fix)
+        fix = f"correct it, or create one: {program_name()} token new NAME --tokens-file '{path}'"
+        yield fault(where, f"the tokens file can't be used: {error}", fix)
         return
     if exposed:
-        what = f"the file of tokens {path} is open to others on this machine"
+        what = f"the tokens file {path} is accessible to other users on this machine"
         yield warning(where, what, f"chmod 600 '{path}'")
 
 
@@ -200,8 +204,12 @@ def check_port(host: str, port: str, where: str) -> Iterator[Finding]:
             listener.listen()
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            yield fault(where, f"port {port} of {host} is taken", "end what listens there, or give another --port")
+            yield fault(
+                where,
+                f"port {port} on {host} is in use",
+                "stop the program that listens there, or choose another --port",
+            )
         else:
             yield fault(
-                where, f"nobody can listen on {host} port {port}: {error.strerror}", "give another --host or --port"
+                where, f"can't listen on {host} port {port}: {error.strerror}", "choose another --host or --port"
             )

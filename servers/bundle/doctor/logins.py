@@ -35,7 +35,7 @@ async def check_logins(where: str, place: str, url: str) -> Finding | None:
             web, resource_metadata_urls(url), lambda document: read_resource_metadata(document, url), None
         )
     except AuthError as error:
-        return fault(where, f"{place} does not say who issues its tokens: {error}", "correct its --public-url")
+        return fault(where, f"{place} does not name the issuer of its tokens: {error}", "correct its --public-url")
     if resource is None or not resource.authorization_servers:
         return None
     issuer = resource.authorization_servers[0]
@@ -44,11 +44,13 @@ async def check_logins(where: str, place: str, url: str) -> Finding | None:
             web, issuer_metadata_urls(issuer), lambda document: read_issuer_metadata(document, issuer), url
         )
     except AuthError as error:
-        return fault(where, f"{place} wants a login at {issuer}, but {error}", "correct its --auth-issuer, or wait")
+        return fault(
+            where, f"{place} requires a login at {issuer}, but {error}", "correct its --auth-issuer, or wait"
+        )
     if metadata is None:
-        what = f"{place} wants a login at {issuer}, which has no metadata at its well-known URLs"
+        what = f"{place} requires a login at {issuer}, which has no metadata at its well-known URLs"
         return fault(where, what, "correct the --auth-issuer of the server")
-    return fine(where, f"{place} wants a login at {issuer}, which is there; the client asks for it")
+    return fine(where, f"{place} requires a login at {issuer}, which is available; the client will ask for it")
 
 
 async def _first(web: Any, urls: Sequence[str], read: Callable[[Any], Read], resource_url: str | None) -> Read | None:

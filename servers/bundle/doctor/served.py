@@ -61,7 +61,7 @@ async def examine_served(served: Served) -> list[Finding]:
         existing = list(configuration.servers or ())
         for name in served.names:
             if name not in existing:
-                raise ValueError(f"there is no server {name!r} in it; there are: {', '.join(existing)}")
+                raise ValueError(f"there is no server {name!r} in it; available: {', '.join(existing)}")
         names = list(dict.fromkeys(served.names)) or existing
     except ValueError as error:
         return [fault(str(path), _reason(error, path), f"correct it in {path}")]
@@ -93,8 +93,8 @@ def _options(served: Served, configuration: Configuration) -> Iterator[Finding]:
 
 
 def _exposed(where: str, secret: str, path: Path) -> Finding:
-    what = f"others on this machine can read a secret: {secret.removeprefix(f'{path}: ')}"
-    fix = "chmod 600 the file that contains it, and have a new one made if others use this machine"
+    what = f"other users on this machine can read a secret: {secret.removeprefix(f'{path}: ')}"
+    fix = "chmod 600 the file that contains it, and replace the secret if others use this machine"
     return warning(where, what, fix)
 
 
@@ -110,7 +110,7 @@ async def _server(served: Served, configuration: Configuration, name: str) -> li
         return [fault(where, _reason(error, path), f"correct it in {path}")]
     findings = [_exposed(where, server.exposed, path) for server in chosen if server.exposed is not None]
     if foreign is None:
-        return [*findings, fine(where, "its settings are as it takes them")]
+        return [*findings, fine(where, "its settings are valid")]
     others = [server for server in configuration.servers or () if server != name]
     return findings + await _ask(served, foreign, pins, where, others)
 
@@ -128,13 +128,13 @@ async def _ask(
     except (OSError, McpError, ValueError) as error:
         secrets = split_secrets(foreign.values())
         if isinstance(error, TimeoutError):
-            reason = f"it gives no answer in {served.seconds:g} seconds"
+            reason = f"it does not answer within {served.seconds:g} seconds"
         elif isinstance(error, McpError | ConnectionError | ValueError):
             reason = f"it does not answer as an MCP server does: {join_lines(str(error))}"
         else:
             reason = f"it can't be started: {getattr(error, 'strerror', None) or join_lines(str(error))}"
-        what, command = mask("; last it said: ".join([reason, *lines]), secrets), foreign.settings.command
-        fix = f"see that it runs, and that its url and token in {served.path} are right"
+        what, command = mask("; its last output: ".join([reason, *lines]), secrets), foreign.settings.command
+        fix = f"check that it is running, and that its url and token in {served.path} are correct"
         if command is not None:
             fix = f"install {escape(command[0])}, or correct its command in {served.path}"
         return [fault(where, what, fix)]
@@ -157,15 +157,15 @@ def _idle(path: Path, rules: Rules, names: Sequence[str], where: str) -> Iterato
         what = f"tools.{rule} has {pattern!r}, which matches none of its tools"
         yield warning(where, what, f"correct it in {path}")
     for name in filter(rules.takes, names):
-        what = f"its tool {escape(name)[:100]} is withheld: another one is renamed to that"
-        yield warning(where, what, f"give that one another name, or rename both, in {path}")
+        what = f"its tool {escape(name)[:100]} is withheld: another tool is renamed to that"
+        yield warning(where, what, f"give that tool another name, or rename both, in {path}")
 
 
 def _misnamed(path: Path, names: Sequence[str], others: Collection[str], where: str) -> Iterator[Finding]:
     """Report the tools with the prefix of another server, which joined lists would show under its name."""
     for name in [name for name in names if server_of(name) in others][:_NAMED]:
         what = f"its tool {escape(name)[:100]} looks like one of the server {server_of(name)!r}"
-        yield warning(where, what, f"see whether you trust it, or name it in its tools.deny in {path}")
+        yield warning(where, what, f"check whether you trust it, or add it to its tools.deny in {path}")
 
 
 def _pinned(pins: Pins, comparison: Comparison, see: str, where: str) -> Finding:
@@ -174,10 +174,10 @@ def _pinned(pins: Pins, comparison: Comparison, see: str, where: str) -> Finding
     if pins.is_new:
         return fine(where, "its tools are not pinned yet: the first client of `serve` pins them")
     if not comparison.hidden:
-        return fine(where, f"its tools are as they were pinned: {len(comparison.fitting)}")
+        return fine(where, f"its tools match their pins: {len(comparison.fitting)}")
     names = ", ".join(escape(name)[:100] for name in comparison.hidden[:_NAMED])
     more = f" and {len(comparison.hidden) - _NAMED} more" if len(comparison.hidden) > _NAMED else ""
-    what = f"withheld from clients, since their definitions are not the pinned ones: {names}{more}"
+    what = f"withheld from clients, since their definitions do not match the pins: {names}{more}"
     return warning(where, what, f"see what changed: {see}; --accept accepts it")
 
 

@@ -119,7 +119,7 @@ async def try_server(start: Start, mode: str, seconds: float) -> Attempt:
 
 async def converse(client: AbstractAsyncContextManager[Client], mode: str, seconds: float) -> Attempt:
     """Open a session, list the tools, and close it."""
-    result = Attempt(mode, Outcome.SILENT, f"no answer in {seconds:g} seconds")
+    result = Attempt(mode, Outcome.SILENT, f"no answer within {seconds:g} seconds")
     with anyio.move_on_after(seconds), suppress(TimeoutError):
         try:
             async with client as entered:
@@ -167,8 +167,8 @@ def judge(tried: Tried, attempts: Sequence[Attempt]) -> Iterator[Finding]:
         lines = (
             "1 line of its stdout is not a message" if noise == 1 else f"{noise} lines of its stdout are not messages"
         )
-        fix = "have whatever it starts write to stderr: look for print or echo in a wrapper, or in a shell's profile"
-        yield fault(tried.where, f"{lines}, where clients break off", fix)
+        fix = "make everything that it starts write to stderr: look for print or echo in a wrapper or a shell profile"
+        yield fault(tried.where, f"{lines}, so clients may disconnect", fix)
     elif not failed:
         spoken = " and ".join(attempt.version for attempt in attempts)
         yield fine(tried.where, f"it starts, speaks {spoken}, and has {format_count(attempts[0].tools, 'tool')}")
@@ -184,7 +184,7 @@ def judge_version(tried: Tried, attempt: Attempt) -> Iterator[Finding]:
         called = mask(repr(name), tried.secrets)
         yield fault(tried.where, f"it is not {tried.entry.name}: it calls itself {called}", tried.another)
     elif version != tried.entry.version:
-        what = f"it is version {mask(str(version), tried.secrets)}, and here is {tried.entry.version}"
+        what = f"it is version {mask(str(version), tried.secrets)}, but this is {tried.entry.version}"
         yield warning(tried.where, what, f"update it where it is installed, or {tried.another}")
 
 
@@ -204,8 +204,8 @@ def split_secrets(values: Iterable[str]) -> list[str]:
 
 def _failed(tried: Tried, attempt: Attempt) -> Finding:
     words = attempt.last_words.removeprefix(f"python -m {tried.entry.module}: ")
-    where, last_output = tried.where, f"; last it said: {mask(words, tried.secrets)}" if words else ""
-    by_hand = "start it in a terminal, and read all that it says"
+    where, last_output = tried.where, f"; its last output: {mask(words, tried.secrets)}" if words else ""
+    by_hand = "start it in a terminal, and read its whole output"
     match attempt.outcome:
         case Outcome.UNSTARTABLE:
             return fault(where, f"it can't be started: {attempt.reason}", tried.another)
@@ -215,8 +215,8 @@ def _failed(tried: Tried, attempt: Attempt) -> Finding:
                 end = f"it was ended by signal {-attempt.exit_code}"
             return fault(where, f"{end} before it answered{last_output}", _fix(tried, attempt) or by_hand)
         case Outcome.SILENT:
-            fix = f"{by_hand}; files on a network or a disk that sleeps may hold it up"
-            return fault(where, f"it gives no answer: {attempt.reason} after it was started{last_output}", fix)
+            fix = f"{by_hand}; files on a network or a sleeping disk may delay it"
+            return fault(where, f"{attempt.reason} after it was started{last_output}", fix)
         case _:
             reason = mask(attempt.reason, tried.secrets)
             return fault(where, f"it does not answer as an MCP server does: {reason}{last_output}", by_hand)

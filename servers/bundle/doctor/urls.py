@@ -45,7 +45,7 @@ async def check_url(
         return [warning(launch.where, "not asked: aiohttp is missing", installation.line("client"))], None
     try:
         if urlsplit(url).scheme not in ("http", "https"):
-            return [fine(launch.where, "not asked: its URL is neither of HTTP nor of HTTPS")], None
+            return [fine(launch.where, "not asked: its URL is not http:// or https://")], None
         # One after the other: a server may allow only one session.
         attempts = [
             await converse(connect_http(url, ClientOptions(mode=mode), headers=headers), mode, seconds)
@@ -92,23 +92,25 @@ def _failed(launch: Launch, attempt: Attempt, secrets: Sequence[str]) -> Finding
         return fault(where, what, f"{start}, or correct the URL in {launch.file}")
     if attempt.outcome is Outcome.SILENT:
         return fault(
-            where, f"{place} takes the connection and gives {attempt.reason}", "end what listens there, start it anew"
+            where,
+            f"{place} accepts the connection, but gives {attempt.reason}",
+            "stop the program that listens there, and restart it",
         )
     if attempt.code == 401 and (variable := launch.server.token_variable):
-        what = f"{place} wants another token than {variable} has"
-        return fault(where, what, f"set it to the right one where {launch.client.title} is started")
+        what = f"{place} does not accept the token in {variable}"
+        return fault(where, what, f"set it to the correct one where {launch.client.title} is started")
     if attempt.code == 401:
-        fix = f"put its token into {launch.file}, as the header Authorization: Bearer TOKEN"
+        fix = f"put its token in {launch.file}, as the header Authorization: Bearer TOKEN"
         if not _has_token(launch):
             # Some clients store it elsewhere.
-            return warning(where, f"{place} wants a token, and no header of the entry has one", fix)
-        return fault(where, f"{place} wants another token than the entry has", fix)
+            return warning(where, f"{place} requires a token, and no header of the entry has one", fix)
+        return fault(where, f"{place} does not accept the token of the entry", fix)
     if attempt.code == 403:
         return fault(
             where, f"{place} does not let this client in", "start it with --allowed-host or --allowed-origin"
         )
-    what = f"what listens at {place} is not an MCP server, or has another path: {reason}"
-    fix = "the path is /mcp, or /NAME/mcp with serve; is it another program, give the server another --port"
+    what = f"the program that listens at {place} is not an MCP server, or has another path: {reason}"
+    fix = "the path is /mcp, or /NAME/mcp with serve; if it is another program, give the server another --port"
     return fault(where, what, f"{fix}, and correct the URL in {launch.file}")
 
 

@@ -26,7 +26,7 @@ _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,99}")
 def bundle_name(entry: Entry) -> str:
     """Return the name of the file. Raises ValueError if the version can't be part of it."""
     if _VERSION.fullmatch(entry.version) is None:
-        raise ValueError(f"{entry.name}: the version {entry.version!r} can't be a part of a file's name")
+        raise ValueError(f"{entry.name}: the version {entry.version!r} can't be part of a file name")
     return f"{entry.name}-{entry.version}.mcpb"
 
 

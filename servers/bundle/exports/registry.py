@@ -36,7 +36,7 @@ def describe_server(entry: Entry, package: Package, namespace: str = NAMESPACE) 
     package."""
     if _NAMESPACE.fullmatch(namespace) is None or len(namespace) > 100:
         raise ValueError(
-            f"{namespace!r} is not a valid namespace: it is a domain in reverse order, such as io.github.USER"
+            f"{namespace!r} is not a valid namespace: it must be a reversed domain, such as io.github.USER"
         )
     return {
         "$schema": SCHEMA,
@@ -56,7 +56,7 @@ def _package(entry: Entry, package: Package, transport: str) -> dict[str, Any]:
     if entry.script != package.name:
         # The words after the name of the package select this server.
         if package.scripts.get(package.name) != COMMANDS:
-            raise ValueError(f"{entry.name}: clients of a registry start {package.name} by a script of that name")
+            raise ValueError(f"{entry.name}: clients of a registry start {package.name} by a script with that name")
         words = [{"type": "positional", "value": word} for word in ("run", entry.name)]
     return {
         "registryType": "pypi",
@@ -119,7 +119,7 @@ _HTTP: dict[str, list[dict[str, Any]]] = {
     "http": [
         {"name": "MCP_TRANSPORT", "description": "how clients connect", "value": "http"},
         {"name": "MCP_PORT", "description": "port to bind", "format": "number", "default": "8000"},
-        {"name": "MCP_TOKEN", "description": "what every request must carry as a bearer token", "isSecret": True},
+        {"name": "MCP_TOKEN", "description": "bearer token that every request must carry", "isSecret": True},
     ],
 }
 _TRANSPORTS: dict[str, dict[str, Any]] = {
@@ -130,7 +130,7 @@ _TRANSPORTS: dict[str, dict[str, Any]] = {
         "headers": [
             {
                 "name": "Authorization",
-                "description": "'Bearer ' and the value of MCP_TOKEN, where that is set",
+                "description": "'Bearer ' and the value of MCP_TOKEN, if it is set",
                 "isSecret": True,
             }
         ],

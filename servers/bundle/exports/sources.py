@@ -159,7 +159,7 @@ def _place(top: str) -> Path:
     """Return the folder of a package, or the path of a module without its suffix."""
     spec = find_spec(top)
     if spec is None:
-        raise ValueError(f"there is no Python module {top!r} installed here")
+        raise ValueError(f"the Python module {top!r} is not installed here")
     folders = list(spec.submodule_search_locations or ())
     return Path(folders[0]) if folders else Path(spec.origin or top).with_suffix("")
 

@@ -58,7 +58,9 @@ def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bu
     begun = wrong.union(item.first for item in line.given if item.name is not None)
     named = {words[number].partition("=")[0] for number in begun}
     if "--transport" in named:
-        raise ValueError("a client speaks to the server it starts over stdio; for one that runs already give --url")
+        raise ValueError(
+            "a client uses stdio with a server that it starts; for one that is already running, give --url"
+        )
     done, hidden = list(words), set[str]()
     for name, value, first, place, start in line.given:
         option = unnamed if name is None else words[first].partition("=")[0]

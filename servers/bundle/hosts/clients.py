@@ -56,7 +56,7 @@ class Client(NamedTuple):
         if scope == "user":
             return Path(self.user(machine))
         if self.project is None:
-            raise ValueError(f"{self.title} has no configuration for a project: leave out --scope project")
+            raise ValueError(f"{self.title} has no project configuration: omit --scope project")
         return project / self.project
 
 
@@ -124,7 +124,7 @@ CLIENTS = (
         format="jsonc",
         stdio={"type": "stdio"},
         http=HttpShape(variable="${{env:{}}}"),
-        renewal="switch it on in Cursor's settings, under MCP",
+        renewal="enable it in Cursor's settings, under MCP",
         source="https://cursor.com/docs/mcp",
     ),
     Client(
@@ -164,7 +164,7 @@ CLIENTS = (
         format="jsonc",
         http=HttpShape(url="httpUrl", variable="${{{}}}"),
         # In other folders it starts no servers, and does not report why unless it is asked.
-        renewal="start Gemini CLI again, in a folder that it trusts",
+        renewal="restart Gemini CLI, in a folder that it trusts",
         source="https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md",
     ),
     Client(
@@ -175,7 +175,7 @@ CLIENTS = (
         key="mcp_servers",
         format="toml",
         http=HttpShape(headers="http_headers", bearer="bearer_token_env_var"),
-        renewal="start Codex again",
+        renewal="restart Codex",
         source="https://github.com/openai/codex/blob/main/docs/config.md",
     ),
 )
@@ -186,4 +186,4 @@ def client_named(name: str) -> Client:
     for client in CLIENTS:
         if client.name == name:
             return client
-    raise ValueError(f"there is no client {name!r}; there are: {', '.join(client.name for client in CLIENTS)}")
+    raise ValueError(f"there is no client {name!r}; available: {', '.join(client.name for client in CLIENTS)}")

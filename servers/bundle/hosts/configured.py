@@ -74,7 +74,7 @@ def as_configured(client: Client, name: str, entry: Any) -> Configured | None:
         command = _text(entry, "command", name)
         values = entry.get("args", [])
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-            raise ValueError(f"{name!r}: 'args' is not a list of texts")
+            raise ValueError(f"{name!r}: 'args' is not a list of strings")
         return Configured(name, command, tuple(values), _mapping(entry, "env", name), enabled=enabled)
     if client.http is not None and urls:
         headers = _mapping(entry, client.http.headers, name)
@@ -93,7 +93,7 @@ def as_entry(client: Client, server: Configured) -> dict[str, Any]:
         env = {"env": dict(server.env)} if server.env else {}
         return {**client.stdio, "command": server.command, "args": list(server.args), **env}
     if client.http is None:
-        raise ValueError(f"the file of {client.title} takes no server with a URL, only one that it starts")
+        raise ValueError(f"the file of {client.title} can't have a server with a URL, only one that it starts")
     entry: dict[str, Any] = {**client.http.fixed, client.http.url: server.url}
     headers = dict(server.headers)
     if server.token_variable is not None and client.http.bearer is not None:
@@ -101,7 +101,7 @@ def as_entry(client: Client, server: Configured) -> dict[str, Any]:
     elif server.token_variable is not None and client.http.variable is not None:
         headers["Authorization"] = f"Bearer {client.http.variable.format(server.token_variable)}"
     elif server.token_variable is not None:
-        raise ValueError(f"{client.title} takes no token from a variable: put the header Authorization there by hand")
+        raise ValueError(f"{client.title} can't read a token from a variable: add the Authorization header by hand")
     return {**entry, client.http.headers: headers} if headers else entry
 
 
@@ -148,14 +148,14 @@ def json_entries(text: bytes, client: Client) -> dict[str, Any]:
 def _text(entry: dict[str, Any], key: str, name: str) -> str:
     value = entry[key]
     if not isinstance(value, str) or not value:
-        raise ValueError(f"{name!r}: {key!r} is not a text")
+        raise ValueError(f"{name!r}: {key!r} is not a string")
     return value
 
 
 def _mapping(entry: dict[str, Any], key: str, name: str) -> dict[str, str]:
     values = entry.get(key) or {}
     if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
-        raise ValueError(f"{name!r}: {key!r} is not an object of texts")
+        raise ValueError(f"{name!r}: {key!r} is not an object of strings")
     return values
 
 

@@ -127,6 +127,6 @@ def _wait_for(path: Path) -> tuple[FileLock, int]:
             if not remaining:
                 raise
         except Timeout:
-            raise ValueError(f"another command holds {path}: try again when it has ended") from None
+            raise ValueError(f"another command has locked {path}: try again when it has finished") from None
         else:
             return lock, folders

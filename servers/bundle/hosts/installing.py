@@ -59,7 +59,7 @@ class Receipts:
         try:
             return _FILE.validate_json(text) if text else {}
         except ValidationError:
-            raise ValueError(f"{self._path} is damaged: remove it, and take entries out by hand") from None
+            raise ValueError(f"{self._path} is damaged: remove it, and remove the entries by hand") from None
 
 
 class Target(NamedTuple):
@@ -149,17 +149,17 @@ def install(target: Target, server: Configured, replace: bool) -> Change:
     text, notes = before or b"", list[str]()
     if client.format == "json" and text.startswith(jsonc.BOM):
         text = text.removeprefix(jsonc.BOM)
-        notes.append(f"its byte order mark is taken out, for which {client.title} may take the file for an empty one")
+        notes.append(f"its byte order mark was removed, because {client.title} may treat such a file as empty")
     if present == entry:
         return Change(target, before, None if before is None else text, record, notes=tuple(notes))
     installed = record.entries.get(server.name)
     is_ours = installed is not None and installed.is_of(present)
     if server.name in entries and not replace and not is_ours:
-        raise ValueError(f"{path} has another server {server.name!r}: give --replace, or another --name")
+        raise ValueError(f"{path} already has a server {server.name!r}: use --replace, or another --name")
     with _named(path):
         edit = _EDITS[client.format].put(text, client, server.name, entry, installed)
     if is_ours:
-        notes.append(f"{server.name!r} was there with other arguments, which go; to have both give another --name")
+        notes.append(f"{server.name!r} had other arguments, which are replaced; to keep both, use another --name")
     receipt = edit.receipt._replace(former=digest_of(present) if is_ours else "")
     record = record._replace(entries={**record.entries, server.name: receipt})
     return Change(target, before, edit.text, record, (edit.start, edit.end), tuple(notes))
@@ -179,8 +179,8 @@ def uninstall(target: Target, name: str, program: Sequence[str]) -> Change:
     record = _record(target, entries)
     receipt = record.entries.get(name)
     if (receipt is None or not receipt.is_of(entries[name])) and not _starts(entries[name], program):
-        why = "was not put there by install" if receipt is None else "is not as install put it there"
-        raise ValueError(f"{path}: the server {name!r} {why}: take it out by hand")
+        why = "was not added by install" if receipt is None else "was changed after install added it"
+        raise ValueError(f"{path}: the server {name!r} {why}: remove it by hand")
     with _named(path):
         text, remaining = _EDITS[client.format].take(before, client, name, record.entries)
     gone = not text and record.made_file

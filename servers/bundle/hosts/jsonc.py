@@ -47,7 +47,7 @@ class Element:
                 key, value = (Element(child, self._shift) for child in pair.named_children if child.type != "comment")
                 member = Member(key.value(), Element(pair, self._shift), value)
                 if member.name in by_name:
-                    raise ValueError(f"the key {member.name!r} is there twice")
+                    raise ValueError(f"the key {member.name!r} occurs twice")
                 by_name[member.name] = member
         return list(by_name.values())
 

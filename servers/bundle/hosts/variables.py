@@ -57,4 +57,4 @@ class Variables:
             return self.value(match["name"])
         if kind in self._folders and match["name"] is None:
             return self._folders[kind]
-        raise ValueError(f"only {self._client.title} knows what {match[0]} stands for")
+        raise ValueError(f"only {self._client.title} knows the value of {match[0]}")

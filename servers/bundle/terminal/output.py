@@ -14,7 +14,7 @@ from shared.text import plain
 
 _NETWORK = {
     "none": "connects to no other host",
-    "public": "connects to hosts of the public internet",
+    "public": "connects to hosts on the public internet",
     "any": "connects to any host",
 }
 
@@ -60,6 +60,6 @@ def list_demands(entry: Entry) -> list[str]:
         for argument in entry.arguments
         if argument.name in permissions.paths
     ]
-    files = f"opens no files of yours but what you name with {', '.join(filter(None, named))}" if named else ""
+    files = f"opens none of your files except those you name with {', '.join(filter(None, named))}" if named else ""
     writing = f"changes nothing without {permissions.writing}" if permissions.writing else "changes nothing"
-    return [files or "opens no files of yours", _NETWORK[permissions.network], writing]
+    return [files or "opens none of your files", _NETWORK[permissions.network], writing]

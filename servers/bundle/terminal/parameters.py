@@ -64,7 +64,7 @@ class Parameter(NamedTuple):
             return self.read_one(texts[0])
         if "array" not in self.types:
             if self.types or self.choices:
-                raise Misuse(f"{self.name} takes one value, and was given {len(texts)}")
+                raise Misuse(f"{self.name} takes one value, but got {len(texts)}")
             return [self.read_one(text) for text in texts]
         whole = _parsed(texts[0]) if len(texts) == 1 else _NOTHING
         if isinstance(whole, list):
@@ -82,7 +82,9 @@ class Parameter(NamedTuple):
                 return choice
         if not self.types and self.choices:
             close = nearest(text, map(as_text, self.choices))
-            raise Misuse(f"{self.name} takes {self.kind}, not {text!r}" + (f"; {close}?" if close else ""))
+            raise Misuse(
+                f"{self.name}: expected {self.kind}, got {text!r}" + (f"; did you mean {close}?" if close else "")
+            )
         parsed = _parsed(text)
         if not self.types:
             return text if parsed is _NOTHING else parsed
@@ -94,7 +96,7 @@ class Parameter(NamedTuple):
         if "boolean" in self.types and text.lower() in _SWITCHES:
             return _SWITCHES[text.lower()]
         example = f"; for example {self.name}='{as_text(make_example(self))}'" if "object" in self.types else ""
-        raise Misuse(f"{self.name} takes {self.kind}, not {text!r}{example}")
+        raise Misuse(f"{self.name}: expected {self.kind}, got {text!r}{example}")
 
 
 def make_example(parameter: Parameter, depth: int = 0) -> Any:
@@ -173,7 +175,7 @@ def unknown(what: str, name: str, existing: Mapping[str, Any] | Sequence[str]) -
     close = nearest(name, names)
     if close is not None:
         return f"there is no {what} {name!r}; did you mean {close}?"
-    return f"there is no {what} {name!r}; there are: {', '.join(names) or 'none'}"
+    return f"there is no {what} {name!r}; available: {', '.join(names) or 'none'}"
 
 
 def _parameter(name: str, schema: Any, root: Mapping[str, Any], depth: int = 0) -> Parameter:

@@ -79,7 +79,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0
     if not 0 < seconds < float("inf"):
-        raise ArgumentTypeError("takes a number of seconds")
+        raise ArgumentTypeError("must be a number of seconds")
     return seconds
 
 

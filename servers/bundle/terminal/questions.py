@@ -49,7 +49,7 @@ def asking(session: Session, pause: Pause = nullcontext) -> ClientOptions:
 async def _elicit(session: Session, pause: Pause, request: ElicitForm | ElicitUrl) -> ElicitResult:
     """Answer `elicitation/create` (2025-11-25, Elicitation)."""
     if not has_terminal():
-        session.say(f"the server asks: {request.message}; declined, as there is no terminal to ask on")
+        session.say(f"the server asks: {request.message}; declined, since there is no terminal to ask on")
         return ElicitResult(action="decline")
     with pause():
         write_line(f"The server asks: {harmless(request.message)}")
@@ -66,13 +66,13 @@ async def _elicit(session: Session, pause: Pause, request: ElicitForm | ElicitUr
 async def _visit(url: str) -> None:
     """Show a link; it is not opened here, since opening it may be harmful. Raises _Declined."""
     write_line(f"  {plain(url)}\nOpen it in a browser where you trust it.")
-    if (await ask("Go on? [y/N] ") or "").lower() not in ("y", "yes"):
+    if (await ask("Continue? [y/N] ") or "").lower() not in ("y", "yes"):
         raise _Declined
 
 
 async def fill_in(schema: Any) -> dict[str, Any]:
     """Return the user's input for a form. Raises _Declined."""
-    write_line("(an empty line takes what is in brackets or leaves it out; Ctrl+D declines)")
+    write_line("(an empty line takes the value in brackets, or none; Ctrl+D declines)")
     content: dict[str, Any] = {}
     for parameter in parameters_of(schema).values():
         value = await _field(parameter)
@@ -105,7 +105,7 @@ async def _field(parameter: Parameter) -> Any:
             return None
         try:
             if not line:
-                raise Misuse("this one is wanted")
+                raise Misuse("this value is required")
             if many is None:
                 return _checked(parameter, _chosen(parameter, line))
             values = [_chosen(many, part.strip()) for part in line.split(",") if part.strip()]
@@ -116,7 +116,7 @@ async def _field(parameter: Parameter) -> Any:
 
 def _hint(parameter: Parameter, many: Parameter | None) -> str:
     if many is not None:
-        return "numbers, with commas between them" if many.titles else "values, with commas between them"
+        return "numbers, separated by commas" if many.titles else "values, separated by commas"
     if parameter.titles:
         return "number"
     if parameter.types == {"boolean"}:

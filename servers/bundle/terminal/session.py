@@ -86,7 +86,7 @@ class Session:
         framing = self.variant.framing
         way: Connect = partial(connect, target.command, env=target.env, cwd=target.directory, framing=framing)
         if target.url and framing is not None:
-            exit_with_error(self.program, "--framing goes with a server that is started: over HTTP there is none")
+            exit_with_error(self.program, "--framing needs a server that is started: HTTP has no framing")
         if target.url:
             way = partial(connect_as_user, target.url, headers=target.headers)
         advice = "; its arguments are given after `--`" if target.command and not self.choice.words else ""
@@ -159,12 +159,12 @@ class _Phase:
         if isinstance(error, OSError) and error.strerror:
             reason = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         if isinstance(error, TimeoutError):
-            reason = f"no answer in {self.seconds:g} s; --timeout gives it more"
+            reason = f"no answer within {self.seconds:g} s; --timeout allows more"
         if isinstance(error, PeerError) and error.code in _LETS_NOBODY_IN and not self.has_token:
             reason += "; send a token with --token-file or --token-variable, or run `login`"
         if isinstance(error, McpError) and self.is_open:
-            return f"{name} refuses: {reason}" if isinstance(error, PeerError) else f"{name}: {reason}"
-        last_output = f"; last it said: {last_words}" if last_words else ""
+            return f"{name} refused the request: {reason}" if isinstance(error, PeerError) else f"{name}: {reason}"
+        last_output = f"; its last output: {last_words}" if last_words else ""
         is_lost = self.is_open and not isinstance(error, TimeoutError)
         what = f"the connection to {name} was lost" if is_lost else f"no connection to {name}"
         return f"{what}: {reason}{last_output}{self.advice if last_output and not self.is_open else ''}"

@@ -53,17 +53,17 @@ def find_target(request: ServerChoice) -> Target:
     if "://" in request.server:
         parts = urlsplit(request.server)
         if parts.scheme not in SCHEMES or not parts.hostname:
-            raise Misuse("the URL of a server begins with http://, https://, ws:// or wss://, and names a host")
+            raise Misuse("the URL of a server must start with http://, https://, ws:// or wss:// and have a host")
         if request.words or request.env:
-            raise Misuse("a server with a URL is started elsewhere: give it its arguments and variables there")
+            raise Misuse("a server with a URL is started elsewhere: set its arguments and variables there")
         if parts.username is not None and "authorization" in map(str.lower, request.headers):
-            raise Misuse("the URL has a user name already: give that or a token")
+            raise Misuse("the URL already has a user name: use that or a token")
         return Target(place_of(request.server), url=request.server, headers=request.headers)
     if request.headers:
-        raise Misuse("headers and tokens go with a URL: a server that is started needs none")
+        raise Misuse("headers and tokens need a URL: a server that is started needs none")
     if request.server == "-":
         if not request.words:
-            raise Misuse("- means a command: give it after `--`")
+            raise Misuse("- stands for a command: give it after `--`")
         return Target(Path(request.words[0]).name, request.words, request.env)
     client, colon, name = request.server.partition(":")
     if colon:
@@ -73,12 +73,12 @@ def find_target(request: ServerChoice) -> Target:
     if request.server not in names:
         clients = ", ".join(client.name for client in CLIENTS)
         raise Misuse(
-            f"there is no server {request.server!r} in the catalog; there are: {', '.join(names)}. Or give "
+            f"there is no server {request.server!r} in the catalog; available: {', '.join(names)}. Or give "
             f"CLIENT:NAME of one of {clients}; a URL; or - and a command after `--`"
         )
     entry = catalog.entry(request.server)
     if "stdio" not in entry.transports:
-        raise Misuse(f"{entry.name} is reached over HTTP only: give its URL")
+        raise Misuse(f"{entry.name} can be reached only over HTTP: give its URL")
     return Target(entry.name, tuple(local_command(entry, request.words)), request.env)
 
 
@@ -126,14 +126,14 @@ def _target(client: Client, machine: Machine, name: str, value: Any, at: tuple[P
     path, directory, request = at
     server = as_configured(client, name, value)
     if server is None:
-        raise Misuse(f"{name!r} is brought by an extension of {client.title}: {path} does not say how it is started")
+        raise Misuse(f"{name!r} belongs to an extension of {client.title}: {path} does not say how it is started")
     if not server.enabled:
-        raise Misuse(f"{name!r} is switched off in {path}")
+        raise Misuse(f"{name!r} is disabled in {path}")
     variables = Variables(client, machine, directory)
     shown = f"{client.name}:{name}"
     if server.url is not None:
         if request.words or request.env:
-            raise Misuse(f"{shown} has a URL, and is started elsewhere: give it its arguments and variables there")
+            raise Misuse(f"{shown} has a URL, and is started elsewhere: set its arguments and variables there")
         headers = {key: variables.fill_in(text) for key, text in server.headers.items()}
         if server.token_variable is not None:
             headers["Authorization"] = f"Bearer {variables.value(server.token_variable)}"

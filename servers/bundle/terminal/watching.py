@@ -52,7 +52,7 @@ async def watch(client: Client, options: Namespace, session: Session) -> int:
 def described(change: Change) -> str:
     """Return a change as one line."""
     if change.kind == "missed":
-        return "missed: the connection was away, and anything may have changed"
+        return "missed: the connection was lost, and anything may have changed"
     if change.kind == "resource":
         # A URI with a line break would forge another line.
         return f"changed {' '.join(change.uri.split()) if change.uri else ''}"
@@ -67,7 +67,7 @@ async def _run(command: str, change: Change, session: Session) -> None:
     """
     uri = change.uri or ""
     if not is_unicode(uri) or "\0" in uri:
-        session.say("--exec: not run for a URI that no variable can hold")
+        session.say("--exec: not run for a URI that a variable can't contain")
         return
     words = shlex.split(command, posix=False) if os.name == "nt" else ["/bin/sh", "-c", command]
     env = {**os.environ, "WATCH_KIND": change.kind, "WATCH_URI": uri}

@@ -63,7 +63,7 @@ class Base:
 
     def __init__(self, upstream: Upstream, options: ClientOptions) -> None:
         """`options` are the declarations to the server; their `relay` answers its requests, if there is one."""
-        self.reason = "it was not reached yet"
+        self.reason = "it has not been reached yet"
         """The reason why it is down; while it is up, the reason of the last time."""
         self.description: ServerDescription | None = None
         """The description of the server when it was last up."""
@@ -177,7 +177,7 @@ class Base:
     def _settle(self, client: Client | None, reason: str = "") -> None:
         has_changed = self.up is not (client is not None) or not self.settled.is_set()
         if client is not None:
-            _log.info("the server %s is there", self.upstream.name)
+            _log.info("the server %s is available", self.upstream.name)
         elif has_changed or reason != self.reason:
             _log.warning("the server %s is not available: %s", self.upstream.name, reason)
         self._client, self.reason = client, reason or self.reason

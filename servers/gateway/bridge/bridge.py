@@ -153,7 +153,7 @@ class Bridge:
         except PeerError as error:
             raise error_for(context, error, name, stateless=self.base.stateless) from None
         except (TaskLost, InvalidResult) as error:
-            raise RpcError(f"the task at the server {name} came to no result: {reason_of(error)}") from None
+            raise RpcError(f"the task at the server {name} returned no result: {reason_of(error)}") from None
         except (OSError, TimeoutError) as error:
             self.base.doubt()
             raise lost_error(name, error) from None

@@ -26,7 +26,7 @@ from shared.tracing.trace_context import TRACEPARENT, TRACESTATE, current
 
 from .base import reason_of
 
-GONE = "the call this request went on with is gone; start over without requestState"
+GONE = "the call that this request continues is gone; start over without requestState"
 """The error for a round that comes too late, or after the server has been replaced by another."""
 _log = logging.getLogger("shared.gateway.bridge.forwarding")
 
@@ -91,7 +91,7 @@ def settled(result: dict[str, Any] | InputWanted) -> dict[str, Any]:
     """Return the result of a server with sessions. Raises ConnectionError if it requests input as only stateless
     servers do."""
     if isinstance(result, InputWanted):
-        raise ConnectionError("a server with sessions answered like one without")
+        raise ConnectionError("a server with sessions answered like a stateless server")
     return result
 
 
@@ -110,7 +110,7 @@ def error_for(context: Context[Any], error: PeerError, name: str, *, stateless: 
     """Return the client's error for `error` of the server called `name`, which is `stateless` or not. An HTTP status
     is described in words."""
     if error.code > 0:
-        return RpcError(f"the server {name} refuses: {reason_of(error)} (HTTP status {error.code})")
+        return RpcError(f"the server {name} refused the request: {reason_of(error)} (HTTP status {error.code})")
     if context.peer.lasts is not stateless:
         return error
     # The eras use different codes for the same data.
@@ -129,8 +129,10 @@ def lost_error(name: str, error: Exception) -> RpcError:
     """Return the client's error for a call without a usable answer. The details are logged."""
     _log.warning("a call to the server %s failed: %s", name, reason_of(error))
     if isinstance(error, Unreached):
-        return RpcError(f"the server {name} could not be reached; it did not get the request")
-    return RpcError(f"the server {name} was lost while it answered; whether it did what was asked is not known")
+        return RpcError(f"the server {name} could not be reached; it did not receive the request")
+    return RpcError(
+        f"the server {name} was lost while it answered; it is not known whether it carried out the request"
+    )
 
 
 def unopened_error(name: str, error: Exception | None) -> RpcError:

@@ -151,4 +151,4 @@ async def through_task(
 
 async def nobody(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
     """Reject a question that comes as a single request."""
-    raise MethodNotFound(f"this client takes questions only in results, not by {method}")
+    raise MethodNotFound(f"this client accepts questions only in results, not by {method}")

@@ -262,7 +262,7 @@ class Directory:
         for part, own, name in joined_list.clashes:
             if (part.name, own) not in self._clashes and len(self._clashes) < MAX_CLASHES:
                 self._clashes.add((part.name, own))
-                text = "%s: its %s is known as %s, since it has the name of what belongs to another server"
+                text = "%s: its %s is known as %s, since another server has that name"
                 log.warning(text, part.name, plain(own[:200]), plain(name[:200]))
 
 

@@ -207,4 +207,4 @@ async def _want(running: Run[Any]) -> None:
 
 
 def _failed(error: BaseException) -> None:
-    log.error("a server behind the gateway failed at what nobody waits for", exc_info=error)
+    log.error("background work of a server behind the gateway failed", exc_info=error)

@@ -213,6 +213,6 @@ def _is_sound(model: type[Wire], entry: dict[str, Any]) -> bool:
     try:
         model.model_validate(entry)
     except ValidationError as error:
-        _log.info("an entry is left out of the list of all servers: %s", first_fault(error))
+        _log.info("an entry was omitted from the list of all servers: %s", first_fault(error))
         return False
     return True

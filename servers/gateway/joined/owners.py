@@ -167,7 +167,7 @@ class Owners:
 
     def _named(self, name: str) -> Part:
         if name not in self._names:
-            raise InvalidParams("the server that has asked is not here any more")
+            raise InvalidParams("the server that asked is no longer here")
         return self._names[name]
 
 

@@ -116,7 +116,7 @@ class Part:
 
     def late(self) -> RpcError:
         """Return the error for a response that does not arrive in time."""
-        return RpcError(f"the server {self.name} does not answer in time", code=-32603)
+        return RpcError(f"the server {self.name} did not answer in time", code=-32603)
 
     async def hand_on(self, context: Context[Any], row: Method, params: Any) -> dict[str, Any]:
         """Return the server's result for a call, with these params instead of its own.
@@ -222,7 +222,7 @@ def absent(parts: Iterable[Part]) -> str:
     """Return the end of an error message that names the parts which are not available, since this may be its reason;
     empty if all are."""
     names = [part.name for part in parts if part.running is None or not part.running.hooks.is_there()]
-    return f"; not available at this time: {', '.join(names)}" if names else ""
+    return f"; not available at the moment: {', '.join(names)}" if names else ""
 
 
 def asking_server(round_: Round) -> str | None:

@@ -16,7 +16,7 @@ from .options import Options
 class Limits(BaseModel):
     """What clients are shown of the server behind it, and how long it may take to be there."""
 
-    allow: list[str] = option([], "only show this tool to clients; a* means every tool that begins with a", "NAME")
+    allow: list[str] = option([], "show only this tool to clients; a* means every tool that starts with a", "NAME")
     deny: list[str] = option([], "hide this tool from clients", "NAME")
     timeout: float = Field(
         60.0,

@@ -63,12 +63,14 @@ class FirstConnection:
         with anyio.CancelScope(deadline=self._end_of_time):
             await self._is_over.wait()
         if not self._is_over.is_set():
-            raise Failed(f"no connection to {self._name}: no answer in {self._seconds:g} s; --timeout gives it more")
+            raise Failed(
+                f"no connection to {self._name}: no answer within {self._seconds:g} s; --timeout allows more"
+            )
         error = self._error
         if error is not None:
             reason = _UNREACHED.sub("", str(error) or type(error).__name__).rstrip(".")
             if isinstance(error, TimeoutError):
-                reason = "it takes the connection, and does not answer"
+                reason = "it accepts the connection, but does not answer"
             elif isinstance(error, OSError) and error.strerror:
                 detail = base.reason_of(error)
                 reason = f"{error.filename}: {detail}" if error.filename else detail

@@ -15,11 +15,11 @@ def check_url(url: str) -> str:
     except ValueError:  # an invalid port or address
         is_place = has_user = False
     if not is_place:
-        raise ValueError("the URL of a server begins with http://, https://, ws:// or wss://, and names a host")
+        raise ValueError("the URL of a server must start with http://, https://, ws:// or wss:// and have a host")
     if has_user:
         raise ValueError(
-            "everyone who sees the URL sees its user name and password: leave out the part before the @, and "
-            "have a token or the header Authorization sent"
+            "everyone who sees the URL sees its user name and password: remove the part before the @, and "
+            "send a token or the Authorization header instead"
         )
     return url
 

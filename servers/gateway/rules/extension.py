@@ -97,7 +97,7 @@ class _Run:
         replaced = next((tool["name"] for tool in tools if self._rules.takes(tool["name"])), None)
         if replaced is not None and not self._has_warned:
             self._has_warned = True
-            log.warning("%s: its own tool %s is withheld: another one was renamed to that", self._name, replaced)
+            log.warning("%s: its tool %s is withheld: another tool was renamed to that", self._name, replaced)
         tools = [tool for tool in tools if self._rules.shown(tool["name"]) is not None]
         if self._guard is not None:
             tools = self._guard.passed(tools, version)

@@ -32,7 +32,7 @@ _TOLD = 1_000
 _NAMED = 5
 """The number of tools named in a message."""
 
-_NOT_WRITTEN = "%s: its tools are pinned as long as this runs, for %s can't be written: %s"
+_NOT_WRITTEN = "%s: its tools are pinned only until this program ends, since %s can't be written: %s"
 
 Tools = list[dict[str, Any]]
 Listing = Callable[[], Awaitable[Tools]]
@@ -171,7 +171,7 @@ class Guard:
     def _withheld_message(self, names: list[str]) -> str:
         shown = ", ".join(join_lines(name)[:100] for name in names[:_NAMED])
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        return f"{self._name}: withheld, because their definitions are not the pinned ones: {shown}{more}"
+        return f"{self._name}: withheld, because their definitions do not match the pins: {shown}{more}"
 
 
 def _mark(tool: dict[str, Any]) -> str:

@@ -40,17 +40,19 @@ class Rules:
         for old, new in self.rename.items():
             if not _NAME.fullmatch(new):
                 raise ValueError(
-                    f"rename: {new!r} is not a valid name: it has 1 to 128 of the characters A-Z a-z 0-9 _ . -"
+                    f"rename: {new!r} is not a valid name: it must have 1 to 128 of the characters A-Z a-z 0-9 _ . -"
                 )
             if new in old_names:
                 raise ValueError(f"rename: {old_names[new]!r} and {old!r} can't both be {new!r}")
             old_names[new] = old
         for name, text in self.describe.items():
             if not text.strip():
-                raise ValueError(f"describe: {name!r} needs a text: it is all the model knows of it")
+                raise ValueError(
+                    f"describe: {name!r} needs a description, which is all that the model knows about it"
+                )
         for what, limit in (("result_bytes", self.result_bytes), ("seconds", self.seconds)):
             if limit is not None and limit <= 0:
-                raise ValueError(f"{what} has to be more than 0")
+                raise ValueError(f"{what} must be greater than 0")
 
     @property
     def concern_tools(self) -> bool:

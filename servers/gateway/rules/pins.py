@@ -96,7 +96,7 @@ class Pins:
         try:
             self._load()
         except ValueError as error:
-            log.error("%s; what was pinned before stays", error)
+            log.error("%s; earlier pins are kept", error)
             return False
         return True
 
@@ -159,4 +159,4 @@ def _read(text: bytes, path: Path) -> dict[str, dict[str, Any]]:
             for name, pin in tools.items()
         }
     except (ValueError, LookupError, TypeError, AttributeError):
-        raise ValueError(f"{path}: this is not a file of pins; remove it to pin the tools anew") from None
+        raise ValueError(f"{path}: not a pin file; remove it to pin the tools again") from None

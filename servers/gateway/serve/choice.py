@@ -94,14 +94,14 @@ def choose(
     """
     foreign = configuration.foreign()
     for name in foreign.keys() & {entry.name for entry in catalog.servers}:
-        reason = "this is the name of a server in the catalog; choose another where there is a command or a url"
+        reason = "this is the name of a server in the catalog; a server with a command or a url needs another name"
         raise ValueError(f"{configuration.path}: servers.{name}: {reason}")
     names = _names(names, catalog, configuration)
     entries = {name: _entry(name, catalog, configuration) for name in names if name not in foreign}
     modules = [entry.module for entry in entries.values()]
     for module in modules:
         if modules.count(module) > 1:
-            raise ValueError(f"{module} can be served once only, and has several names in the catalog")
+            raise ValueError(f"{module} can be served only once, but has several names in the catalog")
     return [
         _chosen(entries[name], configuration, is_local=is_local)
         if name in entries
@@ -137,7 +137,7 @@ def _names(names: Sequence[str], catalog: Catalog, configuration: Configuration)
     for name in names:
         if name not in configured:
             existing = ", ".join(configured)
-            raise ValueError(f"{configuration.path}: there is no server {name!r} in it; there are: {existing}")
+            raise ValueError(f"{configuration.path}: there is no server {name!r} in it; available: {existing}")
     return [name for name in configured if name in names or not names]
 
 
@@ -150,7 +150,7 @@ def _entry(name: str, catalog: Catalog, configuration: Configuration) -> Entry:
                 reason = f"{name!r} is not the name of a server; {_SETTINGS_HELP}"
                 raise ValueError(reason) from None
             raise
-        reason = f"{error}; one of others has a command or a url"
+        reason = f"{error}; a third-party server needs a command or a url"
         raise ValueError(f"{configuration.path}: servers.{name}: {reason}") from None
 
 
@@ -207,7 +207,7 @@ def _loaded(entry: Entry) -> Server[Any] | BaseException:
         return error
     app = getattr(loading.result(), "app", None)
     if not isinstance(app, Server):
-        raise ValueError(f"{entry.name}: {entry.module}.server has no server called app")
+        raise ValueError(f"{entry.name}: {entry.module}.server has no server named app")
     return app
 
 

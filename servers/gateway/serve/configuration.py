@@ -108,7 +108,7 @@ def read_configuration(path: Path) -> Configuration:
 def _mapping(value: Any, where: str) -> dict[str, Any]:
     """Return `value`, or an empty mapping for None. Raises ValueError if it is not a mapping with names as keys."""
     if not isinstance(value, dict | None):
-        raise ValueError(f"{where}: has to be a mapping of names to values")
+        raise ValueError(f"{where}: must be a mapping of names to values")
     for key in value or ():
         if not isinstance(key, str):
             raise ValueError(f"{where}: {key!r} is not a valid name")

@@ -54,7 +54,7 @@ class ForeignSettings(BaseModel):
     command: Annotated[list[str], Field(min_length=1), BeforeValidator(_split)] | None = None
     env: Values = {}
     env_file: Path | None = option(None, "lines of NAME=VALUE", "FILE")
-    cwd: Path | None = option(None, "where the command is started", "DIR")
+    cwd: Path | None = option(None, "directory in which the command is started", "DIR")
     shared: bool = False
     url: Annotated[str, AfterValidator(check_url)] | None = None
     token: str | None = secret(None, "the token itself")
@@ -146,7 +146,7 @@ def read_foreign(name: str, content: Mapping[str, Any], path: Path, *, readable:
     with _named(path, f"servers.{name}"):
         check_server_name(name)
     if name == JOINED:
-        raise ValueError(f"{where}: this is the name of all of them together; choose another")
+        raise ValueError(f"{where}: this name is reserved for all servers together; choose another")
     written = settings_in(content, {**ForeignSettings.model_fields, **TABLES}, path, f"servers.{name}.")
     settings = read_options(ForeignSettings, {}, file=written)
     with _named(path, f"servers.{name}"):
@@ -190,7 +190,7 @@ def _check_together(settings: ForeignSettings, written: Mapping[str, Written]) -
 def _rules(settings: ForeignSettings, path: Path, name: str) -> Rules:
     within = f"servers.{name}.tools"
     if not isinstance(settings.tools, dict | None):
-        raise ValueError(f"{path}: {within}: has to be a mapping of allow, deny, rename and describe")
+        raise ValueError(f"{path}: {within}: must be a mapping of allow, deny, rename and describe")
     written = settings_in(settings.tools or {}, _Tools.model_fields, path, f"{within}.")
     tools = read_options(_Tools, {}, file=written)
     with _named(path, within):

@@ -20,7 +20,7 @@ class Selection(BaseModel):
     config: Path | None = option(
         None,
         "YAML file of these options by their names, such as log-level, and of the settings of each "
-        "server under servers: NAME:; paths begin at its directory",
+        "server under servers: NAME:; paths are relative to its directory",
         "FILE",
     )
     catalog: Path | None = option(None, "catalog of other servers to use instead", "FILE")
@@ -36,7 +36,7 @@ def _all_or_some(value: Any) -> bool | list[str]:
         return bool(value == "1")
     if isinstance(value, bool) or (isinstance(value, list) and all(isinstance(item, str) for item in value)):
         return value
-    raise ValueError("give true, or a list of the names of servers")
+    raise ValueError("must be true or a list of server names")
 
 
 class Joining(BaseModel):
@@ -47,7 +47,7 @@ class Joining(BaseModel):
     )
     prefix: Literal["auto", "always"] = Field(
         "auto",
-        description="whether names there always begin with the name of their server, or only if two are the same",
+        description="whether names there always start with the name of their server, or only if two are the same",
     )
 
     def members(self, served: Sequence[str], existing: Sequence[str]) -> list[str]:
@@ -58,7 +58,7 @@ class Joining(BaseModel):
             return list(map(check_server_name, served)) if self.join else []
         for name in self.join:
             if name not in existing:
-                raise ValueError(f"join: there is no server {name!r}; there are: {', '.join(existing)}")
+                raise ValueError(f"join: there is no server {name!r}; available: {', '.join(existing)}")
         return [check_server_name(name) for name in served if name in self.join]
 
 

@@ -53,7 +53,7 @@ class Value(NamedTuple):
 
 def _read(content: Any) -> dict[str, Value]:
     if not isinstance(content, dict):
-        raise ValueError("has to be a mapping of names to values")
+        raise ValueError("must be a mapping of names to values")
     return {name: _value(name, value) for name, value in content.items()}
 
 
@@ -67,7 +67,7 @@ def _value(name: Any, content: Any) -> Value:
             return Value("env", variable)
         case {"file": str(path), **rest} if not rest:
             return Value("file", path)
-    raise ValueError(f"{name}: give a text (a number in quotes), {{env: NAME}} or {{file: FILE}}")
+    raise ValueError(f"{name}: must be a string (numbers in quotes), {{env: NAME}} or {{file: FILE}}")
 
 
 Values = Annotated[dict[str, Value], PlainValidator(_read)]
@@ -97,7 +97,7 @@ def read_env_file(path: Path) -> tuple[Mapping[str, str], bool]:
             continue
         parts = _LINE.fullmatch(stripped)
         if parts is None:
-            raise ValueError(f"{path}: line {number}: NAME=VALUE is expected")
+            raise ValueError(f"{path}: line {number}: expected NAME=VALUE")
         value = parts[2]
         variables[parts[1]] = value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
     return variables, readable

@@ -44,11 +44,11 @@ class Authorization:
     ) -> str:
         """Return the page to send the person to. Raises `AuthError` for an issuer that does not support PKCE."""
         if issuer.authorization_endpoint is None:
-            raise AuthError("the issuer has no page to log in")
+            raise AuthError("the issuer has no login page")
         # 2026-07-28 requires clients to stop if the metadata does not say so: an issuer that ignores the challenge
         # would look the same.
         if "S256" not in (issuer.code_challenge_methods_supported or ()):
-            raise AuthError("the issuer does not say that it takes PKCE (S256), without which a code can be stolen")
+            raise AuthError("the issuer does not declare support for PKCE (S256), without which a code can be stolen")
         check_scheme(issuer.authorization_endpoint)
         challenge = create_s256_code_challenge(self.verifier)  # type: ignore[no-untyped-call]
         try:
@@ -64,7 +64,7 @@ class Authorization:
                 resource=resource,
             )
         except UnicodeError:  # a lone surrogate in a scope
-            raise AuthError("the page to log in has a URL with characters that can't be sent") from None
+            raise AuthError("the URL of the login page has characters that can't be sent") from None
         return str(page)
 
     def code(self, answer: Mapping[str, str], issuer: IssuerMetadata) -> str:
@@ -86,6 +86,6 @@ def check_iss(iss: str | None, issuer: IssuerMetadata) -> None:
     """Raise `AuthError` if an answer is not, or may not be, from the issuer that was asked. The texts are compared
     unchanged (RFC 9207, section 2.4)."""
     if iss is None and issuer.authorization_response_iss_parameter_supported:
-        raise AuthError("the answer to the login has no iss, though the issuer says that it sends one")
+        raise AuthError("the answer to the login has no iss, although the issuer declares that it sends one")
     if iss is not None and iss != issuer.issuer:
         raise AuthError("the answer to the login has the iss of another issuer")

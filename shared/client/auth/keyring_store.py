@@ -61,7 +61,7 @@ class KeyringTokens:
         except (ValueError, RecursionError):
             secrets = None
         if not isinstance(secrets, dict):
-            raise AuthError("what the keyring of the system has of this login can't be read; log out and in again")
+            raise AuthError("the entry for this login in the system keyring can't be read; log out and in again")
         return {**{name: value for name, value in entry.items() if name != IN_KEYRING}, **secrets}
 
     async def put(self, key: Key, value: Mapping[str, Any]) -> None:
@@ -115,7 +115,7 @@ class KeyringTokens:
         if isinstance(outcome, Exception):
             is_closed = isinstance(outcome, InitError | KeyringLocked | NoKeyringError)
             kind, reason = _Closed if is_closed else OutOfReach, type(outcome).__name__
-            raise kind(f"the keyring of the system can't be used: {reason}")
+            raise kind(f"the system keyring can't be used: {reason}")
         if isinstance(outcome, BaseException):
             raise outcome
         return outcome

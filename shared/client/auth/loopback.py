@@ -81,7 +81,7 @@ class Loopback:
         """Open `url` in the browser, and wait for the one redirect that answers it. Raises AuthError if none
         arrives."""
         if self._socket is None or urlsplit(url).scheme not in ("http", "https"):
-            raise AuthError("there is no page to log in on")
+            raise AuthError("no login page was opened")
         state = dict(parse_qsl(urlsplit(url).query)).get("state")
         answer: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
 

@@ -156,7 +156,7 @@ class OAuth:
         present = (cache.token.scopes if cache.token else frozenset()) | self._ungranted
         if self._obtained >= MAX_OBTAINED or (more and requested <= present):
             named = f" for the scope {escape(' '.join(sorted(requested)))[:200]}" if requested else ""
-            raise AuthError(f"the server refuses every token that can be obtained{named}")
+            raise AuthError(f"the server rejects every token that can be obtained{named}")
         if await cache.adopt(requested if more else frozenset()):
             return
         login = await self._find(challenge)

@@ -56,7 +56,7 @@ class ClientInformation:
         for method in possible:
             if method in supported:
                 return method
-        raise AuthError(f"the issuer accepts none of the client's ways to authenticate: {', '.join(possible)}")
+        raise AuthError(f"the issuer accepts none of the client's authentication methods: {', '.join(possible)}")
 
     def to_json(self) -> dict[str, Any]:
         """Return the registration as a store has it."""
@@ -69,7 +69,7 @@ class ClientInformation:
         client_id, secret = value.get("client_id"), value.get("client_secret")
         method = value.get("token_endpoint_auth_method")
         if not is_visible(client_id) or (secret not in (None, "") and not is_visible(secret)):
-            raise AuthError("the issuer has registered the client without a usable client_id or client_secret")
+            raise AuthError("the issuer registered the client without a usable client_id or client_secret")
         return cls(client_id, secret or None, method=method if isinstance(method, str) else None, issuer=issuer)
 
 
@@ -79,7 +79,7 @@ async def register(
     """Register the client with the issuer. Raises `AuthError` with the issuer's error."""
     if issuer.registration_endpoint is None:
         raise AuthError(
-            "the issuer has no dynamic registration: register a client there, and give its id with --client-id"
+            "the issuer has no dynamic registration: register a client there, and pass its id with --client-id"
         )
     supported = issuer.token_endpoint_auth_methods_supported
     document: dict[str, Any] = {

@@ -52,8 +52,8 @@ class FileTokens:
         if not key[1]:
             return None  # a client registration, which is then made again
         raise OutOfReach(
-            "the tokens of this login are in the keyring of the system, which is not there now: go where it is, or "
-            "log in again"
+            "the tokens of this login are in the system keyring, which is not available here: run this where it is, "
+            "or log in again"
         )
 
     async def put(self, key: Key, value: Mapping[str, Any]) -> None:
@@ -129,8 +129,8 @@ class FileTokens:
         try:
             yield
         except (OSError, filelock.Timeout) as error:
-            reason = getattr(error, "strerror", None) or "another program has it"
-            raise AuthError(f"tokens can't be kept in {self.path}: {reason}") from None
+            reason = getattr(error, "strerror", None) or "another program has locked it"
+            raise AuthError(f"tokens can't be stored in {self.path}: {reason}") from None
 
     def _make_folder(self) -> None:
         self._folder.parent.mkdir(parents=True, exist_ok=True)
@@ -152,7 +152,7 @@ class FileTokens:
         # Not deleted: a program of a later version may have written it.
         aside = self.path.with_suffix(".damaged")
         self.path.replace(aside)
-        raise AuthError(f"{self.path} is damaged, and was set aside as {aside.name}; log in again")
+        raise AuthError(f"{self.path} was damaged, and has been renamed to {aside.name}; log in again")
 
 
 def _parsed(text: bytes) -> Entries | None:

@@ -149,7 +149,7 @@ class CurrentToken:
         try:
             await self._keep(login, new)
         except AuthError as error:
-            log.warning("a new token is used, but can't be stored: %s", error)
+            log.warning("the new token is used, but can't be stored: %s", error)
         return True
 
     async def _keep(self, login: Login, token: Token) -> None:

@@ -53,7 +53,7 @@ class TokenEndpoint:
         if issuer.token_endpoint is None:
             raise AuthError("the issuer has no token endpoint")
         if client is not None and client.issuer not in (None, issuer.issuer):
-            raise AuthError("the client is not one of this issuer")
+            raise AuthError("the client is not registered with this issuer")
         check_scheme(issuer.token_endpoint)
         self._url = issuer.token_endpoint
         self._web = web
@@ -69,13 +69,13 @@ class TokenEndpoint:
         document = await self.ask_document(grant_type, fields)
         access, kind = document.get("access_token"), document.get("token_type")
         if not is_visible(access) or " " in access or not isinstance(kind, str):
-            raise AuthError("the issuer has answered without a usable token")
+            raise AuthError("the issuer returned no usable token")
         kind = kind.lower()
         if kind not in ("bearer", "dpop") or (kind == "dpop" and self._proofs is None):
             raise AuthError("the issuer issued a token of another type than requested")
         # Accepting silently less than was requested would let a thief use the token.
         if self._proofs is not None and kind != "dpop":
-            raise AuthError("the issuer has issued a token that is not bound to the key of the client")
+            raise AuthError("the issuer issued a token that is not bound to the client's key")
         lasts, granted, refresh = (document.get(name) for name in ("expires_in", "scope", "refresh_token"))
         return Token(
             access,
@@ -94,7 +94,7 @@ class TokenEndpoint:
         answer = await self._post(dict(parse_qsl(body)), headers)
         document = answer.document
         if not isinstance(document, dict):
-            raise AuthError(f"the issuer has answered a request for a token with HTTP {answer.status} and no JSON")
+            raise AuthError(f"the issuer answered a token request with HTTP {answer.status} and no JSON")
         if answer.status != 200 or "error" in document:
             raise self._refusal(answer, body)
         return document
@@ -136,7 +136,7 @@ class TokenEndpoint:
             named = {"client_id": client.client_id, "client_assertion_type": ASSERTION_TYPE}
             return {}, f"{body}&{urlencode({**named, 'client_assertion': self._assertion(client)})}"
         if method not in ClientAuth.DEFAULT_AUTH_METHODS:
-            raise AuthError(f"the client can't prove itself by {escape(method)[:50]}")
+            raise AuthError(f"the client can't authenticate by {escape(method)[:50]}")
         # Authlib does not form-encode both, as is required there (RFC 6749, section 2.3.1).
         code = quote_plus if method == "client_secret_basic" else str
         auth = ClientAuth(code(client.client_id), code(client.secret or ""), method)
@@ -156,7 +156,7 @@ class TokenEndpoint:
                 expires_in=_ASSERTED_SECONDS,
             )
         except (JoseError, ValueError, TypeError):
-            raise AuthError("the private key of the client can't sign what the issuer wants") from None
+            raise AuthError("the client's private key can't sign with an algorithm that the issuer accepts") from None
 
     def _refusal(self, answer: Answer, body: str) -> TokenRefused:
         description = answer.document.get("error_description")
@@ -167,7 +167,7 @@ class TokenEndpoint:
         unknown = f"HTTP {answer.status}"
         error = _without(secrets, str(answer.document.get("error", unknown)), unknown)[:100]
         reason = _without(secrets, description, "")[:300] if isinstance(description, str) else ""
-        text = f"the issuer has refused a token: {escape(error)}" + (f": {escape(reason)}" if reason else "")
+        text = f"the issuer refused to issue a token: {escape(error)}" + (f": {escape(reason)}" if reason else "")
         return TokenRefused(error, text)
 
 

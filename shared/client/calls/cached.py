@@ -164,7 +164,7 @@ class CachedRequests:
             with anyio.move_on_after(remaining) as patience:
                 result = await flight.follow()
             if patience.cancelled_caught:
-                raise TimeoutError(f"the server gave no answer in {seconds:g} s")
+                raise TimeoutError(f"the server did not answer within {seconds:g} s")
             if result is not None:
                 return result
 

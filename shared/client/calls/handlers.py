@@ -87,7 +87,7 @@ def _read(method: str, model: type[ParamsT], params: dict[str, Any]) -> ParamsT:
         return model.model_validate(params)
     except ValidationError as error:
         path, fault = fault_at(error, params)
-        raise InvalidParams(f"{method} is wrong at {path}: {fault}") from None
+        raise InvalidParams(f"{method} is invalid at {path}: {fault}") from None
 
 
 async def _sampled(sample: Sample, with_tools: bool, params: dict[str, Any]) -> dict[str, Any]:
@@ -127,5 +127,5 @@ def completed(form: ElicitForm, answer: ElicitResult) -> ElicitResult:
         fault = None  # the server, which made the form, has to check the answer
     if fault is not None:
         path, text = fault
-        raise InvalidAnswer(f"the answer to a form is wrong at {'.'.join(path) or 'its top'}: {text}")
+        raise InvalidAnswer(f"the answer to a form is invalid at {'.'.join(path) or 'the top level'}: {text}")
     return ElicitResult(action="accept", content=content)

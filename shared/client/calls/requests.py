@@ -160,7 +160,7 @@ class Requests:
                 return result
             self._on_input_required(method, request)
             inputs = await self._link.connection.inputs(result)
-        raise McpError(f"{method} was not settled in {MAX_ROUNDS} rounds")
+        raise McpError(f"{method} was not completed within {MAX_ROUNDS} rounds")
 
     async def exchange(
         self, method: str, params: dict[str, Any], caller: Caller, seconds: float | None
@@ -219,7 +219,7 @@ class Requests:
                     await PlainCalls(self).list_tools()
             remaining = None if deadline is None else deadline - anyio.current_time()
             if remaining is not None and remaining <= 0:
-                raise TimeoutError(f"the server gave no answer in {seconds:g} s")
+                raise TimeoutError(f"the server did not answer within {seconds:g} s")
 
 
 def _reporting(report: Progress) -> OnNotice:

@@ -180,7 +180,7 @@ class TypedCalls:
         with anyio.move_on_after(seconds) as patience:
             await self.list_tools()
         if patience.cancelled_caught:
-            raise TimeoutError(f"the server did not list its tools in {seconds:g} s")
+            raise TimeoutError(f"the server did not list its tools within {seconds:g} s")
 
     async def _pages(self, method: str, model: type[Page]) -> AsyncIterator[Page]:
         try:

@@ -134,7 +134,7 @@ class Connection:
         self._questions: dict[RequestId, anyio.CancelScope] = {}
         self._ready = Signal()
         self._drained = Signal()
-        self._closed: str | None = "the client is not entered"
+        self._closed: str | None = "the client is not open"
         self._tasks: TaskGroup
 
     @property
@@ -279,7 +279,7 @@ class Connection:
         if self.session.open_questions:
             self._expect(waiter, seconds)
         else:
-            waiter.settle(TimeoutError(f"the server gave no answer in {seconds:g} s"))
+            waiter.settle(TimeoutError(f"the server did not answer within {seconds:g} s"))
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
         """Send a notification without waiting."""
@@ -309,7 +309,7 @@ class Connection:
         answers: dict[str, Any] = {}
         for key, (method, params) in questions.requests.items():
             if method not in self._handlers:
-                raise McpError(f"the server asks for {method[:100]}, which was not declared")
+                raise McpError(f"the server requested {method[:100]}, which was not declared")
             answers[key] = await self._handlers[method](params)
         # Unchanged: only the server interprets it (2026-07-28, Multi Round-Trip Requests).
         state = {} if questions.state is None else {"requestState": questions.state}

@@ -41,7 +41,9 @@ class Flood:
         self._level = min(self._level, BURST + PER_SECOND * LONGEST_PAUSE)
         if not self._has_warned:
             self._has_warned = True
-            _log.warning("a server reports changes too often, and is read more slowly: its own answers come late")
+            _log.warning(
+                "a server sends too many notifications, so it is read more slowly, and its answers are delayed"
+            )
         return pause
 
 

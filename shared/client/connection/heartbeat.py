@@ -28,4 +28,4 @@ async def watch_over(connection: Connection, seconds: float | None) -> None:
             except PeerError:
                 pass  # it lives
             except (TimeoutError, ConnectionError):
-                connection.lose(f"the server gave no sign of life in {seconds:g} s")
+                connection.lose(f"the server did not respond within {seconds:g} s")

@@ -109,7 +109,7 @@ class Link:
         with anyio.move_on_after(seconds) as patience:
             await attempt.over.wait()
         if patience.cancelled_caught:
-            raise TimeoutError(f"the connection was lost, and could not be opened again in {seconds:g} s")
+            raise TimeoutError(f"the connection was lost, and could not be reopened within {seconds:g} s")
         if attempt.error is not None:
             raise attempt.error
         return self.connection

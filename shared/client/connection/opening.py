@@ -103,5 +103,5 @@ def _nothing_shared(session: ClientSession, options: ClientOptions) -> Connectio
     ours = f"{accepted[0]} to {accepted[-1]}" if len(accepted) > 1 else f"{accepted[0]} alone"
     # Only dates are repeated: another text might say anything.
     dates = [version for version in session.named if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", version)][:_NAMED]
-    theirs = f"the server speaks {', '.join(dates)}" if dates else "the server names none that it speaks"
-    return ConnectionError(f"no protocol version in common: {theirs}, and this client {ours}")
+    theirs = f"the server supports {', '.join(dates)}" if dates else "the server does not name its versions"
+    return ConnectionError(f"no common protocol version: {theirs}, this client {ours}")

@@ -133,7 +133,7 @@ async def _listening(
         with anyio.move_on_after(OPENING_SECONDS) as patience:
             await _opened(subscription, waiter)
         if patience.cancelled_caught:
-            raise TimeoutError(f"the server acknowledged no subscription in {OPENING_SECONDS:g} s")
+            raise TimeoutError(f"the server did not acknowledge the subscription within {OPENING_SECONDS:g} s")
         yield waiter.wait
 
 

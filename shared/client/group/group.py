@@ -100,7 +100,7 @@ class ClientGroup(Entered):
         Raises ValueError for a name that is taken or invalid, and RuntimeError if the group is not entered.
         """
         if check_server_name(name) in self._members:
-            raise ValueError(f"there is already a server of that name: {name}")
+            raise ValueError(f"there is already a server with that name: {name}")
         if self._tasks is None:
             raise RuntimeError("enter the group first: async with group")
         member = self._join(self._tasks, name, server)
@@ -197,7 +197,7 @@ class ClientGroup(Entered):
             with anyio.move_on_after(seconds) as patience:
                 await kind.items(member)
             if patience.cancelled_caught:
-                raise TimeoutError(f"{server} has not told its {kind.what} in {seconds:g} s")
+                raise TimeoutError(f"{server} did not list its {kind.what} within {seconds:g} s")
             own = own_name(name, member.names.get(kind.capability, ()))
         return member, rest if own is None else own
 
@@ -225,7 +225,7 @@ class ClientGroup(Entered):
 
         async def ask(name: str, member: Member) -> None:
             # Set beforehand: when the time is up, none of this runs any more.
-            failures[name] = TimeoutError(f"{name} has not told its {kind.what} in {seconds:g} s")
+            failures[name] = TimeoutError(f"{name} did not list its {kind.what} within {seconds:g} s")
             with anyio.move_on_after(seconds):
                 try:
                     lists[name] = [kind.listed(name, item) for item in await kind.items(member)]

@@ -24,7 +24,7 @@ _SHORTENED = re.compile(r"-[0-9a-f]{10}\Z")
 def check_server_name(name: str) -> str:
     """Return the name if a server may have it. Raises ValueError."""
     if not _SERVER_NAME.fullmatch(name):
-        raise ValueError(f"a server's name is 1 to 32 letters, digits and hyphens, not {name[:100]!r}")
+        raise ValueError(f"a server's name must have 1 to 32 letters, digits and hyphens, not {name[:100]!r}")
     return name
 
 
@@ -49,7 +49,7 @@ def split_name(name: str) -> tuple[str, str]:
     """
     server, separator, rest = name.partition(SEPARATOR)
     if not separator or not _SERVER_NAME.fullmatch(server):
-        raise ValueError(f"this names no server, as in server{SEPARATOR}name: {name[:100]!r}")
+        raise ValueError(f"this does not name a server, as in server{SEPARATOR}name: {name[:100]!r}")
     return server, rest
 
 

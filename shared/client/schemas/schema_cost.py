@@ -104,7 +104,7 @@ class Cost:
                 if not waits[user]:
                     ready.append(user)
         if len(order) < len(waits):
-            raise UnusableSchema("it refers to itself without end")
+            raise UnusableSchema("it refers to itself endlessly")
         return order
 
 
@@ -114,7 +114,7 @@ def _applied(schema: Schema, root: Schema) -> Iterator[tuple[bool, Schema]]:
         if keyword == "$ref":
             yield False, _referred(value, root)
         elif keyword in _ELSEWHERE or (keyword == "$id" and schema is not root):
-            raise UnusableSchema(f"it has {keyword}, which is not followed")
+            raise UnusableSchema(f"it has {keyword}, which is not supported")
         elif keyword in _OF_PARTS or keyword in _IN_PLACE:
             yield from ((keyword in _OF_PARTS, part) for part in _schemas(keyword, value))
 
@@ -130,7 +130,7 @@ def _referred(reference: object, root: Schema) -> Schema:
     """Return the schema at a reference into the same document."""
     place: Any = root
     if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
-        raise UnusableSchema("it refers to another schema, and none is fetched")
+        raise UnusableSchema("it refers to another schema, which is not fetched")
     for part in reference[1:].split("/")[1:]:
         name = unquote(part).replace("~1", "/").replace("~0", "~")
         try:

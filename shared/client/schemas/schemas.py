@@ -105,8 +105,8 @@ class CheckedSchema:
         except ValueError as error:  # it is no JSON
             return [], _short(error)
         if self._engine.looks_around:
-            raise UnusableSchema("the value breaks it, or a pattern took too long: which is not known")
-        return [], "it breaks the schema"
+            raise UnusableSchema("either the value violates the schema, or a pattern took too long")
+        return [], "it violates the schema"
 
 
 def _short(error: Any) -> str:

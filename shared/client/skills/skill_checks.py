@@ -47,7 +47,7 @@ def check_entry(entry: SkillEntry) -> None:
     """Raise SkillRefused if an entry contradicts itself, so that nobody could load it."""
     root, name = root_of(entry), entry.frontmatter.get("name")
     if root == entry.uri or not isinstance(name, str) or name != root.rpartition("/")[2]:
-        raise SkillRefused(entry.uri, "entry", f"its URI does not end in its name and {MANIFEST}")
+        raise SkillRefused(entry.uri, "entry", f"its URI does not end with its name and {MANIFEST}")
     if not isinstance(entry.frontmatter.get("description"), str):
         raise SkillRefused(entry.uri, "entry", "it has no description")
     if entry.resources == DYNAMIC:
@@ -57,7 +57,7 @@ def check_entry(entry: SkillEntry) -> None:
         raise SkillRefused(entry.uri, "entry", f"it does not list {MANIFEST}, or it lists a file twice")
     stray = next((uri for uri in uris if not inside(root, uri)), None)
     if stray is not None:
-        raise SkillRefused(entry.uri, "entry", f"it lists a file that is not its own: {stray[:200]!r}")
+        raise SkillRefused(entry.uri, "entry", f"it lists a file outside its directory: {stray[:200]!r}")
 
 
 def _same_file(uri: str) -> str:
@@ -71,16 +71,16 @@ def check_limits(entry: SkillEntry) -> None:
         return
     files, size = len(entry.resources), sum(file.size for file in entry.resources)
     if files > MAX_FILES or size > MAX_BYTES:
-        reason = f"{files} files with {size:,} bytes are more than {MAX_FILES} with {MAX_BYTES:,}"
+        reason = f"{files} files with {size:,} bytes exceed the limit of {MAX_FILES} with {MAX_BYTES:,}"
         raise SkillRefused(entry.uri, "limits", reason)
 
 
 def check_file(listed: SkillResource, data: bytes) -> None:
     """Raise SkillRefused if `data` does not match the entry of this file."""
     if len(data) != listed.size:
-        raise SkillRefused(listed.uri, "size", f"it has {len(data):,} bytes in place of {listed.size:,}")
+        raise SkillRefused(listed.uri, "size", f"it has {len(data):,} bytes instead of {listed.size:,}")
     if f"sha256:{hashlib.sha256(data).hexdigest()}" != listed.digest:
-        raise SkillRefused(listed.uri, "digest", "its content is not what was listed")
+        raise SkillRefused(listed.uri, "digest", "its content does not match the list")
 
 
 def check_head(entry: SkillEntry, manifest: str) -> None:
@@ -88,7 +88,7 @@ def check_head(entry: SkillEntry, manifest: str) -> None:
     (core schema)."""
     head = _HEAD.match(manifest)
     if head is None:
-        raise SkillRefused(entry.uri, "frontmatter", "it does not begin with front matter between two lines of ---")
+        raise SkillRefused(entry.uri, "frontmatter", "it does not start with front matter between two lines of ---")
     try:
         parsed = read_yaml(head[1], what="the front matter", line=2, limits=_LIMITS)
     except YamlError as error:
@@ -98,7 +98,7 @@ def check_head(entry: SkillEntry, manifest: str) -> None:
     listed, missing = entry.frontmatter, object()
     for key in {**listed, **parsed}:
         if not _same(listed.get(key, missing), parsed.get(key, missing)):
-            raise SkillRefused(entry.uri, "frontmatter", f"{key[:80]!r} is not what was listed")
+            raise SkillRefused(entry.uri, "frontmatter", f"{key[:80]!r} does not match the list")
 
 
 def _same(first: Any, second: Any) -> bool:

@@ -64,7 +64,7 @@ class ServerSkills:
                 try:
                     yield _entry(skill)
                 except SkillRefused as refusal:
-                    log.warning("a skill of %r is left out: %s", self.origin, escape(str(refusal)))
+                    log.warning("a skill of %r was skipped: %s", self.origin, escape(str(refusal)))
 
     async def get_skill(self, uri: str) -> SkillEntry:
         """Return the current entry of the skill whose SKILL.md is at `uri`, listed or not.

@@ -88,7 +88,7 @@ def read_state(method: str, report: Mapping[str, Any]) -> TaskState:
         raise InvalidResult(method, "taskId", "a task has one", dict(report))
     status = next((known_status for known_status in _STATUSES if known_status == report.get("status")), None)
     if status is None:
-        raise InvalidResult(method, "status", "it is none that a task can have", dict(report))
+        raise InvalidResult(method, "status", "a task can't have it", dict(report))
     text = message if isinstance(message, str) else None
     return TaskState(id_, status, text, _poll_seconds(report), report)
 
@@ -110,9 +110,9 @@ async def fetch_state(way: TaskChannel, id: str) -> TaskState:
         # In both forms servers answer -32602 to an unknown id.
         if error.code != InvalidParams.code:
             raise
-        raise TaskLost(f"the server has no such task any more: {error.message}") from error
+        raise TaskLost(f"the server no longer has this task: {error.message}") from error
     if state.id != id:
-        raise InvalidResult("tasks/get", "taskId", "it is that of another task", dict(state.report))
+        raise InvalidResult("tasks/get", "taskId", "it belongs to another task", dict(state.report))
     return state
 
 
@@ -319,6 +319,6 @@ def _questions(state: TaskState) -> dict[str, tuple[str, dict[str, Any]]]:
             (question.get("method"), question.get("params", {})) if isinstance(question, dict) else (None, None)
         )
         if not isinstance(method, str) or not isinstance(params, dict):
-            raise fault(fault="it has something that is not a question")
+            raise fault(fault="it contains something that is not a question")
         questions[key] = (method, params)
     return questions

@@ -145,7 +145,7 @@ class OwnTasks:
 
     async def _cancel(self, task: _OwnTask) -> dict[str, Any]:
         if task.is_over:
-            raise InvalidParams(f"the task is over already: {task.status}")
+            raise InvalidParams(f"the task has already ended: {task.status}")
         task.end("cancelled")
         task.work.cancel()
         return task.fields()
@@ -155,4 +155,4 @@ def _read(model: type[Read], value: Any) -> Read:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise InvalidParams(f"what is said of a task is wrong: {first_fault(error)}") from None
+        raise InvalidParams(f"the notification about a task is invalid: {first_fault(error)}") from None

@@ -107,13 +107,13 @@ def request_of(context: Context[Any], name: str, support: str | None) -> TaskReq
     """
     if not _is_asked_for(context):
         if support == "required" and context.peer.may_request_tasks:
-            raise MethodNotFound(f"the tool {name} runs only as a task: request one with params.task")
+            raise MethodNotFound(f"the tool {name} runs only as a task: request a task with params.task")
         return None
     if support in (None, "forbidden"):
-        raise MethodNotFound(f"the tool {name[:100]} does not run as a task: leave params.task out")
+        raise MethodNotFound(f"the tool {name[:100]} does not run as a task: omit params.task")
     request = context.call.raw["task"]
     if not isinstance(request, dict):
-        raise InvalidParams("task: it has to be an object")
+        raise InvalidParams("task: it must be an object")
     try:
         return TaskRequest.model_validate(request)
     except ValidationError as error:
@@ -184,7 +184,7 @@ async def _cancel(running: Run[Any], context: Context[Any], params: TaskParams) 
 
     def cancelled(task: TaskRecord, now: float) -> TaskRecord:
         if states.is_over(task):
-            raise InvalidParams(f"the task is over already: {task.status}")
+            raise InvalidParams(f"the task has already ended: {task.status}")
         return states.cancelled(task, now)
 
     tasks = tasks_of(running)

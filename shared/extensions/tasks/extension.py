@@ -177,8 +177,8 @@ async def _detach(hosted: HostedCall, tasks: Tasks) -> None:
         raise InternalError(STOPPED)
     limits = tasks.limits
     raise InternalError(
-        f"there are too many tasks: {limits.of_one_client:,} of one client and {limits.total:,} of all is the most; "
-        "let some of them expire"
+        f"there are too many tasks: the limit is {limits.of_one_client:,} for one client and {limits.total:,} for "
+        "all; let some of them expire"
     )
 
 
@@ -227,7 +227,7 @@ async def _listens(
         return None
     _require_extension(context.peer)
     if len(requested.task_ids) > running.calls.limits.subscriptions:
-        raise InvalidParams(f"a stream may follow {running.calls.limits.subscriptions} tasks at most")
+        raise InvalidParams(f"a stream may follow at most {running.calls.limits.subscriptions} tasks")
     ids: list[str] = []
     for id_ in dict.fromkeys(requested.task_ids):
         with suppress(InvalidParams):

@@ -222,7 +222,7 @@ class HostedCall:
         """Store the outcome of the call."""
         self._is_done = True
         if isinstance(outcome, InputRequired):
-            outcome = InternalError("the call asked for input when it had become a task; call again")
+            outcome = InternalError("the call asked for input after it had become a task; call again")
         answer = settle(outcome, call.method, call.peer)
         if isinstance(answer, RpcError):
             self._tasks.crew.start(self._end("failed", _error_of(answer), answer.message[:REASON_CHARACTERS]))
@@ -243,7 +243,7 @@ class HostedCall:
         except (OverflowError, OSError, ValueError) as error:
             # A result that can't be stored, too large or not JSON, must not leave the task at work for ever.
             if not isinstance(error, OverflowError):
-                log_failure("the result of a task can't be kept", error)
+                log_failure("the result of a task can't be stored", error)
             text = str(error) if isinstance(error, OverflowError) else "internal error"
             lost = _error_of(InternalError(text))
             await self._change(lambda task, now: states.ended(task, "failed", lost, now, text))

@@ -190,4 +190,4 @@ def log_failure(what: str, error: BaseException) -> None:
 
 
 def _failed(error: BaseException) -> None:
-    log_failure("a task could not be kept", error)
+    log_failure("a task could not be stored", error)

@@ -122,7 +122,7 @@ def landed(fresh: Entry, entry: Entry, existing: os.stat_result | None) -> os.st
     A rename changes the time of the inode."""
     now, prepared_stat = current(entry), fresh.stat
     if prepared_stat is None:
-        raise ValueError("the file was not prepared")
+        raise ValueError("the file has not been prepared")
     written = (prepared_stat,) if existing is None else (prepared_stat, existing)
     return now if now is not None and any(os.path.samestat(now, stat_) for stat_ in written) else prepared_stat
 

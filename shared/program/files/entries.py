@@ -22,10 +22,10 @@ RACE_FREE = (
 )
 """True if check and use are one step here. False: the path is checked before and after each open."""
 CHECKED_TWICE = (
-    "this system has no descriptors of directories: paths are checked before and after they are opened, and who "
-    "changes directories at the right moment gets out of those that are allowed"
+    "this system has no directory descriptors: paths are checked before and after they are opened, and a process "
+    "that changes directories at the right moment can escape the allowed ones"
 )
-"""The warning of a server at its start if that is so."""
+"""The warning that a server logs at its start in that case."""
 
 _BLOCK = 65_536
 """Bytes of a read. The memory for many more would come from the system each time."""

@@ -27,7 +27,7 @@ _INSTRUCTIONS = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "write a whole number"),
     **dict.fromkeys(("float_type", "float_parsing"), "write a number"),
     **dict.fromkeys(("bool_type", "bool_parsing"), "write true or false"),
-    "string_type": "write a text, in quotes if it looks like a number or a date",
+    "string_type": "write a string, in quotes if it looks like a number or a date",
     "path_type": "write a path",
     "missing": "it is missing",
     "extra_forbidden": "there is no such field",
@@ -163,7 +163,7 @@ def describe_value_error(kind: str, message: str) -> str:
     """Return what to write instead of a wrong value, for an operator: `kind` and `message` are pydantic's type and
     message of the error."""
     reason = _INSTRUCTIONS.get(kind) or message.removeprefix("Value error, ")
-    return reason.replace("Input should be", "it has to be", 1)
+    return reason.replace("Input should be", "it must be", 1)
 
 
 def split_list(value: str, separator: str) -> list[str]:

@@ -99,4 +99,4 @@ def placed(value: Any, field: FieldInfo, directory: Path, source: str) -> Any:
         expanded = Path(path) if path.startswith("./~") else Path(path).expanduser()
         return value[:start] + str(directory / expanded)
     except RuntimeError:
-        raise ValueError(f"{source}: nobody has the home directory of {path!r}") from None
+        raise ValueError(f"{source}: unknown home directory: {path!r}") from None

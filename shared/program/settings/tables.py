@@ -30,7 +30,7 @@ _KEY = re.compile(r"[A-Za-z0-9_.-]{1,128}|resource:.+|prompt:.+", re.DOTALL)
 
 class _Tables(BaseModel):
     scopes: Any = Field(None, description="the scopes that tools, resources and prompts need")
-    principal: Any = Field(None, description="what single principals may do")
+    principal: Any = Field(None, description="what individual principals may do")
 
 
 TABLES: Mapping[str, FieldInfo] = _Tables.model_fields
@@ -86,7 +86,7 @@ def _table(written: Written | None) -> dict[str, tuple[Any, str]]:
 
 def _mapping(value: Any, place: str) -> dict[str, Any]:
     if not isinstance(value, dict) or not all(isinstance(key, str) and key for key in value):
-        raise ValueError(f"{place}: has to be a table of names and values")
+        raise ValueError(f"{place}: must be a table of names and values")
     return value
 
 

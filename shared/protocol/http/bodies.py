@@ -69,7 +69,7 @@ class GzipBody(Body):
                 piece = self._inflater.unconsumed_tail
         except zlib.error:
             return refuse(400, "the body is not valid gzip")
-        return refuse(400, "the gzipped body goes on after its end") if self._inflater.unused_data else None
+        return refuse(400, "the gzipped body continues after its end") if self._inflater.unused_data else None
 
     def end(self) -> Refusal | None:
         """End the body; return a 400 if something is missing."""
@@ -77,4 +77,4 @@ class GzipBody(Body):
 
 
 def _too_large(limit: int) -> Refusal:
-    return refuse(413, f"the body may have {limit:,} bytes at most")
+    return refuse(413, f"the body may have at most {limit:,} bytes")

@@ -102,7 +102,7 @@ def usable_tools(answer: Response) -> tuple[Response, list[str]]:
         if fault is None:
             usable.append(tool)
         else:
-            faults.append(f"the tool {str(tool.get('name'))[:100]!r} is left out: {fault[:300]}")
+            faults.append(f"the tool {str(tool.get('name'))[:100]!r} was skipped: {fault[:300]}")
     return (replace(answer, result={**answer.result, "tools": usable}) if faults else answer), faults
 
 

@@ -34,13 +34,13 @@ def marking_fault(schema: Mapping[str, Any]) -> str | None:
         mark = node[MARK]
         fault = None
         if not isinstance(mark, str) or TOKEN.fullmatch(mark) is None:
-            fault = "is not a valid name of a header"
+            fault = "is not a valid header name"
         elif not is_argument or not place:
-            fault = "does not stand on an argument"
+            fault = "is not on an argument"
         elif node.get("type") not in MARKED_TYPES:
-            fault = "marks no string, integer or boolean"
+            fault = "is not on a string, integer or boolean"
         elif mark.lower() in seen:
-            fault = "names a header that another argument has"
+            fault = "has the header name of another argument"
         if fault is not None:
             return f"its {MARK} at {_written(place)} {fault}"
         seen.add(mark.lower())

@@ -26,7 +26,7 @@ SESSION_ID = "mcp-session-id"
 LAST_EVENT_ID = "last-event-id"
 VERSION_HEADER = "mcp-protocol-version"
 
-REPEATED = "a header that may come once came more often"
+REPEATED = "a header that may occur only once occurs more than once"
 _GUARDED = frozenset({"host", "origin", "authorization", "x-api-key", "content-type", "content-length"})
 """Headers whose repetition could make two readers see two different requests."""
 _SINGLE = _GUARDED | {SESSION_ID, VERSION_HEADER, "mcp-method", "mcp-name", LAST_EVENT_ID}
@@ -268,7 +268,7 @@ def check_content(headers: Headers) -> Refusal | None:
     coding = headers.get("content-encoding")
     if coding is not None and coding.lower() not in ("", "identity", *_GZIP):
         # The answer names the accepted coding (RFC 9110, section 15.5.16).
-        return refuse(415, "a body may be compressed by gzip, and by nothing else", Accept_Encoding="gzip")
+        return refuse(415, "a body may be compressed only with gzip", Accept_Encoding="gzip")
     return None
 
 
@@ -322,7 +322,7 @@ def check_version_header(headers: Headers, version: Version | None) -> Refusal |
     # The specification is silent about a version that is supported here but is not the session's. To serve it would
     # shape answers for another client than the one of the handshake.
     if version is not None and named is not version:
-        return refuse(400, "MCP-Protocol-Version is not the version this session has negotiated")
+        return refuse(400, "MCP-Protocol-Version is not the version that this session negotiated")
     return None
 
 
@@ -357,7 +357,7 @@ def check_handshake_body(message: Message, version: Version | None) -> Refusal |
         case Batch(messages) if version is None or not version.batching:
             return refuse(400, "the body must be one message: this protocol version has no batches")
         case Batch(messages) if len(messages) > MAX_BATCH:
-            return refuse(400, f"a batch may hold {MAX_BATCH} messages at most")
+            return refuse(400, f"a batch may hold at most {MAX_BATCH} messages")
         # Without a request in it the answer is 202 without a body, which could report no fault.
         case Batch(messages) if not request_ids(message):
             faults = [malformed.failure for malformed in messages if isinstance(malformed, Malformed)]

@@ -145,7 +145,9 @@ def first_version(mode: str, accepted: Sequence[Version] = VERSIONS) -> Version:
     """
     eras = {"auto": (False, True), "stateless": (True,), "handshake": (False,)}.get(mode)
     if eras is None and find_version(mode) is None:
-        raise ValueError(f"the mode is auto, stateless, handshake or the date of a protocol version, not {mode!r}")
+        raise ValueError(
+            f"the mode must be auto, stateless, handshake or the date of a protocol version, not {mode!r}"
+        )
     fitting = [
         version for version in accepted if (version.date == mode if eras is None else version.stateless in eras)
     ]
@@ -416,9 +418,7 @@ class ClientSession:
         if kind == "complete" or (kind == "task" and sent.takes_tasks):
             return Answered(answer.id, answer)
         input_wanted = read_input_wanted(answer) if kind == "input_required" and sent.method in _MULTI_ROUND else None
-        return input_wanted or Unusable(
-            answer.id, f"the server answered {sent.method} with a result of no known type"
-        )
+        return input_wanted or Unusable(answer.id, f"the server answered {sent.method} with a result of unknown type")
 
     def _cancel_task(self, late: Response) -> None:
         """Cancel the task that a call became while it was cancelled: its server received the cancellation too
@@ -483,7 +483,7 @@ class ClientSession:
 
     def _refusal(self, question: ServerRequest) -> RpcError | None:
         if question.id in self._questions:
-            return InvalidRequest("this id is in use by a request that has no answer yet")
+            return InvalidRequest("this id is in use by a request that has not been answered yet")
         if len(self._questions) >= MAX_QUESTIONS and question.method != "ping":
             return RpcError("too many questions at once", code=_TOO_MANY)
         mode = question.params.get("mode", "form")

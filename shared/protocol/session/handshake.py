@@ -88,7 +88,7 @@ def read_snapshot(fields: dict[str, Any], principal: Principal | None) -> Snapsh
     if "peer" in fields:
         version = find_version(fields["peer"]["version"])
         if version is None:
-            raise ValueError(f"a session of the version {fields['peer']['version']!r}, which is not spoken here")
+            raise ValueError(f"a session of the version {fields['peer']['version']!r}, which is not supported here")
         own = {name: fields["peer"][name] for name in _OF_PEER}
         peer = Peer(version, principal=principal, **own)
     return Snapshot(State(fields["state"]), peer, fields["rootsChanged"], frozenset(fields["neededScopes"]))
@@ -111,7 +111,7 @@ class Handshake:
         Raises InvalidRequest when the session is initialized already.
         """
         if self.state is not State.NEW:
-            raise InvalidRequest("this session is initialized already")
+            raise InvalidRequest("this session is already initialized")
         requested = find_version(params.protocol_version)
         # A version that we lack is answered by one that we have, and the client leaves where that does not suit it
         # (2025-11-25, Lifecycle, Version Negotiation). One without a handshake can't be settled by a handshake.

@@ -94,7 +94,7 @@ def question_of(method: str, params: dict[str, Any]) -> Question:
             schema = params.get("requestedSchema")
             fields = schema.get("properties", {}) if isinstance(schema, dict) else None
             if not isinstance(fields, dict) or not all(isinstance(schema_, dict) for schema_ in fields.values()):
-                raise InvalidParams("the form has no schema of its fields")
+                raise InvalidParams("the form has no schema for its fields")
             return replace(elicit_form("", {"properties": fields}), params=params)
     raise MethodNotFound(f"method not found: {method[:100]}")
 
@@ -165,7 +165,7 @@ def read_answer(question: Question, answer: Any) -> Any:
     try:
         return _ANSWERS[question.method].model_validate(answer)
     except ValidationError as error:
-        raise InvalidParams(f"the answer to {question.method} does not fit: {first_fault(error)}") from None
+        raise InvalidParams(f"the answer to {question.method} is invalid: {first_fault(error)}") from None
 
 
 class _Standalone(Enum):
@@ -249,7 +249,7 @@ def sign_state(
 ) -> str:
     """The state that brings `before` back. Raises InvalidParams when there were too many rounds."""
     if before.number >= MAX_ROUNDS:
-        raise InvalidParams(f"this request was not settled in {MAX_ROUNDS} rounds")
+        raise InvalidParams(f"this request was not completed within {MAX_ROUNDS} rounds")
     state = {
         "request": _binding(method, params, principal),
         "expires": now + LIFETIME,

@@ -183,7 +183,7 @@ class ServerSession:
             call = self._admission.admit(message, self.principal)
             # An id may be used again once it is answered; while it is not, an answer could mean either request.
             if message.id in self._calls:
-                raise InvalidRequest("this id is in use by a request that has no answer yet")
+                raise InvalidRequest("this id is in use by a request that has not been answered yet")
         except RpcError as error:
             if self.on_unhandled is not None:
                 self.on_unhandled(UnhandledRequest(message.method, message.params, self.principal, self.peer, error))
@@ -205,9 +205,9 @@ class ServerSession:
     def _batch(self, batch: Batch) -> list[Event]:
         peer = self._handshake.peer
         if peer is None or not peer.version.batching:
-            return self._refuse_batch("batches exist in one older protocol version only")
+            return self._refuse_batch("batches exist only in one older protocol version")
         if len(batch.messages) > MAX_BATCH:
-            return self._refuse_batch(f"a batch may hold {MAX_BATCH} messages at most")
+            return self._refuse_batch(f"a batch may hold at most {MAX_BATCH} messages")
         # Made with the first batch: one version of five has them, and hardly a client sends any.
         batches = self._batches = self._batches or Batches()
         events = [event for message in batches.open(batch) for event in self.receive(message)]
@@ -343,7 +343,7 @@ class ServerSession:
         peer = self._handshake.peer
         # Before `initialized` a server may send nothing but pings and log messages (2025-11-25, Lifecycle).
         if peer is None or self._handshake.state is not State.OPEN:
-            raise InvalidRequest("there is no session in which the client may be asked")
+            raise InvalidRequest("there is no session in which the client can be asked")
         require_capabilities({"": question}, peer)
         id_ = self._questions.enter(STANDALONE)
         self._send(Request(id_, question.method, shape_question(question.method, question.params, peer.version)))

@@ -94,8 +94,8 @@ class CreateMessageParams(Params):
         for message in self.messages:
             results = {block.tool_use_id for block in message.blocks if isinstance(block, ToolResultContent)}
             if results and not all(isinstance(block, ToolResultContent) for block in message.blocks):
-                return "results of tools are mixed with other content"
+                return "tool results are mixed with other content"
             if due - results:
-                return "the result of a tool is missing in the request"
+                return "the request lacks the result of a tool"
             due = {block.id for block in message.blocks if isinstance(block, ToolUseContent)}
-        return "the result of a tool is missing in the request" if due else None
+        return "the request lacks the result of a tool" if due else None

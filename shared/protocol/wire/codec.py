@@ -233,7 +233,7 @@ class Codec:
             return message
         if isinstance(message, Malformed):
             return message if message.silent else self.dialect.refuse(message.failure)
-        refused = failure(None, InvalidRequest("a message is a JSON object"))
+        refused = failure(None, InvalidRequest("a message must be a JSON object"))
         return self.dialect.refuse(refused) if isinstance(message, Batch) else Malformed(refused, silent=True)
 
     def _frames_of(self, start: bytes) -> "LineBuffer | ContentLengthBuffer | None":
@@ -256,7 +256,7 @@ class Codec:
     def _dropped(self, frame: "Oversized | Misframed") -> Malformed:
         error_answer: RpcError
         if isinstance(frame, Oversized):
-            error_answer = InvalidRequest(f"a message may have {frame.limit:,} bytes at most")
+            error_answer = InvalidRequest(f"a message may have at most {frame.limit:,} bytes")
         else:
             error_answer = ParseError(frame.reason)
         if isinstance(frame, Oversized) and frame.answered is not None:
@@ -268,7 +268,7 @@ class Codec:
 
 
 def _crowded(text: bytes) -> Malformed:
-    error = InvalidRequest(f"a message may have {MAX_VALUES:,} values at most: send less at once")
+    error = InvalidRequest(f"a message may have at most {MAX_VALUES:,} values: send less at once")
     head, tail = text[:EDGE], text[-EDGE:]
     answered = read_answered(head, tail)
     if answered is not None:
@@ -292,7 +292,7 @@ def decode(data: bytes | bytearray | memoryview, weight: int = 0) -> Message:
 
 def _message(value: Any, weight: int = 0) -> Message:
     if not isinstance(value, dict):
-        return Malformed(failure(None, InvalidRequest("a message is a JSON object")))
+        return Malformed(failure(None, InvalidRequest("a message must be a JSON object")))
     known_id = value.get("id")
     # Not `isinstance(known_id, int)`: True is one in Python, but not an id (JSON-RPC 2.0, section 4).
     if not isinstance(known_id, str) and type(known_id) is not int:
@@ -320,7 +320,9 @@ def _message(value: Any, weight: int = 0) -> Message:
 
 def _answer(value: dict[str, Any], known_id: RequestId | None) -> Message:
     if "result" not in value and "error" not in value:
-        return Malformed(failure(known_id, InvalidRequest('a message has a "method", a "result" or an "error"')))
+        return Malformed(
+            failure(known_id, InvalidRequest('a message must have a "method", a "result" or an "error"'))
+        )
     result, error = value.get("result"), value.get("error")
     if error is None and known_id is not None and isinstance(result, dict):
         return Response(known_id, result)
@@ -330,7 +332,9 @@ def _answer(value: dict[str, Any], known_id: RequestId | None) -> Message:
         code = code if type(code) is int else InternalError.code
         return Failure(known_id, code, message if isinstance(message, str) else _NO_MESSAGE, error.get("data"))
     # Its sender does not wait: this would be an answer to an answer.
-    return Malformed(failure(known_id, InvalidRequest("an answer has an id and either a result or an error")), True)
+    return Malformed(
+        failure(known_id, InvalidRequest("an answer must have an id and either a result or an error")), True
+    )
 
 
 encode = Codec(line_end=b"").encode

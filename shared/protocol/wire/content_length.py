@@ -97,11 +97,11 @@ def _read_header(buffer: bytearray) -> Generator[Frame | None, bool | None, byte
             del buffer[: blank.end()]
         # Told at once: the next line end may never come.
         if buffer and not _BEGINNING.match(buffer):
-            return Misframed("a message must begin with a Content-Length header, as the first one did", is_rest=True)
+            return Misframed("a message must start with a Content-Length header, like the first one", is_rest=True)
         if (end := _BLANK_LINE.search(buffer, 0, MAX_HEADER)) is not None:
             return _take(buffer, end.end())[: end.start()]
         if len(buffer) >= MAX_HEADER:
-            yield Misframed(f"a header may have {MAX_HEADER:,} bytes at most")
+            yield Misframed(f"a header may have at most {MAX_HEADER:,} bytes")
             yield from _skip(buffer, _BLANK_LINE)
             yield from _skip(buffer, _LINE)
         elif (yield None) and buffer:
@@ -120,7 +120,7 @@ def _length_in(header: bytes) -> int | Misframed:
         case [_]:
             return Misframed("Content-Length must be a number of bytes")
         case _:  # even where they are the same: two have written this header, and one of them its body
-            return Misframed("a header must have one Content-Length, and no more")
+            return Misframed("a header must have exactly one Content-Length")
 
 
 def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
@@ -170,7 +170,7 @@ def _answer_at_end(buffer: bytearray, exceeded: int | None) -> Frame:
     any of it has arrived, it is the same as before the end, which depends on how the stream was cut."""
     if exceeded is not None and buffer.strip():
         return Oversized(exceeded, _id_of(buffer))
-    return Misframed("the stream ended before the bytes that Content-Length announces", _id_of(buffer))
+    return Misframed("the stream ended before the length given by Content-Length", _id_of(buffer))
 
 
 def _without_line_end(buffer: bytearray, length: int) -> int:

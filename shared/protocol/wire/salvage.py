@@ -26,7 +26,7 @@ _PLACE = 100
 """The number of characters of a place in a message; the names in it are the peer's."""
 
 _HALF = re.compile("[\ud800-\udfff]")
-_NO_TEXT = "is not valid Unicode: it has half of a surrogate pair, or bytes that are not UTF-8"
+_NO_TEXT = "is not valid Unicode: it has a lone surrogate, or bytes that are not UTF-8"
 
 
 @record
@@ -136,7 +136,7 @@ def find_fault(value: Any) -> Fault | None:
             if kind is dict or kind is list:
                 waiting.append((item, (*path, str(key))))
             elif kind is _NoNumber:
-                return _fault((*path, str(key)), "is NaN or Infinity, which JSON has no numbers for")
+                return _fault((*path, str(key)), "is NaN or Infinity, which JSON does not have")
             # The search goes on: there may be a fault that U+FFFD can't replace.
             elif kind is str and not is_text(item) and first_fault is None:
                 first_fault = _fault((*path, str(key)), _NO_TEXT, in_text=True)

@@ -148,7 +148,7 @@ class Calls:
         if call.method.is_stream:
             # Streams wait for hours by design: they have a limit of their own, and no deadline.
             if link.streams >= limits.streams:
-                link.session.finish(call, InternalError(f"{limits.streams} streams are open, the most there may be"))
+                link.session.finish(call, InternalError(f"{limits.streams} streams are open, which is the limit"))
                 return
             link.streams += 1
         elif link.running < limits.concurrent_calls:

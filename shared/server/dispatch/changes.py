@@ -82,7 +82,7 @@ class Changes:
         content."""
         if self.on_subscribe is None and not self._is_warned:
             self._is_warned = True
-            log.warning("nobody can hear that %s changed: the server has no `on_subscribe`", key)
+            log.warning("nobody can be notified that %s changed: the server has no `on_subscribe`", key)
         # A client of another replica may have subscribed, even if nobody here has.
         if key in self._holders or self.share is not None:
             self._publish(Change("resource", key, part))
@@ -132,7 +132,7 @@ class Changes:
         remaining = MAX_SUBSCRIPTIONS - self._total
         if remaining <= 0 or (client and self._shares.get(client, 0) >= remaining):
             raise InvalidParams(
-                f"the server keeps {remaining:,} more subscriptions for other clients; end some first"
+                f"the server reserves its last {remaining:,} subscriptions for other clients; end some first"
             )
         self._shares[client] += 1
         self._total += 1

@@ -41,7 +41,7 @@ Form = TypeVar("Form", bound=BaseModel)
 
 _CANNOT_CONFIRM = (
     "cannot_confirm: this server asks the user before it changes anything, and this client can't be asked. "
-    "It takes a client with elicitation of forms, or the operator to start the server without --confirm."
+    "Use a client that supports form elicitation, or have the operator start the server without --confirm."
 )
 
 
@@ -287,8 +287,8 @@ def _field(form: type[BaseModel], name: str, field: dict[str, Any]) -> dict[str,
     items = field.get("items", {})
     several = field.get("type") == "array" and ("enum" in items or "anyOf" in items)
     if field.get("type") not in _KINDS and not several:
-        raise DeclarationError(f"{form.__name__}.{name}: a form holds strings, numbers, booleans and choices only")
+        raise DeclarationError(f"{form.__name__}.{name}: a form may have only strings, numbers, booleans and choices")
     strange = sorted(field.keys() - _KEYWORDS)
     if strange or field.get("format") not in _FORMATS:
-        raise DeclarationError(f"{form.__name__}.{name}: no form shows {', '.join(strange) or field['format']!r}")
+        raise DeclarationError(f"{form.__name__}.{name}: a form can't show {', '.join(strange) or field['format']!r}")
     return field

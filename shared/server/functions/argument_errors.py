@@ -71,8 +71,8 @@ def _unknown(name: str, names: Sequence[str], missing: Sequence[str]) -> str:
     close = next(candidates, None) or nearest(name, names)
     if close is not None:
         return f"unknown argument {name!r}, did you mean {close!r}?"
-    there_are = f"there are: {', '.join(names)}" if names else "it takes none"
-    return f"unknown argument {name!r} ({there_are})"
+    choices = f"available: {', '.join(names)}" if names else "it takes none"
+    return f"unknown argument {name!r} ({choices})"
 
 
 def _follow(location: Iterable[int | str], schema: Schema) -> tuple[list[str], list[Schema]]:

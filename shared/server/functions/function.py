@@ -202,8 +202,8 @@ class Function:
         try:
             self._model.model_validate_json(to_json(shortened(arguments, self._fields)), strict=True)
         except ValidationError as error:
-            return f"{count:,} values are wrong, such as {describe(error, self._schema_with_definitions)}"
-        return f"{count:,} values are wrong, none of them among the first; send fewer at once to see which"
+            return f"{count:,} values are invalid, such as {describe(error, self._schema_with_definitions)}"
+        return f"{count:,} values are invalid, none of them among the first; send fewer at once to see which"
 
     def _parameters(self) -> dict[str, Any]:
         fields: dict[str, Any] = {}
@@ -211,7 +211,7 @@ class Function:
             if name == self._context_name:
                 continue
             if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-                raise DeclarationError(f"{self._what}: {name!r} must be an ordinary parameter")
+                raise DeclarationError(f"{self._what}: {name!r} must be a regular parameter")
             if name not in self.hints:
                 raise DeclarationError(f"{self._what}: {name!r} has no type")
             fields[name] = (self.hints[name], ... if parameter.default is parameter.empty else parameter.default)
@@ -228,7 +228,7 @@ class Function:
             raise DeclarationError(f"{self._what}: {error}") from error
         # pydantic silently gives some names another meaning, such as those that begin with an underscore.
         for name in self._fields.keys() - model.model_fields.keys():
-            raise DeclarationError(f"{self._what}: an argument can't be called {name!r}")
+            raise DeclarationError(f"{self._what}: an argument can't be named {name!r}")
         return model
 
 

@@ -47,7 +47,7 @@ class Output:
         try:
             return TypeAdapter(self._declared)
         except PydanticUserError as error:
-            raise DeclarationError(f"{self._what}: its return type can't be sent: {error}") from error
+            raise DeclarationError(f"{self._what}: its return type can't be serialized: {error}") from error
 
     @cached_property
     def dump(self) -> Callable[[Any], tuple[Any, bytes]]:

@@ -106,7 +106,7 @@ async def subscribe(running: Run[Any], context: Context[Any], params: UriParams)
     if params.uri in subscriptions.subscribed:
         return {}
     if len(subscriptions.subscribed) >= running.calls.limits.subscriptions:
-        raise InvalidParams(f"there are {running.calls.limits.subscriptions} subscriptions, the most there may be")
+        raise InvalidParams(f"there are {running.calls.limits.subscriptions} subscriptions, which is the limit")
     # The server's own code may take a while to begin it, and the client may have unsubscribed by then.
     with subscriptions.coming(params.uri) as still_wanted:
         key = await running.changes.hold(context, params.uri, context.link.client)
@@ -127,7 +127,7 @@ async def listen(running: Run[Any], context: Context[Any], params: ListenParams)
     ends it."""
     requested, session = params.notifications, context.link.session
     if len(requested.resource_subscriptions) > running.calls.limits.subscriptions:
-        raise InvalidParams(f"a stream may hold {running.calls.limits.subscriptions} resource subscriptions at most")
+        raise InvalidParams(f"a stream may hold at most {running.calls.limits.subscriptions} resource subscriptions")
     uris: dict[str, str] = {}
     others: dict[str, object] = {}
     follows: list[Follow] = []

@@ -21,10 +21,10 @@ from .link import PATIENCE_SECONDS
 _SENTINEL_PORT = 26_379
 _SENTINEL_NAME = "mymaster"
 _NO_URL = (
-    "--store: not the URL of a Redis. In a password, each of / ? # @ [ ] and what is not ASCII has to be "
-    "percent-encoded; or put it into a file, with --store-password-file"
+    "--store: not a Redis URL. In a password, each of / ? # @ [ ] and every non-ASCII character must be "
+    "percent-encoded; or put it in a file, with --store-password-file"
 )
-_NO_OPTIONS = "--store: the part after the ? of the URL is not a known option, or not a value of it"
+_NO_OPTIONS = "--store: the part of the URL after the ? has an unknown option or an invalid value"
 # The errors show nothing of the URL: if a password is not encoded, any part of it may be one.
 _SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
 
@@ -38,7 +38,7 @@ def connecting(url: str, password: str | None) -> Callable[[], Redis]:
     except ValueError:
         raise ValueError(_NO_URL) from None
     if scheme not in _SCHEMES:
-        raise ValueError(f"--store: not a URL that begins with {', '.join(f'{prefix}://' for prefix in _SCHEMES)}")
+        raise ValueError(f"--store: not a URL that starts with {', '.join(f'{prefix}://' for prefix in _SCHEMES)}")
     if "sentinel" not in scheme and scheme != "unix":
         _database(parts.path.strip("/"))
     # Repeats are decided by the caller, who knows the operation.
@@ -112,5 +112,5 @@ def _address(text: str) -> tuple[str, int]:
 
 def _database(text: str) -> int:
     if text and not text.isdecimal():
-        raise ValueError("--store: what follows the last / of the URL is not the number of a database")
+        raise ValueError("--store: the part of the URL after the last / is not a database number")
     return int(text or 0)

@@ -89,7 +89,7 @@ class Link:
         self.prefix = prefix
         self.lease_seconds = lease_seconds
         self.number = 0
-        self.reason: str | None = "it has not joined the others yet"
+        self.reason: str | None = "it has not joined the other replicas yet"
         """The reason why the others are out of reach; None if they are reachable."""
         self.is_joined = False
         self._receive = receive
@@ -159,7 +159,7 @@ class Link:
 
     def _shed(self) -> None:
         if self.is_joined and self._size > QUEUED_BYTES:
-            self.lose("too much waits for Redis")
+            self.lose("too much data is waiting for Redis")
 
     # The lease
 
@@ -180,7 +180,7 @@ class Link:
         have to find out themselves."""
         if self.is_joined:
             await self.ask("look")
-            self._end("it has left the others")
+            self._end("it has left the other replicas")
             await self._run(LEAVE, self.prefix, self.number, self._token)
 
     async def _run(self, script: str, *arguments: Any) -> Any:
@@ -245,7 +245,7 @@ class Link:
                     break
                 # The script refuses operations of a number that has another token by now.
                 if isinstance(error, ResponseError) and str(error).startswith("LEASE"):
-                    self.lose("its lease has run out")
+                    self.lose("its lease has expired")
                     break
                 self._away(error, batch)
                 await asyncio.sleep(pause)
@@ -255,7 +255,7 @@ class Link:
                 break
             # The others may have answered for this replica while the reply was on its way: it must not act on it.
             if self.lease_left <= 0:
-                self.lose("its lease had run out when it heard of what Redis did")
+                self.lose("its lease had expired when the answer of Redis arrived")
                 break
             pause, self.reason, self._down_since = _FIRST_PAUSE, None, None
             self._under_way = []

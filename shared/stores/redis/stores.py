@@ -119,7 +119,7 @@ class RedisReplica:
                 await self.link.join()
         except (OSError, RedisError) as error:
             self.link.reason = outage_reason(error)
-            log.error("--store: %s; it is tried again until it can: %s", self.link.reason, error)
+            log.error("--store: %s; retrying: %s", self.link.reason, error)
 
     async def leave(self) -> None:
         """Leave its sessions and tasks to the others."""
@@ -148,7 +148,7 @@ class RedisReplica:
         except (OSError, RedisError) as error:
             self.link.reason = outage_reason(error)
             return
-        log.warning("this replica is one of the others from now on, as number %d", self.number)
+        log.warning("this replica has joined the others as number %d", self.number)
         self._newest, self._alive = None, set()
         self._resubscribe()
         self.link.renew(self._renewed)
@@ -172,7 +172,7 @@ class RedisReplica:
                 await asyncio.sleep(step)
                 waited += step
                 if self.link.is_joined and self.link.lease_left <= 0:
-                    self.link.lose("its lease has run out, as Redis did not answer in time")
+                    self.link.lose("its lease has expired, since Redis did not answer in time")
 
     async def wait_to_be_woken(self) -> None:
         """Read the inbox when a notice of an entry arrives."""
@@ -227,7 +227,7 @@ class RedisReplica:
                 watcher.left()
 
     def _lose(self) -> None:
-        log.error("this replica is lost to the others: %s", self.link.reason)
+        log.error("this replica has lost its lease: %s", self.link.reason)
         self.sessions.lose()
         if self._log is not None:
             self._log.lose()

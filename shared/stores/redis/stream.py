@@ -193,7 +193,7 @@ class RedisStream:
 
     def _cut_off(self) -> None:
         if self.reader is not None:
-            log.warning("a stream was cut off: its client is %d bytes behind", self._behind)
+            log.warning("a stream was closed: its client is %d bytes behind", self._behind)
             self.reader.cut()
             self.leave(self.reader)
 

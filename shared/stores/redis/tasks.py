@@ -17,7 +17,7 @@ from .records import read_task, write_task
 Wake = Callable[[], None]
 
 _OVER = frozenset({"completed", "failed", "cancelled"})
-_GONE = "the replica that ran it is gone; whether it was done is not known"
+_GONE = "the replica that ran it is gone; it is not known whether it finished"
 _ERROR = {"error": {"code": -32603, "message": _GONE, "data": {"mayHaveRun": True}}}
 
 
@@ -51,7 +51,7 @@ class RedisTasks:
         # The result of hours of work is not lost in a moment without Redis.
         reply = await self._link.ask("replace_task", *words, is_patient=True)
         if reply < 0:
-            raise OverflowError(f"the results of tasks take {self._limits.result_bytes:,} bytes at most")
+            raise OverflowError(f"the results of tasks may take at most {self._limits.result_bytes:,} bytes")
         return bool(reply)
 
     async def forget(self, id: str) -> None:

@@ -61,6 +61,6 @@ class StderrLog:
 
     def _begin_second(self) -> None:
         if self._lines > LINES_A_SECOND:
-            log.info("%s: lines left out: %d", self._name, self._lines - LINES_A_SECOND)
+            log.info("%s: lines omitted: %d", self._name, self._lines - LINES_A_SECOND)
         self._second = self._clock()
         self._lines = 0

@@ -103,7 +103,7 @@ async def test_a_server_works_and_stays(
 @pytest.mark.parametrize("name", WAYS)
 async def test_the_line_that_a_server_prints_brings_its_extra(name: str, user: User, wheel: Path) -> None:
     server = program(WAYS[name](user, str(wheel)), "mcp-bundle-sqlite")
-    line = user.fails(*server, "--demo").partition("it needs the extra 'sqlite': ")[2]
+    line = user.fails(*server, "--demo").partition("this needs the extra 'sqlite': ")[2]
     words = shlex.split(line)
     if name == "uvx":
         server = words

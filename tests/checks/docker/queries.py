@@ -40,7 +40,7 @@ def kept_labels(query: str) -> set[str]:
 
 
 def missing(query: str, exposed: Exposed) -> list[str]:
-    """What it asks for that is not there: samples, and labels of them."""
+    """What it requires that is not there: samples, and labels of them."""
     found: list[str] = []
     for name, selectors in _SELECTOR.findall(query):
         if name in OF_THE_SCRAPE:

@@ -112,7 +112,7 @@ async def test_a_server_that_is_lost_leaves_ours_and_returns(
         assert "behind is not available" in str(answer)
         assert "secret" not in str(answer)
         error = (await peer.request("tools/call", {"name": "other", "arguments": {}}))["error"]
-        assert error["message"] == "unknown tool: other; not available at this time: theirs"
+        assert error["message"] == "unknown tool: other; not available at the moment: theirs"
         behind.is_away = False
         while "theirs__echo" not in await tools(peer):
             await peer.other("notifications/tools/list_changed")

@@ -15,7 +15,7 @@ __all__ = ["Havoc"]
 
 EVERY = 2.0
 BEYOND = 1.0
-"""Seconds that a replica stands still for after its lease has run out."""
+"""Seconds that a replica stands still for after its lease has expired."""
 
 
 class Havoc:

@@ -204,7 +204,7 @@ class SessionsAtWork(AtWork):
 
     async def look(self) -> None:
         for key, replica, cancelled in self._cancelled:
-            # One that was lost takes nothing back: what it has claimed is free when its lease has run out.
+            # One that was lost takes nothing back: what it has claimed is free when its lease has expired.
             answered = self.history.now() if replica.number == cancelled.number else inf
             done = replace(cancelled, result=None, answered=answered)
             self.history.note(key, done)

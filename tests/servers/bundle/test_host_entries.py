@@ -81,20 +81,20 @@ def test_an_entry_is_called_as_its_server() -> None:
 
 
 REFUSED = [
-    (["--url", "example.org/mcp"], "the URL of a server begins with http://, https://, ws:// or wss://, and names"),
+    (["--url", "example.org/mcp"], "the URL of a server must start with http://, https://, ws:// or wss:// and have"),
     (
         ["--url", "https://ann:hush@example.org/mcp"],
         "everyone who sees the URL sees its user name and password",
     ),
     (["--url", URL, "--token-file", "nowhere"], "--token-file: nowhere: No such file or directory"),
-    (["--url", URL, "--token-variable", "TOKEN"], "Claude Desktop needs --token-file here"),
-    (["--url", URL, "--allow-write"], "it takes no '--allow-write': arguments need a server that is named"),
+    (["--url", URL, "--token-variable", "TOKEN"], "Claude Desktop needs --token-file"),
+    (["--url", URL, "--allow-write"], "it takes no '--allow-write': arguments need the name of a server"),
     ([], "the following arguments are required: NAME"),
-    (["--join"], "--join takes the names of servers, or --config FILE with their settings"),
+    (["--join"], "--join needs the names of servers, or --config FILE with their settings"),
     (["--join", "nothing"], "there is no server 'nothing' in the catalog"),
-    (["--join", "fetch", "--url", URL], "--join is for servers that are started, and --url for one that runs"),
+    (["--join", "fetch", "--url", URL], "--join is for servers that the client starts, --url for one that is"),
     (["--join", "--config", "nowhere.yaml"], "nowhere.yaml: No such file or directory"),
-    (["fetch", "--config", "bundle.yaml"], "--connect goes with a --url without NAME, and --config with --join"),
+    (["fetch", "--config", "bundle.yaml"], "--connect needs --url without NAME, and --config needs --join"),
 ]
 
 
@@ -112,7 +112,7 @@ def test_what_was_installed_reaches_the_server(home: Path, capsys: pytest.Captur
         assert install([*words, "--name", "other"]) == 1
         *_, fault, last = capsys.readouterr().out.splitlines()
     assert "; send a token with --token-file" in fault
-    assert last == "it does not work yet; the entry stays, and install can be called again, or uninstall"
+    assert last == "it does not work yet; the entry stays; run install again, or uninstall"
     uninstall(["other", "--client", "claude-desktop"])
     uninstall([name_of(url), "--client", "claude-desktop"])
     assert not (home / ".config").exists()
@@ -154,4 +154,4 @@ def test_an_entry_is_taken_out_by_its_name(home: Path, capsys: pytest.CaptureFix
     path.write_text('{"mcpServers": {"remote": {"command": "npx"}}}')
     capsys.readouterr()
     shown = refused(capsys, uninstall, "remote", "--client", "claude-desktop")
-    assert shown == f"{path}: the server 'remote' was not put there by install: take it out by hand"
+    assert shown == f"{path}: the server 'remote' was not added by install: remove it by hand"

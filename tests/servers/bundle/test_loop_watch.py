@@ -41,7 +41,7 @@ def test_code_of_the_folder_that_blocks_is_shown_with_its_stack(heard: Heard) ->
         return heard.first.wait(60)
 
     assert asyncio.run(block())
-    assert "the event loop is blocked for over 100 ms" in heard.texts[0]
+    assert "the event loop has been blocked for over 100 ms" in heard.texts[0]
     assert "in block\n" in heard.texts[0]
 
 

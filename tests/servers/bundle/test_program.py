@@ -37,7 +37,7 @@ def test_at_80_columns_no_word_is_broken(capsys: pytest.CaptureFixture[str]) -> 
 
 
 REFUSED = [
-    (["info", "files"], "there is no server 'files' in the catalog; there are: filesystem, sqlite"),
+    (["info", "files"], "there is no server 'files' in the catalog; available: filesystem, sqlite"),
     (["info"], "the following arguments are required: NAME"),
     (["list", "--catalog", "/nowhere.yaml"], "/nowhere.yaml: No such file or directory"),
     (["lits"], "invalid choice: 'lits' (choose from "),

@@ -61,7 +61,7 @@ def test_an_error_shows_no_query_and_no_password() -> None:
         read_resource_metadata(
             {"resource": "https://evil.example/mcp"}, "https://me:s3cret@rs.example/mcp?key=s3cret"
         )
-    assert str(caught.value) == "the metadata found for https://rs.example/mcp is of another resource"
+    assert str(caught.value) == "the metadata found for https://rs.example/mcp belongs to another resource"
 
 
 def test_what_is_no_url_has_no_metadata() -> None:

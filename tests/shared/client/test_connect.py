@@ -389,9 +389,9 @@ async def test_a_server_of_a_dialect_is_told_nothing_of_the_specification() -> N
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"dialect": "001"}, "the dialect is 000 or 002, not '001'"),
-        ({"framing": "frames"}, "the framing is lines or content-length, not 'frames'"),
-        ({"dialect": "000", "options": ClientOptions(mode="handshake")}, "leave the mode 'handshake' out"),
+        ({"dialect": "001"}, "the dialect must be 000 or 002, not '001'"),
+        ({"framing": "frames"}, "the framing must be lines or content-length, not 'frames'"),
+        ({"dialect": "000", "options": ClientOptions(mode="handshake")}, "omit the mode 'handshake'"),
     ],
 )
 async def test_an_unknown_dialect_or_framing_is_refused(given: dict[str, Any], said: str) -> None:

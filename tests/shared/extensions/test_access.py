@@ -374,7 +374,7 @@ async def test_a_rule_for_a_tool_that_is_not_there_is_told_to_the_operator(caplo
     async with app().open(extensions=[access(Policy("test", rules))]):
         pass
     assert [record.getMessage() for record in caplog.records] == [
-        "scopes: there is no tool 'chang' at test; did you mean 'change'?"
+        "scopes: there is no tool 'chang' in test; did you mean 'change'?"
     ]
 
 

@@ -239,9 +239,9 @@ async def test_a_tool_without_a_view_gives_what_it_always_gave() -> None:
 
 def test_an_app_has_a_uri_of_its_own_kind_and_its_own() -> None:
     for uri in ("", "ui://", "http://weather/days", "ui:weather"):
-        with pytest.raises(DeclarationError, match="begins with ui://"):
+        with pytest.raises(DeclarationError, match="start with ui://"):
             App(uri, lambda: PAGE)
-    with pytest.raises(DeclarationError, match="one URI"):
+    with pytest.raises(DeclarationError, match="the same URI"):
         apps(App(DAYS, lambda: PAGE), App(DAYS, lambda: ""))
 
 

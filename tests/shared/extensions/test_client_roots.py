@@ -246,7 +246,7 @@ async def test_one_run_of_a_server_narrows_no_other():
 
 # Clients that do not help
 
-REFUSED = "this server works in its client's roots only, and was not told them: "
+REFUSED = "this server works only in its client's roots, which are not known: "
 
 
 async def test_a_client_that_answers_with_an_error_or_nonsense_is_refused_and_asked_again():
@@ -259,7 +259,7 @@ async def test_a_client_that_answers_with_an_error_or_nonsense_is_refused_and_as
         assert text(answer) == REFUSED + "the client refused roots/list"
         id_ = await peer.start("where")
         await peer.reply(await asked(peer), {"roots": "everywhere"})
-        assert text(await peer.answer(id_)).startswith(REFUSED + "the answer to roots/list does not fit")
+        assert text(await peer.answer(id_)).startswith(REFUSED + "the answer to roots/list is invalid")
         id_ = await peer.start("where")
         await peer.reply(await asked(peer), ONE)
         assert text(await peer.answer(id_)) == "file:///one"

@@ -59,7 +59,7 @@ NO_NAMES = ["Review", "a--b", "-a", "a-", "a_b", "ä", "a\n", "x" * 65]
 
 def test_what_is_no_path_is_refused():
     for path in (*NO_PATHS, *NO_NAMES, *(f"team/{name}" for name in NO_NAMES)):
-        with pytest.raises(DeclarationError, match="no path of a skill"):
+        with pytest.raises(DeclarationError, match="not a path of a skill"):
             skill(path)
 
 
@@ -73,7 +73,7 @@ def test_the_head_says_what_hosts_need():
 def test_a_skill_has_a_manifest_and_files_with_paths():
     names = ["", "/a", "a/", "a//b", "..", "../a", "a/../b", "./a", "a\\b", "a\0b", "a\nb", "\ud800", "x" * 1_025]
     for name in names:
-        with pytest.raises(DeclarationError, match="no path of a file"):
+        with pytest.raises(DeclarationError, match="not a path of a file"):
             Skill("review", HEAD, {"SKILL.md": MANIFEST, name: MANIFEST})
     with pytest.raises(DeclarationError, match=r"no SKILL\.md"):
         Skill("review", HEAD, {"references/SKILL.md": MANIFEST})

@@ -110,7 +110,7 @@ def test_a_file_of_tokens_that_is_others_too_is_told(
     path.write_text("")
     path.chmod(mode)
     made(tokens_file=path)
-    assert (f"others than its owner can read or write {path}" in caplog.text) == warns
+    assert (f"users other than its owner can read or write {path}" in caplog.text) == warns
 
 
 # Processes
@@ -184,7 +184,7 @@ def test_an_issuer_that_can_not_be_reached_is_reported_at_the_start() -> None:
         assert (answer.status_code, answer.json()["reason"]) == (503, f"no answer yet from the issuer {issuer}")
         assert server.process.stderr is not None
         line = server.process.stderr.readline().decode()
-    assert f"the issuer {issuer} can't be asked for its keys" in line
+    assert f"the issuer {issuer} did not provide its keys" in line
 
 
 @pytest.mark.slow

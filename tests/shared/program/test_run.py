@@ -89,13 +89,13 @@ BAD_FILES = [
     ("settings = 'other.toml'", "f.toml: there is no option 'settings'"),
     ("allow-write = true\nallow_write = false", "f.toml: allow_write is given twice"),
     ("port = 'x'", "f.toml: port: write a whole number"),
-    ("max-seconds = 0", "f.toml: max-seconds: it has to be greater than 0"),
+    ("max-seconds = 0", "f.toml: max-seconds: it must be greater than 0"),
     ("deny = '*.log'", "f.toml: deny: write a list, such as [A, B]"),
     ("deny = ['/etc/*']", "f.toml: deny: pattern /etc/*: "),
     ("roots = ['']", "f.toml: roots: the name of a directory is empty"),
     ("root = [':rw']", "f.toml: root: the name of a directory is empty"),
-    ("roots = ['~no.such.user']", "f.toml: roots: nobody has the home directory of '~no.such.user'"),
-    ("token = 'hunter2 hunter3'", "f.toml: token: a token is one word"),
+    ("roots = ['~no.such.user']", "f.toml: roots: unknown home directory: '~no.such.user'"),
+    ("token = 'hunter2 hunter3'", "f.toml: token: a token must be one word"),
     ("port = ", "f.toml: is not valid TOML: Invalid value (at "),
     ("port", "f.toml: is not valid TOML: Expected '='"),
     ("port = 1 # \udcff", "f.toml: is not UTF-8"),
@@ -129,7 +129,7 @@ REFUSED = [
     (["--port", "-1"], {}, "--port: "),
     ([], {"MCP_PORT": "x"}, "MCP_PORT: write a whole number"),
     (["--transport", "pigeon"], {}, "--transport: invalid choice: 'pigeon'"),
-    ([], {"MCP_TRANSPORT": "pigeon"}, "MCP_TRANSPORT: it has to be 'stdio' or 'http'"),
+    ([], {"MCP_TRANSPORT": "pigeon"}, "MCP_TRANSPORT: it must be 'stdio' or 'http'"),
     (["--path", "mcp"], {}, "--path: "),
     (["--max-seconds", "nan"], {}, "--max-seconds: "),
     (["--max-message", "0"], {}, "--max-message: "),
@@ -151,18 +151,18 @@ REFUSED = [
     (["--token-file", "no/such"], {}, "--token-file: no/such: No such file or directory"),
     (["--token-file", "."], {}, "--token-file: .: Is a directory"),
     (["--token-file", "empty"], {}, "--token-file: empty is empty"),
-    (["--token-file", "words"], {}, "--token-file: words: a token is one word"),
-    (["--token-file", "bytes"], {}, "--token-file: bytes: a token is one word"),
-    ([], {"MCP_TOKEN": "hunter2 hunter3"}, "MCP_TOKEN: a token is one word"),
+    (["--token-file", "words"], {}, "--token-file: words: a token must be one word"),
+    (["--token-file", "bytes"], {}, "--token-file: bytes: a token must be one word"),
+    ([], {"MCP_TOKEN": "hunter2 hunter3"}, "MCP_TOKEN: a token must be one word"),
     (
         ["--transport", "http", "--host", "0.0.0.0"],
         {},
-        "give a token by --token-file or MCP_TOKEN, several by --tokens-file",
+        "set a token with --token-file or MCP_TOKEN, several with --tokens-file",
     ),
     (
         ["--transport", "http", "--host", ""],
         {},
-        "give a token by --token-file or MCP_TOKEN, several by --tokens-file",
+        "set a token with --token-file or MCP_TOKEN, several with --tokens-file",
     ),
     (["--settings", "."], {}, ".: Is a directory"),
     (["--settings", ""], {}, ".: Is a directory"),
@@ -173,7 +173,7 @@ REFUSED = [
     (["--audit", "."], {}, "--audit: .: Is a directory"),
     (["--audit", "pipe"], {}, "--audit: pipe is not a regular file"),
     *((["--otlp", url], {}, "--otlp: ") for url in ("localhost:4318", "grpc://a:4317", "http://", "http://a/?b=c")),
-    (["--workers", "2"], {}, "--workers: on stdio one process serves its one client"),
+    (["--workers", "2"], {}, "--workers: on stdio, one process serves one client"),
 ]
 
 
@@ -288,7 +288,7 @@ def test_a_trace_may_not_go_where_the_protocol_is(tmp_path: Path) -> None:
         Raw([*SLOW, "--trace", str(tmp_path / "out")], stdout=taken) as server,
     ):
         assert server.wait() == 2
-        assert server.stderr() == f"{CALLED}: --trace: {tmp_path}/out is where the protocol is spoken\n"
+        assert server.stderr() == f"{CALLED}: --trace: {tmp_path}/out is used for the protocol\n"
     assert (tmp_path / "out").read_bytes() == b""
 
 
@@ -299,7 +299,7 @@ def test_a_busy_port() -> None:
         with Raw([*SLOW, "--transport", "http", "--host", host, "--port", str(port)]) as server:
             assert server.wait() == 2
             reason = f"{CALLED}: can't listen on {host} port {port}: Address already in use"
-            assert server.stderr() == f"{reason}; --port takes another one, 0 any that is free\n"
+            assert server.stderr() == f"{reason}; choose another with --port, or any free one with --port 0\n"
 
 
 @pytest.mark.slow
@@ -323,7 +323,7 @@ def test_a_missing_extra(tmp_path: Path) -> None:
         assert server.wait() == 2
         assert server.stderr() == (
             # Without site-packages there is no pip.
-            f"{CALLED}: --transport http: it needs the extra 'http': "
+            f"{CALLED}: --transport http: this needs the extra 'http': "
             f"uv pip install --python {sys.executable} -e '{ROOT}[http]'\n"
         )
     with Raw(command, env=env) as server:

@@ -38,7 +38,7 @@ def refused(*words: str) -> str:
 @pytest.mark.parametrize(
     ("given", "platform", "reason"),
     [
-        ({"store": STORE}, "linux", "on stdio one process serves its one client"),
+        ({"store": STORE}, "linux", "on stdio, one process serves one client"),
         ({"transport": "http"}, "linux", "--store .* session or task, streams .* limit"),
         ({"transport": "http", "store": STORE}, "win32", "on Windows"),
     ],
@@ -91,14 +91,14 @@ def test_one_that_is_killed_is_started_again(program: Several) -> None:
     os.kill(before, signal.SIGSTOP)
     assert {program.health()["worker"] for _ in range(10)} == {2}
     program.kill(before)
-    program.said("worker 1 was ended by SIGKILL; it is started again in 0.1 s")
+    program.said("worker 1 was ended by SIGKILL; restarting it in 0.1 s")
     wait_for(lambda: program.metrics()["mcp_workers"] == 2, "both serve again")
     assert program.metrics()["mcp_worker_restarts_total"] == 1
     os.kill(program.pid(2), signal.SIGSTOP)
     assert {program.health()["worker"] for _ in range(10)} == {1}
     assert program.pid(1) != before
     program.kill(program.pid(1))
-    program.said("worker 1 was ended by SIGKILL; it is started again in 0.2 s")
+    program.said("worker 1 was ended by SIGKILL; restarting it in 0.2 s")
 
 
 @contextmanager

@@ -111,10 +111,10 @@ async def test_a_lifespan_extends_its_own_run_only() -> None:
 
 
 async def test_a_server_has_one_extension_of_a_name() -> None:
-    with pytest.raises(DeclarationError, match="one extension of a name"):
+    with pytest.raises(DeclarationError, match="two extensions have the same name"):
         server(extensions=[stars({}), stars(None)])
     async with server(extensions=[stars({})]).open() as running:
-        with pytest.raises(DeclarationError, match="'stars' already"):
+        with pytest.raises(DeclarationError, match="already an extension 'stars'"):
             Opening(running).extend(Extension("stars"))
 
 

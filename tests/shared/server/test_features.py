@@ -50,9 +50,9 @@ def test_decorators_take_parentheses_or_none() -> None:
 
 def test_what_can_not_be_declared_is_said() -> None:
     app = made()
-    with pytest.raises(DeclarationError, match="a tool has no option 'readonly'; there are: name, title"):
+    with pytest.raises(DeclarationError, match="a tool has no option 'readonly'; available: name, title"):
         app.tool(readonly=True)  # type: ignore[call-overload]
-    with pytest.raises(DeclarationError, match="options are given by name"):
+    with pytest.raises(DeclarationError, match="options must be passed by name"):
         app.tool("count")  # type: ignore[call-overload]
     with pytest.raises(DeclarationError, match="with its URI"):
         app.resource(made)  # type: ignore[arg-type]
@@ -193,7 +193,7 @@ async def test_changes_that_nobody_can_hear_are_said_once(caplog: pytest.LogCapt
     async with made().open() as run:
         run.changes.resource("made://a")
         run.changes.resource("made://b")
-    assert caplog.text.count("nobody can hear that made://a changed: the server has no `on_subscribe`") == 1
+    assert caplog.text.count("nobody can be notified that made://a changed: the server has no `on_subscribe`") == 1
     assert "made://b" not in caplog.text
 
 

@@ -50,7 +50,7 @@ def test_a_prompt_needs_a_docstring():
 
 def test_a_name_can_be_taken_once():
     app = app_with(greet)
-    with pytest.raises(DeclarationError, match="'greet' already"):
+    with pytest.raises(DeclarationError, match="'greet'"):
         app.prompt()(greet)
 
 

@@ -103,7 +103,7 @@ async def test_from_the_first_opening_on_nothing_is_declared():
     async with app.open():
         pass
     for declare in DECLARATIONS.values():
-        with pytest.raises(DeclarationError, match="'test' was opened already"):
+        with pytest.raises(DeclarationError, match="'test' has already been opened"):
             declare(app)
 
 
@@ -154,7 +154,7 @@ async def test_a_server_offers_what_it_includes():
 
 
 def test_what_is_there_twice_is_refused_at_once():
-    with pytest.raises(DeclarationError, match="there is a tool 'own' already"):
+    with pytest.raises(DeclarationError, match="there is already a tool 'own'"):
         server(include=[library(), library()])
 
 

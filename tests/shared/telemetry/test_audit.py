@@ -347,7 +347,7 @@ async def test_what_one_client_has_too_much_of_is_written_down_everywhere() -> N
         for _ in range(2):
             assert "error" in json.loads((await socket.next()).data)
     refused = [one["reason"].partition(";")[0] for one in disk.lines if one["outcome"] == "refused"]
-    assert sorted(refused) == ["too many of your calls are under way", "too many requests"]
+    assert sorted(refused) == ["too many of your calls are in progress", "too many requests"]
 
 
 async def test_on_a_full_disk_work_goes_on_and_what_is_lost_is_counted(caplog: pytest.LogCaptureFixture) -> None:

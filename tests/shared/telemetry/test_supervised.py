@@ -134,7 +134,7 @@ async def test_one_that_lives_is_open_until_it_is_to_leave() -> None:
             [
                 "open",
                 "it failed while it served",
-                "it failed while it served (it ended by itself); the log says more",
+                "it failed while it served (it stopped by itself); the log says more",
             ],
         ),
     ],
@@ -166,7 +166,7 @@ async def test_what_goes_wrong_again_is_told_in_one_line(caplog: pytest.LogCaptu
     async with living(Patient(crash, crash, crash, steady)) as patient:
         await patient.until("open")
     assert caplog.text.count("RuntimeError: a secret detail") == 1
-    assert caplog.text.count("the server failed again as before; it is opened again in 0.00") == 2
+    assert caplog.text.count("the server failed again in the same way; restarting it in 0.00") == 2
 
 
 async def test_what_an_operator_can_mend_is_told_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
@@ -192,7 +192,7 @@ async def test_nobody_waits_for_one_that_is_not_open(life: Any, monkeypatch: pyt
 async def test_one_that_fails_at_its_end_tells_the_log(caplog: pytest.LogCaptureFixture) -> None:
     async with living(Patient(fail_at_the_end)) as patient:
         await patient.until("open")
-    assert "the server did not end in order" in caplog.text
+    assert "the server did not stop cleanly" in caplog.text
     assert patient.heard[-1] == STOPPED
 
 
@@ -222,7 +222,7 @@ async def test_one_that_will_not_end_is_left_behind(
         await patient.until("open")
         patient.seconds = 0.001
     assert patient.ended is False
-    assert "the server did not end in time and is left behind" in caplog.text
+    assert "the server did not stop in time and was abandoned" in caplog.text
     go_on.set()
     await patient.until(STOPPED, 2)
 

@@ -70,7 +70,7 @@ async def test_a_server_that_is_not_there() -> None:
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("http://127.0.0.1:9/mcp", "begins with ws:// or wss://"),
+        ("http://127.0.0.1:9/mcp", "starts with ws:// or wss://"),
         ("ws://h/#x", "fragment"),
         ("ws:///x", "hostname"),
         ("ws://user:s3cret@h/#x", "fragment"),

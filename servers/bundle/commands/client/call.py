@@ -34,11 +34,11 @@ def main(argv: Sequence[str]) -> int:
     try:
         check_out(options.out)
         if (options.task is None) == (options.tool is None):
-            raise Misuse("takes a TOOL, or --task ID in its place")
+            raise Misuse("give a TOOL, or --task ID instead")
         if options.task is not None and (options.detach or options.whole is not None):
-            raise Misuse("--task goes on with a call that was made: it takes neither arguments nor --detach")
+            raise Misuse("--task continues an earlier call: it takes neither arguments nor --detach")
         if (options.detach or options.task is not None) and "://" not in options.server:
-            raise Misuse("a server that is started for one command ends with it, and its tasks with it: give a URL")
+            raise Misuse("a server that is started for one command ends with it, and so do its tasks: give a URL")
         whole = _whole(options.whole)
     except Misuse as error:
         exit_with_error(parser.prog, str(error))
@@ -52,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
                     task = client.take_up({"taskId": options.task}, timeout=session.seconds)
                     result = await task.plain_result(status.take)
                 except anyio.get_cancelled_exc_class():
-                    session.say("the task goes on")
+                    session.say("the task continues")
                     raise
             return await _give(client, result, options, session)
         tools = await _tools(client, session)
@@ -61,13 +61,13 @@ def main(argv: Sequence[str]) -> int:
             with _naming_tools(options.tool, tools):
                 started = await client.start_tool(options.tool, arguments, timeout=session.seconds)
             if started.id is None:
-                session.say("the server made no task of it, and has answered")
+                session.say("the server did not make it a task, and has answered")
                 return await _give(client, await started.plain_result(), options, session)
             if options.json:
                 write_json(started.saved())
             else:
                 show([Piece(started.id)])
-            session.say("the task goes on; --task with this id, in place of the tool, waits for its end")
+            session.say("the task continues; use --task with this id, instead of the tool, to wait for its end")
             return DONE
         params = {"name": options.tool, "arguments": arguments}
         with bar, _naming_tools(options.tool, tools):
@@ -151,7 +151,7 @@ async def _give(client: Client, result: dict[str, Any], options: Namespace, sess
     links = [block for block in records_of(result.get("content")) if block.get("type") == "resource_link"]
     if options.out is None:
         if links and "://" not in options.server:
-            session.say("the links lead to this server while it runs; --out FILE saves what they lead to")
+            session.say("the links point to this server and work only while it runs; --out FILE saves their contents")
         return _show(result, pieces_of(result.get("content")), options)
     linked = await _read_links(client, links, session)
     pieces = pieces_of(result.get("content"))

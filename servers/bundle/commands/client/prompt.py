@@ -69,7 +69,7 @@ def _arguments(offered: Mapping[str, dict[str, Any]], name: str, words: Sequence
         if is_listed and key not in takes:
             raise Misuse(unknown("argument", key, takes))
         if len(values) > 1:
-            raise Misuse(f"{key} takes one value, and was given {len(values)}")
+            raise Misuse(f"{key} takes one value, but got {len(values)}")
     missing = [key for key, argument in takes.items() if argument.get("required") is True and key not in texts]
     if missing:
         raise Misuse(f"{name} needs {' and '.join(f'{key}=TEXT' for key in missing)}")

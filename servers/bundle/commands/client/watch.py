@@ -26,7 +26,7 @@ def watch_parser() -> SessionParser:
         "watch",
         " [URI ...]",
         "Show a line for each change of the resources; without a URI, of the lists of tools, prompts and resources. "
-        "A lost server is started or connected to again.",
+        "A lost server is restarted or reconnected.",
     )
     parser.add_argument("uris", nargs="*", default=[], metavar="URI", help="resource to watch")
     parser.add_argument(

@@ -106,7 +106,9 @@ class LeasedSession:
         be answered."""
         if request.method != "roots/list":
             if self._call is None:
-                raise MethodNotFound(f"no call is under way whose client could be asked: {request.method[:100]}")
+                raise MethodNotFound(
+                    f"there is no call in progress whose client could be asked: {request.method[:100]}"
+                )
             return await self._call.answer(request)
         while True:
             call = self._call

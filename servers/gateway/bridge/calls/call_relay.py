@@ -52,7 +52,7 @@ class CallRelay:
                 return await _answer_to(without_task(request), partial(self.context.pass_on, carried=None))
             finally:
                 self._scopes.discard(scope)
-        raise RpcError("the call that this question belongs to is over")
+        raise RpcError("the call that this question belongs to has ended")
 
     async def became_task(self) -> None:
         """Turn our call into a task too, if the client supports tasks."""
@@ -131,10 +131,10 @@ async def _answer_to(
         answer: dict[str, Any] = (await ask({"question": (request.method, request.params)}))["question"]
         return answer
     except MissingCapability as error:
-        raise MethodNotFound(f"the client did not declare that it can do this: {request.method}") from error
+        raise MethodNotFound(f"the client did not declare support for this: {request.method}") from error
     except (AttributeError, KeyError, TypeError, ValueError):
         # The request of a foreign server may have any form, and must not end the session with it.
-        raise InvalidParams(f"{request.method} is asked in a form that no client can be shown") from None
+        raise InvalidParams(f"{request.method} has a form that no client can show") from None
 
 
 def _progress_in(params: Mapping[str, Any]) -> tuple[float, float | None, str | None] | None:

@@ -139,7 +139,7 @@ class OwnSession:
         except (McpError, OSError, ValueError) as error:
             life.error = error
         finally:
-            life.error = life.error or ConnectionError("the session is over")
+            life.error = life.error or ConnectionError("the session has ended")
             life.settled.set()
 
     @property
@@ -226,7 +226,7 @@ class _Room:
         client = session.link.client
         while not self._portions.take(client):
             if (oldest := self._oldest_idle(client)) is None:
-                raise ConnectionError("as many processes of it are in use as one client may have; end a session")
+                raise ConnectionError("this client uses as many of its processes as one client may; end a session")
             oldest.give_way()
             await self._left.wait()
         self._open[session] = None

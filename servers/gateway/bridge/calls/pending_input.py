@@ -104,9 +104,9 @@ class Parking:
     ) -> dict[str, Any]:
         """End the round with `questions`; return the answers to them if the call is a task."""
         if context.call.round.number >= MAX_ROUNDS:
-            raise InvalidParams(f"this request was not settled in {MAX_ROUNDS} rounds")
+            raise InvalidParams(f"this request was not completed within {MAX_ROUNDS} rounds")
         if len(self._calls) >= self._most:
-            raise InternalError(f"{self._most} calls wait for their clients, the most there may be")
+            raise InternalError(f"{self._most} calls are waiting for their clients, which is the limit")
         id_ = secrets.token_urlsafe(16)
         try:
             return await context.pass_on(questions, {"parked": id_})

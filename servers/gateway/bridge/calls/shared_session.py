@@ -153,9 +153,9 @@ class SharedSession:
                 if relay.task == task:
                     return await relay.answer(request)
         if not self._under_way:
-            raise InternalError("no call is under way that this could be asked in")
+            raise InternalError("there is no call in progress in which this could be asked")
         if not self._is_of_one:
-            raise InternalError("it can't be told whose question this is")
+            raise InternalError("it is not known which client this question is for")
         newest = next((relay for relay in reversed(self._under_way) if relay.asks), self._under_way[-1])
         with ExitStack() as paused:
             # Any of these may wait for the answer.

@@ -46,7 +46,7 @@ class StatelessPlace:
                 return await self._followed(context, task.id, task)
             requests = _with_ids(result.requests) if context.peer.lasts else result.requests
             inputs = _inputs(await context.pass_on(requests, {"state": result.state}), result.state)
-        raise InvalidParams(f"this request was not settled in {MAX_ROUNDS} rounds")
+        raise InvalidParams(f"this request was not completed within {MAX_ROUNDS} rounds")
 
     async def _round(self, context: Context[Any], params: dict[str, Any]) -> dict[str, Any] | InputWanted:
         relay = CallRelay(context, self._base.on_server_message)

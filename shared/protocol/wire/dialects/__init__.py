@@ -78,7 +78,7 @@ def client_dialect(document: str) -> Dialect:
             from .client_002 import Client002
 
             return Client002()
-    raise ValueError(f"the dialect is {' or '.join(CLIENT_DIALECTS)}, not {document[:100]!r}")
+    raise ValueError(f"the dialect must be {' or '.join(CLIENT_DIALECTS)}, not {document[:100]!r}")
 
 
 def _is_of_002(params: Any) -> bool:

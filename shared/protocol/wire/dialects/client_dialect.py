@@ -71,13 +71,13 @@ class ClientDialect:
             return [Request(id_, standard, fields) if id_ is not None else Notification(standard, fields)]
         request = None if id_ is None else self._sent.pop(id_, None)
         if request is None:
-            return [self.refuse(failure(None, InvalidRequest("no answer to a request of ours")))]
+            return [self.refuse(failure(None, InvalidRequest("not an answer to one of our requests")))]
         if "error" in value:
             return [_failure_of(request.id, value["error"])]
         try:
             return [Response(request.id, self._result_of(request, value["result"]))]
         except _UNFIT:
-            return [self.refuse(failure(request.id, InvalidRequest(f"no result of document {self.name}")))]
+            return [self.refuse(failure(request.id, InvalidRequest(f"not a result of document {self.name}")))]
 
     def refuse(self, answer: Failure) -> Malformed:
         """Mark a text that is not a message as silent: servers get no answer to it."""
@@ -121,7 +121,7 @@ class ClientDialect:
 def _failure_of(id: RequestId, error: Any) -> Failure:
     code, message = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, None)
     if type(code) is not int or not isinstance(message, str):
-        return failure(id, InternalError("the server answered with an error of no form"))
+        return failure(id, InternalError("the server answered with a malformed error"))
     return Failure(id, code, message, error.get("data"))
 
 

@@ -38,7 +38,7 @@ _OWN: Mapping[str, tuple[str, ...]] = {
 """The methods that `extensions/dialects` handles, and their params by position (5.2)."""
 _OF_HANDSHAKE = frozenset(row.name for row in REQUESTS if not row.last.stateless)
 _AT_ANY_TIME = ("ping",)
-_NEEDS_STREAM = "this method needs a stream, and a POST is none: use stdio, a WebSocket or HTTP+SSE"
+_NEEDS_STREAM = "this method needs a stream, which a POST does not have: use stdio, a WebSocket or HTTP+SSE"
 _LIFECYCLE = ("initialize", "server/discover")
 _HANDSHAKE = {
     "protocolVersion": NEWEST_HANDSHAKE.date,
@@ -184,7 +184,7 @@ def _params(method: str, params: Any) -> dict[str, Any]:
             return only
         case list() if len(params) <= len(_OWN.get(method, ())):
             return dict(zip(_OWN[method], params, strict=False))
-    raise InvalidParams('"params" must be an object, null, or an array of what the method takes in an order')
+    raise InvalidParams('"params" must be an object, null, or an array of the params in order')
 
 
 def _answer(id: RequestId | None, **outcome: Any) -> dict[str, Any]:

@@ -85,7 +85,7 @@ class Document002:
         method, params, id_ = value.get("method"), value.get("params", {}), value.get("id")
         is_bare = "jsonrpc" not in value
         if not is_bare and value["jsonrpc"] != "2.0":
-            raise InvalidRequest('"jsonrpc" must be "2.0", or left out')
+            raise InvalidRequest('"jsonrpc" must be "2.0" or omitted')
         if not isinstance(method, str):
             raise InvalidRequest('"method" must be a string')
         if "id" not in value:
@@ -108,5 +108,5 @@ def _answer(request: OpenRequest, **outcome: Any) -> dict[str, Any]:
 def _unknown(method: str) -> RpcError:
     named = f"method not found: {method[:100]}"
     if method in _STANDARD or method.startswith("mcp/"):
-        named += "; this connection speaks document 002, as its first message has settled"
+        named += "; this connection uses document 002, as set by its first message"
     return MethodNotFound(named)

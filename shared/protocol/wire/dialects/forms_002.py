@@ -39,7 +39,7 @@ elsewhere."""
 
 MAX_TEMPLATE, MAX_BRACES = 4_096, 16
 """The limits of the characters and the pairs of braces of a URI: compiling it to a pattern takes a millisecond."""
-_TOO_MUCH = f"a URI with braces may have {MAX_TEMPLATE:,} characters and {MAX_BRACES} pairs of them"
+_TOO_MUCH = f"a URI with braces may have at most {MAX_TEMPLATE:,} characters and {MAX_BRACES} pairs of braces"
 
 _HIGHEST = ("maxVersion", "version", "protocolVersion")
 """The params in which a client sends its highest version; the first of them counts."""
@@ -61,7 +61,7 @@ def chosen_version(params: _Object) -> _Object:
     common = [version for version in VERSIONS if lowest <= _parts(version) <= highest]
     if not common:
         data = {"supported": list(VERSIONS), "requested": named}
-        raise RpcError("there is no version in common", code=NO_COMMON_VERSION, data=data)
+        raise RpcError("there is no common version", code=NO_COMMON_VERSION, data=data)
     return {"version": common[-1]}
 
 
@@ -74,7 +74,7 @@ def initialize_result(result: _Object) -> _Object:
 def _parts(version: object) -> tuple[int, ...]:
     match_ = re.fullmatch(SEMANTIC_VERSION, version) if isinstance(version, str) else None
     if match_ is None:
-        raise InvalidParams("a version has the form MAJOR.MINOR.PATCH")
+        raise InvalidParams("a version must have the form MAJOR.MINOR.PATCH")
     return tuple(int(part) for part in match_.groups())
 
 

@@ -49,7 +49,7 @@ class OpenRequests:
         Raises InvalidRequest if the peer's id is in use.
         """
         if id in self._by_id:
-            raise InvalidRequest("this id is in use by a request that has no answer yet")
+            raise InvalidRequest("this id is in use by a request that has not been answered yet")
         number = self._by_id[id] = next(self._numbers)
         self._by_number[number] = OpenRequest(id, method, is_bare)
         return Request(number, call, params)
@@ -60,7 +60,7 @@ class OpenRequests:
         """Return the `meaning` of a message from the peer, or the answer to it if that raises RpcError. An answer
         from the peer is dropped: there are no requests to it."""
         if "method" not in value and ("result" in value or "error" in value):
-            return [Malformed(failure(None, InvalidRequest("nothing was asked")), silent=True)]
+            return [Malformed(failure(None, InvalidRequest("there was no request")), silent=True)]
         try:
             return meaning(value)
         except RpcError as error:

@@ -37,7 +37,7 @@ _MOST = 100
 """The maximum length of a description or a title."""
 _TOKEN = {
     "name": "Authorization",
-    "description": "'Bearer ' and a token, which the operator of the server gives out",
+    "description": "'Bearer ' and a token from the operator of the server",
     "isRequired": True,
     "isSecret": True,
 }

@@ -189,7 +189,7 @@ class Mount:
             self.readiness.served(server.running)
             self._is_open.set()
         elif not server.is_leaving:
-            reason = f"this server has failed: {server.reason}. It is started again; try later"
+            reason = f"this server has failed: {server.reason}. It is being restarted; try again later"
             self.endpoint.fail(refuse(503, reason, Retry_After=str(max(1, math.ceil(server.pause)))))
             self.readiness.failed(server.reason)
         elif self.readiness.phase is not Phase.STOPPED:

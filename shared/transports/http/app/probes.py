@@ -26,9 +26,9 @@ from .mount import Mount
 from .state import state_of
 
 HEALTH, READY, METRICS, STATE = "/healthz", "/readyz", "/metrics", "/debug/state"
-_ONLY_WITH_TOKEN = refuse(401, "without a token this is told to this machine alone: the listener needs one")
+_ONLY_WITH_TOKEN = refuse(401, "without a token, only this machine may read this; start the server with one")
 
-_UNREACHABLE = refuse(503, "the other processes can't be asked now; try again in a moment", Retry_After="1")
+_UNREACHABLE = refuse(503, "the other processes can't be reached; try again in a moment", Retry_After="1")
 
 
 class Probes:

@@ -205,7 +205,7 @@ async def _soon(seconds: float) -> AsyncIterator[None]:
         async with asyncio.timeout(seconds):
             yield
     except TimeoutError:
-        raise TimeoutError(f"the server named no endpoint in {seconds:g} s") from None
+        raise TimeoutError(f"the server named no endpoint within {seconds:g} s") from None
 
 
 async def _get(
@@ -226,7 +226,7 @@ async def _get(
         status, data = response.status, wait_of_reply(response)
         again = credentials is not None and await credentials.answered("GET", str(url), status, response.headers)
         if not again or sent == MAX_SENT:
-            raise PeerError(f"HTTP {status}: no event stream of HTTP+SSE", code=status, data=data)
+            raise PeerError(f"HTTP {status}: not an event stream of HTTP+SSE", code=status, data=data)
 
 
 async def _sent(

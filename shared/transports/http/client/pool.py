@@ -130,13 +130,13 @@ def reason_of(error: Exception) -> str:
         case AuthError():
             return str(error)
         case aiohttp.ClientConnectorCertificateError():
-            return f"no connection to {error.host}:{error.port}: its certificate is not accepted"
+            return f"no connection to {error.host}:{error.port}: its certificate was not accepted"
         case aiohttp.ClientConnectorError(os_error=OSError() as cause):
             return f"no connection to {error.host}:{error.port}: {_why(cause)}"
         case aiohttp.ConnectionTimeoutError():
-            return f"no connection in {CONNECT_SECONDS:g} s"
+            return f"no connection within {CONNECT_SECONDS:g} s"
         case aiohttp.ServerDisconnectedError():
             return "the server closed the connection without an answer"
         case aiohttp.ClientResponseError() | HttpProcessingError():
-            return f"the answer is not proper HTTP: {escape(str(error.message))[:200]}"
+            return f"the answer is not valid HTTP: {escape(str(error.message))[:200]}"
     return f"{type(error).__name__}: {escape(str(error))[:200]}"

@@ -48,7 +48,7 @@ class Capacity:
         if now - self._logged >= _LOG_SECONDS:
             self._logged = now
             count = self._by_address[address]
-            log.warning("no more connections of %s are taken: it has %d of %d", address, count, self._taken)
+            log.warning("no more connections from %s are accepted: it has %d of %d", address, count, self._taken)
         return False
 
     def give(self, address: str) -> None:

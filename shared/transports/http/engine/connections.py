@@ -324,7 +324,7 @@ class _Corked:
 
 
 def _too_late() -> bytes:
-    body = encode(refuse(408, "the body did not come in time").failure)
+    body = encode(refuse(408, "the body did not arrive in time").failure)
     head = f"HTTP/1.1 408 Request Timeout\r\ncontent-type: {JSON}\r\ncontent-length: {len(body)}\r\nconnection: close"
     return head.encode() + b"\r\n\r\n" + body
 

@@ -42,7 +42,7 @@ ID = "session_id"
 """The last part of the address for POSTs, and the parameter in it that contains the session id."""
 STALL_SECONDS = 2.0
 """Seconds without reading after which a client that is too far behind is disconnected."""
-_TOO_NEW = "this protocol version is not spoken over HTTP+SSE"
+_TOO_NEW = "this protocol version is not supported over HTTP+SSE"
 
 
 class LegacySession:
@@ -159,7 +159,7 @@ class LegacySession:
                     await self._ready.wait()
             await http.reply.end()
         if not self.is_ending:
-            log.warning("a stream was cut off: its client is %d bytes behind", self._behind)
+            log.warning("a stream was closed: its client is %d bytes behind", self._behind)
         if http.reply.stage is not Stage.ENDED:
             break_off(http.receive)
 

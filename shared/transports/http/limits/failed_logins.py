@@ -97,4 +97,4 @@ async def _wait(limiter: Limiter, key: str) -> float:
 
 def _too_many(seconds: float) -> Denial:
     after = (("retry-after", str(max(1, math.ceil(seconds)))),)
-    return Denial("too many requests from this address are not authenticated", "", TOO_MANY_REQUESTS, after)
+    return Denial("too many unauthenticated requests from this address", "", TOO_MANY_REQUESTS, after)

@@ -23,8 +23,8 @@ _SESSIONS_SECONDS = 60.0
 """Seconds before another attempt if other calls or sessions have to end first."""
 _TEXTS = {
     "rate": "too many requests",
-    "bytes": "the bytes of a day are used up",
-    "calls": "too many of your calls are under way; wait for their answers",
+    "bytes": "the daily limit of bytes is used up",
+    "calls": "too many of your calls are in progress; wait for their answers",
     "sessions": "you have too many sessions open; end one",
 }
 

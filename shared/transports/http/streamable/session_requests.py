@@ -68,7 +68,7 @@ class SessionRequests:
         if refusal is not None and is_free:
             sessions.leave(session, ids)
         if refusal is not None or not is_free:
-            return refusal or refuse(400, "this id is in use by a request that has no answer yet")
+            return refusal or refuse(400, "this id is in use by a request that has not been answered yet")
         reader = session.post(message, ids, http.principal)
         if not sessions.is_alone and not await _share(sessions, session, message, reader):
             return LOST if ids else OUT_OF_REACH  # a call that has begun must not be sent again

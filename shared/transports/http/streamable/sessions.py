@@ -41,7 +41,9 @@ BURST = 100
 QUIET_SECONDS = 1.0
 _SUBSCRIBING = ("resources/subscribe", "resources/unsubscribe")
 _UNKNOWN = refuse(404, "there is no such session; initialize a new one")
-OUT_OF_REACH = refuse(503, "what the replicas share is out of reach; try again in a moment", Retry_After="2")
+OUT_OF_REACH = refuse(
+    503, "the store shared by the replicas can't be reached; try again in a moment", Retry_After="2"
+)
 _STOPPING = refuse(503, "the server is stopping", Connection="close", Retry_After="1")
 
 
@@ -274,7 +276,7 @@ class Sessions:
         try:
             session.adopt(await self._store.adopt(session.id))
         except OSError:
-            log.warning("subscriptions of a replica that is gone could not be taken over yet")
+            log.warning("the subscriptions of a lost replica could not be taken over yet")
 
     def _note_end(self, id: str) -> None:
         if id in self._entering:
@@ -293,7 +295,7 @@ class Sessions:
             except OSError as error:
                 # All of them wait for the same store: trying each would cause as many failures.
                 waiting, self._lapsed = self._lapsed, []
-                log.warning("%d sessions can't be given up that nobody uses; again later: %s", len(waiting), error)
+                log.warning("%d unused sessions can't be released; trying again later: %s", len(waiting), error)
                 for session in waiting:
                     session.rest()
             else:

@@ -29,7 +29,7 @@ from .reply import Http, Stage, Watch
 from .token_expiry import ending_with_token
 
 _BUSY = refuse(429, "too many of your requests are being served; wait for their answers", Retry_After="1")
-_NO_STREAM = f"what is listened to comes on a stream: send Accept: {EVENT_STREAM}"
+_NO_STREAM = f"notifications are sent on a stream: send Accept: {EVENT_STREAM}"
 
 
 class StatelessRequests:

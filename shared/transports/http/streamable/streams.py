@@ -33,7 +33,7 @@ from ....protocol.wire.jsonrpc import (
     failure,
 )
 
-_TOO_OLD = refuse(400, "what came after this event is not kept any more")
+_TOO_OLD = refuse(400, "the events after this one are no longer stored")
 _LISTS_CHANGED = frozenset(f"notifications/{name}/list_changed" for name in LISTS)
 
 
@@ -137,7 +137,7 @@ class Streams:
         stream = await self._events.find()
         # One stream for unrequested messages: each is sent once (2025-11-25, Streamable HTTP, Multiple Connections).
         if stream is None or stream.is_read:
-            return refuse(409, "this session has a GET stream already")
+            return refuse(409, "this session already has a GET stream")
         return await self._get(stream)
 
     async def resume(self, event_id: str) -> Reader | Refusal:

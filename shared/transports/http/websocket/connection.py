@@ -201,7 +201,7 @@ class WebSocket(Upgraded):
         if self.is_closed:
             return
         if frame.opcode is Opcode.BINARY:
-            self._frames.fail(CloseCode.UNSUPPORTED_DATA, "a message is a text frame")
+            self._frames.fail(CloseCode.UNSUPPORTED_DATA, "a message must be a text frame")
         elif frame.opcode is Opcode.TEXT or frame.opcode is Opcode.CONT:
             self._take_text(frame)
 
@@ -220,7 +220,7 @@ class WebSocket(Upgraded):
             # `websockets` leaves that to its callers; RFC 6455, section 8.1, requires the connection to fail.
             text.decode()
         except UnicodeDecodeError:
-            self._frames.fail(CloseCode.INVALID_DATA, "a message is text in UTF-8")
+            self._frames.fail(CloseCode.INVALID_DATA, "a message must be UTF-8 text")
             return
         if not self._is_finishing:
             self._texts.append(text)
@@ -265,7 +265,7 @@ class WebSocket(Upgraded):
             self._transport.abort()
             return
         if self._since is not None and asyncio.get_running_loop().time() - self._since > self._message_seconds:
-            self.close(CloseCode.POLICY_VIOLATION, "a message did not come in time")
+            self.close(CloseCode.POLICY_VIOLATION, "a message did not arrive in time")
         elif not (self.is_closed or self._is_full):
             self._frames.send_ping(b"")
             self._write()

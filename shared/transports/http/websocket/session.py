@@ -37,7 +37,7 @@ SUBPROTOCOL = Subprotocol("mcp")
 _CHUNK = 65_536
 """Bytes of small messages that are sent together."""
 _OTHER_VERSION = refuse(426, "the version of WebSocket must be 13", Upgrade="websocket", Sec_WebSocket_Version="13")
-_NO_HANDSHAKE = refuse(400, "these headers do not begin a WebSocket with the subprotocol 'mcp' or none")
+_NO_HANDSHAKE = refuse(400, "these headers do not open a WebSocket with the subprotocol 'mcp' or none")
 _ELSEWHERE = refuse(501, "this listener has no WebSockets")
 
 
@@ -56,7 +56,7 @@ def _select(_frames: ServerProtocol, offered: Sequence[Subprotocol]) -> Subproto
     """Select the subprotocol. A client that requests none gets none, and speaks the same; browsers fail if none of
     their requested ones is selected."""
     if offered and SUBPROTOCOL not in offered:
-        raise NegotiationError("no subprotocol in common")
+        raise NegotiationError("no common subprotocol")
     return SUBPROTOCOL if offered else None
 
 
@@ -96,7 +96,7 @@ class WebSocketSession:
     def lapse(self) -> None:
         """Close the connection if its peer has not sent a message."""
         if self.is_idle:
-            self._socket.close(CloseCode.POLICY_VIOLATION, "no message has come")
+            self._socket.close(CloseCode.POLICY_VIOLATION, "no message has arrived")
 
     async def run(self, running: Run[Any], http: Http, answer: bytes) -> Refusal | None:
         """Answer the handshake with `answer`, and serve the peer until either side ends the connection."""

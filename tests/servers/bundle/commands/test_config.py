@@ -74,10 +74,10 @@ def test_the_snippet_is_that_of_the_documentation(
     token = ("--token-variable", "MCP_TOKEN")
     if not client.http:
         said = refused(capsys, config.main, *words)
-        assert said == f"the file of {client.title} takes no server with a URL, only one that it starts"
+        assert said == f"the file of {client.title} can't have a server with a URL, only one that it starts"
     elif client.name in WITHOUT_VARIABLES:
         assert printed(capsys, *words) == golden(client, "-http", tmp_path)
-        said = "takes no token from a variable: put the header Authorization there by hand"
+        said = "can't read a token from a variable: add the Authorization header by hand"
         assert refused(capsys, config.main, *words, *token).endswith(said)
     else:
         assert printed(capsys, *words, *token) == golden(client, "-http", tmp_path)
@@ -142,7 +142,7 @@ def test_stderr_says_where_it_goes_and_what_then(
 ) -> None:
     monkeypatch.setenv("CODEX_HOME", str(tmp_path))
     config.main(["prompts", "--starter", "--client", "codex"])
-    assert capsys.readouterr().err == f"goes into {tmp_path / 'config.toml'}; then start Codex again\n"
+    assert capsys.readouterr().err == f"goes into {tmp_path / 'config.toml'}; then restart Codex\n"
 
 
 def arguments(text: str) -> list[str]:
@@ -183,17 +183,17 @@ REFUSED = [
     (["sqlite", "--create", "missing/new.db"], "DATABASE: {here}/missing/new.db does not exist"),
     (["filesystem", "notes", "--nonsense"], "unrecognized arguments: --nonsense"),
     (["filesystem", "notes", "--max-read", "x"], "--max-read: write a whole number"),
-    (["filesystem", "notes", "--transport", "http"], "a client speaks to the server it starts over stdio"),
+    (["filesystem", "notes", "--transport", "http"], "a client uses stdio with a server that it starts"),
     (["filesystem", "notes", "--env", "novalue"], "--env takes NAME=VALUE"),
     (["filesystem", "notes", "--env", "MCP_FILESYSTEM_POLL=perhaps"], "MCP_FILESYSTEM_POLL: "),
     (["filesystem", "notes", "--url", "http://a/mcp"], "a server with a --url is started elsewhere"),
     (["filesystem", "--url", "a.example/mcp"], "--url takes the URL of an endpoint"),
-    (["fetch", "--token-variable", "MCP_TOKEN"], "--token-variable goes with --url"),
+    (["fetch", "--token-variable", "MCP_TOKEN"], "--token-variable needs --url"),
     (["fetch", "--url", "http://a/mcp", "--token-variable", "a b"], "--token-variable takes the name of a variable"),
-    (["fetch", "--name", "my web"], "--name takes letters, digits, - and _"),
+    (["fetch", "--name", "my web"], "--name may have letters, digits, - and _"),
     # With it, the names of some tools would be longer than models take.
-    (["fetch", "--name", "n" * 33], "--name takes letters, digits, - and _ (32 at most)"),
-    (["filesystem", "b\udce9"], "a path that is not UTF-8 can't be written into the file of a client"),
+    (["fetch", "--name", "n" * 33], "--name may have letters, digits, - and _ (32 at most)"),
+    (["filesystem", "b\udce9"], "a path that is not UTF-8 can't be written to a client's file"),
     (["nothing"], "there is no server 'nothing' in the catalog"),
 ]
 

@@ -96,7 +96,7 @@ def test_where_nobody_listens_or_answers_it_ends(token: str) -> None:
         silent = ended(place, "--timeout", "0.5")
     assert code == 1
     exposed, told = said.splitlines()
-    assert f"{token}: others can read this secret" in exposed
+    assert f"{token}: other users can read this secret" in exposed
     assert told.startswith(f"python -m servers connect: no connection to {place}: ")
     assert not {"hush", TOKEN} & set(said.split())
     assert said.count("no connection to") == 1
@@ -105,22 +105,22 @@ def test_where_nobody_listens_or_answers_it_ends(token: str) -> None:
 
 
 REFUSED = [
-    ([], "give one URL, such as https://mcp.example.org/mcp"),
-    (["http://a/mcp", "http://b/mcp"], "give one URL, such as https://mcp.example.org/mcp"),
-    (["example.org/mcp"], "the URL of a server begins with http://, https://, ws:// or wss://, and names a host"),
-    (["ftp://example.org"], "the URL of a server begins with http://"),
-    (["http://"], "the URL of a server begins with http://"),
-    (["http://a:99999/mcp"], "the URL of a server begins with http://"),
-    (["http://[::1/mcp"], "the URL of a server begins with http://"),
+    ([], "give exactly one URL, such as https://mcp.example.org/mcp"),
+    (["http://a/mcp", "http://b/mcp"], "give exactly one URL, such as https://mcp.example.org/mcp"),
+    (["example.org/mcp"], "the URL of a server must start with http://, https://, ws:// or wss:// and have a host"),
+    (["ftp://example.org"], "the URL of a server must start with http://"),
+    (["http://"], "the URL of a server must start with http://"),
+    (["http://a:99999/mcp"], "the URL of a server must start with http://"),
+    (["http://[::1/mcp"], "the URL of a server must start with http://"),
     (
         ["http://ann:hush@a/mcp"],
-        "everyone who sees the URL sees its user name and password: leave out the part",
+        "everyone who sees the URL sees its user name and password: remove the part",
     ),
     (["http://a/mcp", "--token-file", "/nowhere"], "--token-file: /nowhere: No such file or directory"),
     (["http://a/mcp", "--header", "hush"], "--header takes NAME=VALUE"),
     (["http://a/mcp", "--header", "a b=hush"], "not the name of an HTTP header that can be set: 'a b'"),
     (["http://a/mcp", "--header", "a=hush\x00"], "the value of the HTTP header a has characters that can't be sent"),
-    (["http://a/mcp", "--timeout", "0"], "--timeout: it has to be greater than 0"),
+    (["http://a/mcp", "--timeout", "0"], "--timeout: it must be greater than 0"),
     (["http://a/mcp", "--port", "1"], "unrecognized arguments: --port"),
     (["http://a/mcp", "--log-level", "loud"], "argument --log-level: invalid choice: 'loud'"),
 ]

@@ -59,7 +59,7 @@ async def test_what_an_author_does_wrong_is_shown_and_what_they_save_is_served(d
         read_until(process, "the workbench is at")
         async with connect_http(f"http://127.0.0.1:{port}/dice/mcp") as client:
             assert (await client.call_tool("roll")).structured_content == 4
-            assert await anyio.to_thread.run_sync(read_until, process, "the event loop is blocked")
+            assert await anyio.to_thread.run_sync(read_until, process, "the event loop has been blocked")
             assert "in roll" in await anyio.to_thread.run_sync(read_until, process, "dice.py")
             with pytest.raises(PeerError, match="internal error"):
                 await client.call_tool("drop")
@@ -100,15 +100,15 @@ def test_a_file_that_python_does_not_import_is_refused(
     (tmp_path / name).touch()
     with pytest.raises(SystemExit, match="2"):
         main([str(tmp_path / name)])
-    assert f"dev: Python can't import {name}: call it NAME.py" in capsys.readouterr().err
+    assert f"dev: Python can't import {name}: name it NAME.py" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("name", "source", "reason"),
     [
         ("none_here", "", "^none_here.py has 0 servers: declare one, as in `app = Server"),
-        ("json", "", "^Python has a module called 'json' already: give the file another name$"),
-        ("time", "", "^Python has a module called 'time' already: give the file another name$"),  # of no file
+        ("json", "", "^Python already has a module named 'json': give the file another name$"),
+        ("time", "", "^Python already has a module named 'time': give the file another name$"),  # of no file
     ],
 )
 def test_a_file_without_a_server_is_refused(

@@ -115,7 +115,7 @@ REFUSED = [
     (["--", "README.md"], "README.md: it is not a program"),
     (["--env", "hush hush", "--", "cat"], "--env takes NAME=VALUE, or the NAME of a variable that is set here"),
     (["--env", "NOT_SET_HERE", "--", "cat"], "--env takes NAME=VALUE, or the NAME of a variable that is set here"),
-    (["--host", "0.0.0.0", "--", "cat"], "--host 0.0.0.0 is reachable from other machines: give a token"),
+    (["--host", "0.0.0.0", "--", "cat"], "--host 0.0.0.0 is reachable from other machines: set a token"),
     (["--token-file", "/nowhere", "--", "cat"], "--token-file: /nowhere: No such file or directory"),
     (["npx", "-y"], "unrecognized arguments: -y"),
 ]

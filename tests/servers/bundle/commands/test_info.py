@@ -40,8 +40,8 @@ def test_list_shows_each_server_and_what_it_asks_for(capsys: pytest.CaptureFixtu
         (line,) = [line for line in shown.splitlines() if line.startswith(f"{entry.name} ")]
         assert entry.summary in line
         assert (f"changes nothing without {entry.permissions.writing}" in line) == bool(entry.permissions.writing)
-    assert "opens no files of yours but what you name with DIR, --root; connects to no other host" in shown
-    assert "connects to hosts of the public internet; changes nothing" in shown
+    assert "opens none of your files except those you name with DIR, --root; connects to no other host" in shown
+    assert "connects to hosts on the public internet; changes nothing" in shown
 
 
 def test_info_shows_everything_the_catalog_says(capsys: pytest.CaptureFixture[str]) -> None:

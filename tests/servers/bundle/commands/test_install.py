@@ -98,9 +98,9 @@ def test_what_was_installed_is_started_as_the_client_will(
 def test_what_does_not_start_is_told_and_stays(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(install, "fetch", "--client", "cursor", "--env", "PYTHONHOME=/nowhere") == 1
     *_, fault, last = capsys.readouterr().out.splitlines()
-    assert fault.startswith("fault: it ended with exit code 1 before it answered; last it said: ")
+    assert fault.startswith("fault: it ended with exit code 1 before it answered; its last output: ")
     assert ". Fix: " in fault
-    assert last == "it does not work yet; the entry stays, and install can be called again, or uninstall"
+    assert last == "it does not work yet; the entry stays; run install again, or uninstall"
     assert "fetch" in read_entries(client_named("cursor"), home / ".cursor" / "mcp.json")
 
 
@@ -148,7 +148,7 @@ def test_what_is_there_already_is_no_change(home: Path, capsys: pytest.CaptureFi
     before = path.stat()
     exit_code(install, "fetch", "--client", "cursor")
     after = path.stat()
-    assert capsys.readouterr().out == f"{path} says so already\nworks: 2 tools\n"
+    assert capsys.readouterr().out == f"{path} already has this entry\nworks: 2 tools\n"
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
@@ -167,7 +167,7 @@ def test_an_entry_that_was_put_there_is_replaced_with_a_word(home: Path, capsys:
     put("cursor", home, "--timeout", "9")
     exit_code(install, "fetch", "--client", "cursor", "--dry-run")
     said = " ".join(capsys.readouterr().out.split())
-    assert "note: 'fetch' was there with other arguments, which go; to have both give another --name" in said
+    assert "note: 'fetch' had other arguments, which are replaced; to keep both, use another --name" in said
 
 
 def test_a_byte_order_mark_goes_with_a_word_and_a_backup(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -180,7 +180,7 @@ def test_a_byte_order_mark_goes_with_a_word_and_a_backup(home: Path, capsys: pyt
         backup = change.make()
         assert spot.path.read_bytes().startswith(b"\xef\xbb\xbf") is is_kept
         assert [note.partition(",")[0] for note in change.notes] == (
-            [] if is_kept else ["its byte order mark is taken out"]
+            [] if is_kept else ["its byte order mark was removed"]
         )
         assert backup is not None
         assert backup.read_bytes() == b'\xef\xbb\xbf{"theme": "dark"}'
@@ -216,7 +216,7 @@ def test_an_entry_of_the_user_is_replaced_only_when_asked(home: Path, capsys: py
     for entry in ("null", '{"command": "mine"}'):
         path.write_text(f'{{"mcpServers": {{"fetch": {entry}}}}}')
         shown = refused(capsys, install, *words)
-        assert shown == f"{path} has another server 'fetch': give --replace, or another --name"
+        assert shown == f"{path} already has a server 'fetch': use --replace, or another --name"
         assert entry in path.read_text()
         path.unlink()
         put("cursor", home, "--timeout", "9")
@@ -241,10 +241,10 @@ def test_an_entry_of_the_user_is_not_taken_out(home: Path, capsys: pytest.Captur
     # A refusal leaves no lock behind.
     assert not (home / ".local").exists()
     path.parent.mkdir()
-    for why in ("was not put there by install", "is not as install put it there"):
+    for why in ("was not added by install", "was changed after install added it"):
         path.write_text('{"mcpServers": {"fetch": {"command": "mine"}}}')
         shown = refused(capsys, uninstall, "fetch", "--client", "cursor")
-        assert shown == f"{path}: the server 'fetch' {why}: take it out by hand"
+        assert shown == f"{path}: the server 'fetch' {why}: remove it by hand"
         assert "mine" in path.read_text()
         path.unlink()
         put("cursor", home)
@@ -363,7 +363,7 @@ def test_damaged_receipts_are_named(home: Path, capsys: pytest.CaptureFixture[st
     receipts.parent.mkdir(parents=True)
     receipts.write_text("{")
     shown = refused(capsys, install, "fetch", "--client", "cursor")
-    assert shown == f"{receipts} is damaged: remove it, and take entries out by hand"
+    assert shown == f"{receipts} is damaged: remove it, and remove the entries by hand"
 
 
 @pytest.mark.parametrize(("option", "words"), [("--header", ["--header", "-hush"]), (None, ["hush"])])
@@ -390,4 +390,4 @@ def test_what_is_printed_and_receipts_have_no_secrets(home: Path, capsys: pytest
 
 def test_uninstall_takes_no_arguments_of_the_server(capsys: pytest.CaptureFixture[str]) -> None:
     shown = refused(capsys, uninstall, "fetch", "--timeout", "9", "--client", "cursor")
-    assert shown == "it takes no '--timeout': the name of the server is enough"
+    assert shown == "it takes no '--timeout': give only the name of the server"

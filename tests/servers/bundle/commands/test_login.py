@@ -53,12 +53,12 @@ async def logged_in(world: World, tokens: FileTokens) -> None:
 
 
 REFUSED = [
-    (["--port", "99999"], "argument --port: has to be a port"),
-    (["--port=-5"], "argument --port: has to be a port"),
-    (["--port", "0000099999"], "argument --port: has to be a port"),
-    (["--client-metadata-url", "http://client.example/us"], "has to be an https URL with a path"),
-    (["--client-metadata-url", "https://client.example/"], "has to be an https URL with a path"),
-    (["--client-metadata-url", "https://["], "has to be an https URL with a path"),
+    (["--port", "99999"], "argument --port: must be a port"),
+    (["--port=-5"], "argument --port: must be a port"),
+    (["--port", "0000099999"], "argument --port: must be a port"),
+    (["--client-metadata-url", "http://client.example/us"], "must be an https URL with a path"),
+    (["--client-metadata-url", "https://client.example/"], "must be an https URL with a path"),
+    (["--client-metadata-url", "https://["], "must be an https URL with a path"),
     (["--client-id", "\udcff"], "--client-id has characters that can't be sent"),
 ]
 
@@ -145,7 +145,7 @@ async def test_who_logs_out_hears_whether_the_tokens_are_revoked(
         assert await login._log_out(Accounts(tokens.path.parent), url) == 0
         assert world.issuer.site.count("/revoke") == 1
     said = capsys.readouterr().err
-    assert ("stay valid until they expire" in said) is not revokes
+    assert ("remain valid until they expire" in said) is not revokes
     assert "logged out of " in said
     assert Accounts(tokens.path.parent).all() == []
 
@@ -155,7 +155,7 @@ def test_where_the_keyring_is_gone_nobody_logs_out(tokens: FileTokens, capsys: p
     anyio.run(tokens.put, ("", KEY[1]), pointer)
     anyio.run(tokens.put, KEY, {"scope": "", "in_keyring": True})
     assert run("logout", KEY[1]) == 2
-    assert "in the keyring of the system, which is not there now" in capsys.readouterr().err
+    assert "in the system keyring, which is not available here" in capsys.readouterr().err
     assert set(tokens.entries()) == {KEY, ("", KEY[1])}
 
 

@@ -71,12 +71,12 @@ def test_where_there_is_no_browser_open_says_so(
     monkeypatch.setattr(webbrowser, "open", lambda _url: False)
     # A thread of the command calls it; a process that has no browser at all is not to be had everywhere.
     opening._browse("http://127.0.0.1:8000/")
-    assert capsys.readouterr().err == "no browser could be opened here: open http://127.0.0.1:8000/ in one\n"
+    assert capsys.readouterr().err == "no browser could be opened: open http://127.0.0.1:8000/ yourself\n"
 
 
 REFUSED = [
     (["--host", "0.0.0.0"], "unrecognized arguments: --host"),
-    (["--port", "65536"], "--port: it has to be less than or equal to 65535"),
+    (["--port", "65536"], "--port: it must be less than or equal to 65535"),
     (["--config", "/there/is/none"], "/there/is/none: No such file or directory"),
 ]
 

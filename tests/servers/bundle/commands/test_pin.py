@@ -54,7 +54,7 @@ def place(tmp_path: Path) -> Place:
 def test_before_anything_is_pinned_it_changes_nothing(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     assert place.pin() == 0
     assert place.pins.is_new
-    assert "nothing is pinned yet: --accept does it now" in capsys.readouterr().out
+    assert "nothing is pinned yet: --accept pins the tools now" in capsys.readouterr().out
     assert place.pin("--accept") == 0
     assert place.pins.names == ["a", "b"]
     assert f"pinned in {place.path}/other.pins.json: all of them" in capsys.readouterr().out
@@ -68,7 +68,7 @@ def test_what_changed_is_shown(place: Place, capsys: pytest.CaptureFixture[str])
     out = capsys.readouterr().out.splitlines()
     assert out[:-1] == [
         "other: 2 tools",
-        "as they were pinned: 0",
+        "matching their pins: 0",
         "changed: a",
         "  description:",
         "    + And more.",
@@ -114,8 +114,8 @@ def test_what_the_server_says_is_not_obeyed_by_the_terminal(place: Place, capsys
 
 
 WRONG: list[tuple[str, list[str], str]] = [
-    ("none", [], "there is no server 'none' with a command or a url in it; there are: other"),
-    ("filesystem", [], "servers.filesystem: this is one of ours, and has nothing to pin"),
+    ("none", [], "there is no server 'none' with a command or a url; available: other"),
+    ("filesystem", [], "servers.filesystem: this is a server of the bundle, which needs no pins"),
     ("other", ["--accept", "none"], "there is no tool 'none'"),
 ]
 
@@ -126,20 +126,20 @@ def test_what_is_not_there_is_wrong_usage(place: Place, capsys: pytest.CaptureFi
         assert why in capsys.readouterr().err
     place.pins.path.write_text("{")
     assert place.pin() == 2
-    assert "is not a file of pins; remove it to pin the tools anew" in capsys.readouterr().err
+    assert "not a pin file; remove it to pin the tools again" in capsys.readouterr().err
 
 
 def test_a_server_that_ends_is_no_connection(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     (place.path / "tools.json").write_text("{}")
     assert place.pin() == 3
     assert "the connection to other was lost" in (said := capsys.readouterr().err)
-    assert "last it said: no tools today" in said
+    assert "its last output: no tools today" in said
 
 
 def test_a_server_that_is_not_pinned_is_said_to_be(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     place.write(pin=False)
     assert place.pin("--accept") == 0
-    assert "its pins count for nothing" in capsys.readouterr().err
+    assert "its pins have no effect" in capsys.readouterr().err
 
 
 def test_long_changes_are_cut_and_say_so() -> None:

@@ -218,7 +218,7 @@ def test_one_that_will_not_end_is_left_behind(tmp_path: Path) -> None:
             pass
         process.process.terminate()
         assert process.wait() == 1
-        assert "[cling]: the server did not end in time and is left behind" in process.stderr()
+        assert "[cling]: the server did not stop in time and was abandoned" in process.stderr()
 
 
 @pytest.mark.slow
@@ -236,14 +236,14 @@ def test_the_token_comes_from_the_file_and_is_never_shown(tmp_path: Path) -> Non
 
 
 REFUSED = [
-    (["--host", "0.0.0.0", "fetch"], "--host 0.0.0.0 is reachable from other machines: give a token by --token-file"),
+    (["--host", "0.0.0.0", "fetch"], "--host 0.0.0.0 is reachable from other machines: set a token with --token-file"),
     (["--host", "0.0.0.0", "--no-auth"], "filesystem: other machines can reach it, and no directory was chosen: "),
     (["filesystem", "--", "~/Documents"], "'~/Documents' is not the name of a server; here a server takes its dir"),
-    (["fech"], "there is no server 'fech' in the catalog; there are: filesystem, "),
+    (["fech"], "there is no server 'fech' in the catalog; available: filesystem, "),
     (["--config", "/there/is/none"], "/there/is/none: No such file or directory"),
     (["--catalog", "/there/is/none"], "/there/is/none: No such file or directory"),
     (["--transport", "stdio"], "unrecognized arguments: --transport"),
-    (["--max-calls", "0"], "--max-calls: it has to be greater than or equal to 1"),
+    (["--max-calls", "0"], "--max-calls: it must be greater than or equal to 1"),
     (["--token-file", "/there/is/none"], "--token-file: /there/is/none: No such file or directory"),
     (["--trace", "/there/is/none"], "--trace: /there/is/none: No such file or directory"),
 ]

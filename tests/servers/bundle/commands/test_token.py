@@ -88,11 +88,11 @@ def test_the_list_says_everything_but_the_tokens(path: Path, capsys: pytest.Capt
 
 
 REFUSED = [
-    (["new", "old"], "there is a token 'old' already"),
+    (["new", "old"], "there is already a token 'old'"),
     (["new", "a b"], "one word"),
     (["new", "x", "--scope", 'a"b'], "is not a valid scope"),
-    (["new", "x", "--scope", "nonsense"], "no server has the scope nonsense; there are SERVER:read, "),
-    (["new", "x", "--scope", "filesytem:read"], "did you mean filesystem:read? (--custom-scopes takes any)"),
+    (["new", "x", "--scope", "nonsense"], "no server has the scope nonsense; use SERVER:read, "),
+    (["new", "x", "--scope", "filesytem:read"], "did you mean filesystem:read? (--custom-scopes accepts any)"),
     (["new", "x", "--expires", "0"], "--expires"),
     (["revoke", "nobody"], "there is no token 'nobody'"),
     ([], "required: ACTION"),

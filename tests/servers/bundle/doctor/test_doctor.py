@@ -92,33 +92,34 @@ NOTES = "{home}/notes"
 FILE = "{home}/.cursor/mcp.json"
 FOUND: dict[str, tuple[dict[str, Any], str, str]] = {
     "an environment that was deleted": ({"command": "{home}/old/.venv/bin/mcp-bundle-filesystem", "args": [NOTES]},
-        "is gone, with its environment {home}/old/.venv: it was moved or deleted", f"in {FILE} let it start /"),
+        "is gone, with its environment {home}/old/.venv: it was moved or deleted", f"in {FILE}, make it start /"),
     "an environment that was moved": (
         {"program": "#!/nowhere/.venv/bin/python3\nfrom servers.filesystem.__main__ import main\n"},
         "starts /nowhere/.venv/bin/python3, which does not exist",
-        "let it start /",
+        "make it start /",
     ),
     "a python without the bundle": ({"program": "#!/bin/sh\necho \"No module named 'servers'\" >&2\nexit 1\n"},
-        "it ended with exit code 1 before it answered; last it said: No module named 'servers'", "let it start /"),
+        "it ended with exit code 1 before it answered; its last output: No module named 'servers'",
+        "make it start /"),
     "a program of another system": (
-        {"program": "\x7fELF of no machine"}, "it can't be started: Exec format error", "let it start /",
+        {"program": "\x7fELF of no machine"}, "it can't be started: Exec format error", "make it start /",
     ),
     "a program that may not be executed": ({"command": "{home}/mcp-bundle-filesystem", "args": [NOTES]},
-        "is not a program that may be executed", "chmod +x '{home}/mcp-bundle-filesystem'"),
+        "is not executable", "chmod +x '{home}/mcp-bundle-filesystem'"),
     "a python that was removed": ({**started("filesystem", NOTES), "command": "{home}/python3"},
-        "leads to /nowhere/python3.11, which is gone: that Python was removed or replaced", ""),
+        "points to /nowhere/python3.11, which is gone: that Python was removed or replaced", ""),
     "a wheel that uvx does not find": (
         {"command": "{home}/uvx", "args": ["--from", "{home}/x.whl[filesystem]", "mcp-bundle-filesystem", NOTES]},
-        "{home}/x.whl, from which uvx takes the server, does not exist", "put it there, or in ",
+        "{home}/x.whl, from which uvx installs the server, does not exist", "put it there, or in ",
     ),
     "a server that ends at once": (
         {"program": "#!/bin/sh\necho 'python -m servers.filesystem: --max-read: no' >&2\nexit 2\n"},
-        "it ended with exit code 2 before it answered; last it said: --max-read: no", f"correct it in {FILE}; ",
+        "it ended with exit code 2 before it answered; its last output: --max-read: no", f"correct it in {FILE}; ",
     ),
     "a command that nobody finds": ({"command": "mcp-bundle-filesystem"},
-        "mcp-bundle-filesystem has no absolute path, and is on no PATH", "let it start /"),
+        "mcp-bundle-filesystem is not an absolute path, and is not on the PATH", "make it start /"),
     "a path longer than systems take": ({"command": f"/{'x' * 5000}/mcp-bundle-filesystem"},
-        "what it is started with can't be looked at: File name too long", ""),
+        "its arguments can't be examined: File name too long", ""),
     "a directory that does not exist": (started("filesystem", "{home}/papers"),
         "the directory {home}/papers does not exist", f"make the directory, or correct the path in {FILE}"),
     "a directory of the environment": (
@@ -129,7 +130,7 @@ FOUND: dict[str, tuple[dict[str, Any], str, str]] = {
     "a database that does not exist": (started("sqlite", "--db", "shop={home}/shop.db:ro"),
         "the file {home}/shop.db does not exist", "put the file there, or correct the path"),
     "a path that is not absolute": (started("filesystem", "notes"),
-        "notes is not an absolute path, so it means another place with every client", f"write {NOTES}"),
+        "notes is not an absolute path, so it means a different place in each client", f"write {NOTES}"),
     "a file in place of a directory": (
         started("filesystem", "{home}/open"), "{home}/open is a file and no directory", "",
     ),
@@ -141,11 +142,11 @@ FOUND: dict[str, tuple[dict[str, Any], str, str]] = {
     "a token on the command line": (started("filesystem", "--token", TOKEN, NOTES),
         "there is no option --token; did you mean --token-file?", ""),
     "a token file that is missing": (started("filesystem", "--token-file", "{home}/none", NOTES),
-        "the token file {home}/none does not exist", "make one: python -c"),
+        "the token file {home}/none does not exist", "create one: python -c"),
     "a token file that is empty": (started("filesystem", "--token-file", "{home}/empty", NOTES),
-        "the token file {home}/empty is empty", "make one: python -c"),
+        "the token file {home}/empty is empty", "create one: python -c"),
     "a token file that is open to all": (started("filesystem", "--token-file", "{home}/open", NOTES),
-        "the token file {home}/open is open to others on this machine", "chmod 600 '"),
+        "the token file {home}/open is accessible to other users on this machine", "chmod 600 '"),
     "an argument that no system takes": (
         started("filesystem", "--deny", "a\0b", NOTES), "it can't be started: embedded null byte", "",
     ),
@@ -188,8 +189,8 @@ async def test_a_command_in_the_cache_of_uv(home: Home) -> None:
     home.cursor("files", command=command, args=[f"{home.path}/notes"], env={"PYTHONPATH": str(ROOT)})
     found = await home.only()
     assert found.severity is Severity.WARNING
-    assert found.what == f"{command} is in uv's cache, and gone after the next `uv cache clean`"
-    assert found.fix.startswith(f"in {home.path}/.cursor/mcp.json let it start /")
+    assert found.what == f"{command} is in uv's cache, which the next `uv cache clean` empties"
+    assert found.fix.startswith(f"in {home.path}/.cursor/mcp.json, make it start /")
     Path(command).unlink()
     found = await home.only()
     assert (found.severity, found.what) == (Severity.FAULT, f"{command} is gone, since uv's cache was emptied")
@@ -200,7 +201,10 @@ async def test_a_command_that_only_the_shell_finds(home: Home) -> None:
     home.environment["PATH"] = str(home.path / "bin")
     home.cursor("files", command="mcp-bundle-filesystem", args=[f"{home.path}/notes"])
     found = await home.only()
-    assert found.what == "mcp-bundle-filesystem has no absolute path, and Cursor does not look where your shell does"
+    assert (
+        found.what
+        == "mcp-bundle-filesystem is not an absolute path, and Cursor does not search where your shell does"
+    )
     assert found.fix == f"in {home.path}/.cursor/mcp.json write {command}"
 
 
@@ -220,9 +224,9 @@ USELESS = [
     (".config/Claude/claude_desktop_config.json", '{"mcpServers": {"files": {]}}', "Claude Desktop can't read it: ",
      "correct it in an editor, or remove it; until then Claude Desktop starts none of its servers"),
     (".config/Code/User/mcp.json", '{"mcpServers": {"files": {}}}',
-     "its servers stand under 'mcpServers', which nobody reads", "rename 'mcpServers' to 'servers' in that file"),
+     "its servers are under 'mcpServers', which is not read", "rename 'mcpServers' to 'servers' in that file"),
     (".cursor/mcp.json", '{"mcpServers": {"filesystem": {"command": "x", "args": "y"}}}',
-     "Cursor can't use it: 'filesystem': 'args' is not a list of texts", "correct the entry in {path}"),
+     "Cursor can't use it: 'filesystem': 'args' is not a list of strings", "correct the entry in {path}"),
     (".codex/config.toml", f"a = {'[' * 5000}{']' * 5000}", "Codex CLI can't read it: is nested too deeply",
      "correct it in an editor, or remove it; until then Codex CLI starts none of its servers"),
 ]  # fmt: skip
@@ -267,7 +271,7 @@ async def test_a_directory_that_may_not_be_read(home: Home) -> None:
     home.start("filesystem", f"{home.path}/notes")
     found = await home.only()
     (home.path / "notes").chmod(0o700)
-    assert "can't be read by you" in found.what
+    assert "is not readable for you" in found.what
     assert "chmod u+rX" in found.fix
 
 
@@ -300,9 +304,9 @@ async def test_a_variable_that_does_not_exist(home: Home) -> None:
 @pytest.mark.parametrize(
     ("content", "mode", "severity", "what"),
     [
-        (None, 0, Severity.FAULT, "is of no use: {path}: No such file"),
-        ("[ada]\ntoken = 'hunter2'\n", 0o600, Severity.FAULT, "is of no use: {path}: 'ada': has to be a table"),
-        ("", 0o644, Severity.WARNING, "{path} is open to others"),
+        (None, 0, Severity.FAULT, "can't be used: {path}: No such file"),
+        ("[ada]\ntoken = 'hunter2'\n", 0o600, Severity.FAULT, "can't be used: {path}: 'ada': must be a table"),
+        ("", 0o644, Severity.WARNING, "{path} is accessible to other users"),
     ],
     ids=["missing", "wrong", "open"],
 )
@@ -312,7 +316,7 @@ async def test_a_file_of_tokens(content: str | None, mode: int, severity: Severi
         home.write("tokens.toml", content)
         path.chmod(mode)
     home.start("filesystem", "--transport", "http", "--tokens-file", str(path), f"{home.path}/notes")
-    found = [one for one in await home.look() if "file of tokens" in one.what]
+    found = [one for one in await home.look() if "tokens file" in one.what]
     assert [(one.severity, what.format(path=path) in one.what) for one in found] == [(severity, True)]
     assert "hunter2" not in repr(found)
 
@@ -340,10 +344,10 @@ async def test_a_port_that_is_taken(home: Home) -> None:
         port = other.getsockname()[1]
         home.start("filesystem", "--transport", "http", "--port", str(port), f"{home.path}/notes")
         transport, taken = await home.look()
-    assert "clients speak over stdio with what they start" in transport.what
-    assert transport.fix.startswith("take that out of ")
-    assert taken.what == f"port {port} of 127.0.0.1 is taken"
-    assert taken.fix == "end what listens there, or give another --port"
+    assert "clients use stdio with servers that they start" in transport.what
+    assert transport.fix.startswith("remove that from ")
+    assert taken.what == f"port {port} on 127.0.0.1 is in use"
+    assert taken.fix == "stop the program that listens there, or choose another --port"
 
 
 @slow
@@ -391,7 +395,7 @@ async def test_a_url_at_which_another_program_listens(home: Home, site: int) -> 
     url = f"http://127.0.0.1:{site}/mcp"
     home.cursor("filesystem", url=url, headers={"Authorization": f"Bearer {TOKEN}"})
     found = await home.only()
-    assert f"what listens at {url} is not an MCP server, or has another path" in found.what
+    assert f"the program that listens at {url} is not an MCP server, or has another path" in found.what
     assert "unknown: ***" in found.what
     assert "give the server another --port" in found.fix
     assert TOKEN not in repr(found)
@@ -422,7 +426,7 @@ async def test_a_url_that_wants_another_token(home: Home) -> None:
         without = await home.only()
         home.cursor("filesystem", url=url, headers={"Authorization": f"Bearer {TOKEN}"})
         assert await home.look() == []
-    assert found.what == f"{url} wants another token than the entry has"
+    assert found.what == f"{url} does not accept the token in the entry has"
     assert "as the header Authorization: Bearer TOKEN" in found.fix
     assert TOKEN not in repr(found)
     assert without.severity is Severity.WARNING
@@ -441,7 +445,7 @@ async def test_the_variable_from_which_codex_takes_the_token(home: Home) -> None
     assert unset.severity is Severity.WARNING
     assert unset.what == "not asked: FILES_TOKEN, from which Codex CLI takes the token, is not set in this shell"
     assert unset.fix == "set FILES_TOKEN where Codex CLI is started"
-    assert wrong.what == f"{url} wants another token than FILES_TOKEN has"
+    assert wrong.what == f"{url} does not accept the token in FILES_TOKEN has"
     assert TOKEN not in repr([unset, wrong])
 
 
@@ -453,7 +457,7 @@ async def test_noise_on_stdout(home: Home) -> None:
     command = home.program(f'#!/bin/sh\necho Welcome\nexec {sys.executable} -m servers.filesystem "$@"\n')
     home.cursor("files", command=command, args=[f"{home.path}/notes"], env={"PYTHONPATH": str(ROOT)})
     found = await home.only()
-    assert found.what == "1 line of its stdout is not a message, where clients break off"
+    assert found.what == "1 line of its stdout is not a message, so clients may disconnect"
     assert "write to stderr" in found.fix
 
 
@@ -461,8 +465,8 @@ async def test_noise_on_stdout(home: Home) -> None:
 async def test_a_server_that_gives_no_answer(home: Home) -> None:
     home.cursor("files", command=home.program("#!/bin/sh\nwhile read -r line; do :; done\n"))
     found = await home.only(seconds=0.3)
-    assert found.what == "it gives no answer: no answer in 0.3 seconds after it was started"
-    assert found.fix.startswith("start it in a terminal, and read all that it says")
+    assert found.what == " no answer within 0.3 seconds after it was started"
+    assert found.fix.startswith("start it in a terminal, and read its whole output")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
@@ -476,7 +480,7 @@ async def test_pipes_are_not_waited_for(home: Home) -> None:
     (home.path / ".claude.json").symlink_to(pipe)
     found = [finding.what for finding in await home.look()]
     assert "Claude Code can't read it: is not a file" in found
-    assert f"{pipe} is not a program that may be executed" in found
+    assert f"{pipe} is not executable" in found
 
 
 @slow
@@ -491,7 +495,7 @@ async def test_a_server_of_an_older_version(home: Home) -> None:
     era, version = await home.look()
     assert (era.severity, version.severity) == (Severity.FAULT, Severity.WARNING)
     assert era.what == "it does not speak 2026-07-28: method not found"
-    assert version.what == f"it is version 0.0.1, and here is {CATALOG.entry('filesystem').version}"
+    assert version.what == f"it is version 0.0.1, but this is {CATALOG.entry('filesystem').version}"
     assert "update it where it is installed" in version.fix
 
 
@@ -512,7 +516,7 @@ async def test_what_is_set_in_the_shell(home: Home) -> None:
     home.start("filesystem", f"{home.path}/papers")
     found = {one.what: one for one in await home.look()}
     one = found["MCP_FILESYSTEM_ALLOW_WRITE is set, and changes filesystem when it is started from here"]
-    assert (one.severity, one.fix) == (Severity.WARNING, "unset MCP_FILESYSTEM_ALLOW_WRITE, unless it is meant")
+    assert (one.severity, one.fix) == (Severity.WARNING, "unset MCP_FILESYSTEM_ALLOW_WRITE, unless it is intended")
     assert "MCP_TOKEN_FILE is set, and changes every server when it is started from here" in found
     assert f"the token file {home.path}/token does not exist" in found
     assert TOKEN not in repr(found)
@@ -549,9 +553,7 @@ def test_all_well_is_exit_code_0(shell: Home, capsys: pytest.CaptureFixture[str]
     shell.start("filesystem", f"{shell.path}/papers")
     assert main(["doctor", "everything", "--client", "vscode", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert [one["what"] for one in found if one["severity"] != "ok"] == [
-        "none of the servers is in its configuration"
-    ]
+    assert [one["what"] for one in found if one["severity"] != "ok"] == ["its configuration has none of the servers"]
     assert found[-1]["where"] == "everything"
     assert found[-1]["what"].startswith("it starts, speaks 2025-11-25 and 2026-07-28, and has ")
 
@@ -582,4 +584,4 @@ async def test_a_byte_order_mark_is_a_warning_where_plain_json_is_read(home: Hom
     home.write(".cursor/mcp.json", "\ufeff{}")
     (found,) = await home.look()
     assert found.where.startswith("Claude Code, ")
-    assert found.what == "it begins with a byte order mark, for which Claude Code may take it for an empty one"
+    assert found.what == "it starts with a byte order mark, so Claude Code may treat it as empty"

@@ -12,10 +12,10 @@ NOBODY = "http://127.0.0.1:1"
 
 
 TOLD = [
-    ("{url}/mcp", "{url}", Severity.OK, "wants a login at {url}, which is there"),
-    ("{url}", "{url}", Severity.OK, "wants a login at {url}, which is there"),
-    ("http://127.0.0.1/other", "{url}", Severity.FAULT, "is of another resource"),
-    ("{url}/mcp", NOBODY, Severity.FAULT, f"wants a login at {NOBODY}, but 127.0.0.1 can't be reached"),
+    ("{url}/mcp", "{url}", Severity.OK, "requires a login at {url}, which is available"),
+    ("{url}", "{url}", Severity.OK, "requires a login at {url}, which is available"),
+    ("http://127.0.0.1/other", "{url}", Severity.FAULT, "belongs to another resource"),
+    ("{url}/mcp", NOBODY, Severity.FAULT, f"requires a login at {NOBODY}, but 127.0.0.1 can't be reached"),
     ("{url}/mcp", "{url}/other", Severity.FAULT, "which has no metadata at its well-known URLs"),
 ]
 

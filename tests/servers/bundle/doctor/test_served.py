@@ -60,7 +60,7 @@ async def test_all_is_well(place: Place) -> None:
     found = await place.look()
     assert [(one.severity, one.where.removeprefix(str(place.config)), one.what) for one in found] == [
         (Severity.OK, "", "can be read, and names 2 servers"),
-        (Severity.OK, ", 'filesystem'", "its settings are as it takes them"),
+        (Severity.OK, ", 'filesystem'", "its settings are valid"),
         (Severity.OK, ", 'other'", "it starts, is tiny 1, speaks 2025-11-25, and has 2 tools"),
     ]
     # Those that are asked for, and no others.
@@ -79,11 +79,11 @@ async def test_what_is_pinned_and_what_is_withheld(place: Place) -> None:
     assert (await place.look())[-1].what == "its tools are not pinned yet: the first client of `serve` pins them"
     pins = Pins(place.path / "other.pins.json")
     pins.record(TOOLS, shows_pages=True)
-    assert (await place.look())[-1].what == "its tools are as they were pinned: 2"
+    assert (await place.look())[-1].what == "its tools match their pins: 2"
     pins.record([{**TOOLS[0], "description": "Was another."}], shows_pages=False)
     found = (await place.look())[-1]
     assert found.severity is Severity.WARNING
-    assert found.what == "withheld from clients, since their definitions are not the pinned ones: a, b"
+    assert found.what == "withheld from clients, since their definitions do not match the pins: a, b"
     assert found.fix.endswith(f" pin other --config '{place.config}'; --accept accepts it")
 
 
@@ -94,7 +94,7 @@ async def test_rules_that_concern_no_tool(place: Place) -> None:
         ("warning", "tools.allow has 'x*', which matches none of its tools"),
         ("warning", "tools.deny has 'y', which matches none of its tools"),
         ("warning", "tools.describe has 'z', which matches none of its tools"),
-        ("warning", "its tool b is withheld: another one is renamed to that"),
+        ("warning", "its tool b is withheld: another tool is renamed to that"),
     ]
 
 
@@ -112,13 +112,13 @@ async def test_the_last_words_of_one_are_its_own_and_without_its_secrets(place: 
     place.write({"one": {**ending(f"bad token {TOKEN}"), "env": {"TOKEN": TOKEN}}, "two": ending("of two")})
     found = await place.wrong()
     assert [severity for severity, _ in found] == ["fault", "fault"]
-    assert [what.rpartition("; last it said: ")[2] for _, what in found] == ["bad token ***", "of two"]
+    assert [what.rpartition("; its last output: ")[2] for _, what in found] == ["bad token ***", "of two"]
 
 
 async def test_a_server_that_is_silent(place: Place) -> None:
     command = [sys.executable, "-I", "-S", "-c", "import sys; sys.stdin.read()"]
     place.write({"other": {"command": command}})
-    assert (await place.look(seconds=0.2))[-1].what == "it gives no answer in 0.2 seconds"
+    assert (await place.look(seconds=0.2))[-1].what == "it does not answer within 0.2 seconds"
 
 
 async def test_nobody_at_a_url(place: Place) -> None:
@@ -129,7 +129,7 @@ async def test_nobody_at_a_url(place: Place) -> None:
     assert found.severity is Severity.FAULT
     assert "no connection" in found.what
     assert TOKEN not in found.line
-    assert found.fix == f"see that it runs, and that its url and token in {place.config} are right"
+    assert found.fix == f"check that it is running, and that its url and token in {place.config} are correct"
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
@@ -152,7 +152,7 @@ async def test_what_is_wrong_with_the_whole(place: Place) -> None:
     place.write({"filesystem": {"roots": ["."]}}, port=99999)
     assert "port" in (await place.wrong())[0][1]
     place.write({"filesystem": {"roots": ["."]}}, join=["none"])
-    assert (await place.wrong())[0][1] == "join: there is no server 'none'; there are: filesystem"
+    assert (await place.wrong())[0][1] == "join: there is no server 'none'; available: filesystem"
     place.config.write_text("[")
     assert [severity for severity, _ in await place.wrong()] == ["fault"]
 
@@ -164,7 +164,7 @@ async def test_secrets_that_others_can_read(place: Place) -> None:
     place.write({"other": place.other(env={"API_KEY": {"file": "token"}})})
     found = next(one for one in await place.look() if one.severity is not Severity.OK)
     assert (found.severity, TOKEN in found.line) == (Severity.WARNING, False)
-    assert "others on this machine can read a secret" in found.what
+    assert "other users on this machine can read a secret" in found.what
 
 
 async def test_a_damaged_file_of_pins(place: Place) -> None:
@@ -172,7 +172,7 @@ async def test_a_damaged_file_of_pins(place: Place) -> None:
     place.write({"other": place.other(pin=True)})
     [(severity, what)] = await place.wrong()
     assert severity == "fault"
-    assert "is not a file of pins" in what
+    assert "not a pin file" in what
 
 
 def test_the_command_ends_as_it_was_found(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
@@ -185,4 +185,4 @@ def test_the_command_ends_as_it_was_found(place: Place, capsys: pytest.CaptureFi
 
 def test_clients_and_a_configuration_are_two_things(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("doctor", "--config", str(place.config), "--client", "cursor")
-    assert "give one of them" in refused(capsys, main, *words)
+    assert "can't be used together" in refused(capsys, main, *words)

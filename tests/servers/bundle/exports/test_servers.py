@@ -104,12 +104,12 @@ def test_an_icon_that_hosts_do_not_show_is_left_out(icon: str, installed: Path) 
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"version": "../../1"}, "can't be a part of a file's name"),
+    ({"version": "../../1"}, "can't be part of a file name"),
     ({"script": "mcp-cards"}, "no package installed here has the console script mcp-cards"),
-    ({"script": None}, "the catalog names no script"),
+    ({"script": None}, "the catalog has no script for it"),
     ({"icon": "icon.png"}, "icon.png: No such file or directory"),
-    ({"module": "cards"}, "there is no Python module 'cards'"),
-    ({"arguments": [{**ENTRY["arguments"][1], "default": "${HOME}"}]}, "a host would put something else"),
+    ({"module": "cards"}, "the Python module 'cards'"),
+    ({"arguments": [{**ENTRY["arguments"][1], "default": "${HOME}"}]}, "a host would substitute something"),
     ({"arguments": [{**ENTRY["arguments"][1], "name": "a}b"}]}, "arguments.1.name"),
 ]
 

@@ -84,7 +84,7 @@ def test_variables_that_a_client_honours_move_its_file() -> None:
 
 
 def test_what_there_is_not_is_refused() -> None:
-    with pytest.raises(ValueError, match="Claude Desktop has no configuration for a project"):
+    with pytest.raises(ValueError, match="Claude Desktop has no project configuration"):
         client_named("claude-desktop").file(LINUX, "project", Path("/work"))
-    with pytest.raises(ValueError, match="no client 'emacs'; there are: claude-desktop, claude-code, vscode"):
+    with pytest.raises(ValueError, match="no client 'emacs'; available: claude-desktop, claude-code, vscode"):
         client_named("emacs")

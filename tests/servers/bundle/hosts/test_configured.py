@@ -19,7 +19,7 @@ def test_what_is_written_for_a_server_is_read_back() -> None:
             assert as_configured(client, "a", as_entry(client, REACHED)) == REACHED
     codex, server = client_named("codex"), REACHED._replace(token_variable="MCP_TOKEN")
     assert as_configured(codex, "a", as_entry(codex, server)) == server
-    with pytest.raises(ValueError, match="the file of Claude Desktop takes no server with a URL"):
+    with pytest.raises(ValueError, match="the file of Claude Desktop can't have a server with a URL"):
         as_entry(client_named("claude-desktop"), REACHED)
 
 
@@ -44,8 +44,8 @@ UNREADABLE: list[tuple[str, str | bytes, str]] = [
     ("claude-code", "{} // mine", "is not JSON: line 1, column 4"),
     ("vscode", '{\n  "servers": {"a" 1}\n}', "is not JSON with comments: line 2, column 19: Expecting"),
     ("vscode", "{servers: {}}", "is not JSON with comments: line 1, column 2"),
-    ("vscode", '{"servers": {}, "servers": {}}', "the key 'servers' is there twice"),
-    ("cursor", '{"mcpServers": {"a": {}, "a": {}}}', "the key 'a' is there twice"),
+    ("vscode", '{"servers": {}, "servers": {}}', "the key 'servers' occurs twice"),
+    ("cursor", '{"mcpServers": {"a": {}, "a": {}}}', "the key 'a' occurs twice"),
     ("cursor", '{"mcpServers": []}', "'mcpServers' is not an object"),
     ("cursor", "[]", "is not a JSON object"),
     ("codex", "[mcp_servers", "is not TOML: "),
@@ -66,10 +66,10 @@ def test_a_file_the_client_could_not_read_is_refused(tmp_path: Path) -> None:
 UNUSABLE: list[tuple[object, str]] = [
     (1, "'a' is not an object"),
     ({}, "'a' has no 'command' and no 'url'"),
-    ({"command": 1}, "'a': 'command' is not a text"),
-    ({"command": "x", "args": "y"}, "'a': 'args' is not a list of texts"),
-    ({"command": "x", "env": {"K": 1}}, "'a': 'env' is not an object of texts"),
-    ({"url": "x", "headers": ["y"]}, "'a': 'headers' is not an object of texts"),
+    ({"command": 1}, "'a': 'command' is not a string"),
+    ({"command": "x", "args": "y"}, "'a': 'args' is not a list of strings"),
+    ({"command": "x", "env": {"K": 1}}, "'a': 'env' is not an object of strings"),
+    ({"url": "x", "headers": ["y"]}, "'a': 'headers' is not an object of strings"),
 ]
 
 

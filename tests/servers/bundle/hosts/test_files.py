@@ -80,7 +80,7 @@ def test_who_holds_it_for_long_is_not_waited_for(tmp_path: Path, monkeypatch: py
     # No option says how long it is waited for.
     monkeypatch.setattr("servers.bundle.hosts.files._WAIT_SECONDS", 0)
     lock = tmp_path / "state" / "lock"
-    with hold_lock(lock), pytest.raises(ValueError, match=f"another command holds {lock}"), hold_lock(lock):
+    with hold_lock(lock), pytest.raises(ValueError, match=f"another command has locked {lock}"), hold_lock(lock):
         pass
     assert list(tmp_path.iterdir()) == []
 

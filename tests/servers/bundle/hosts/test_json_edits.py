@@ -184,7 +184,7 @@ def test_a_comment_that_came_into_the_key_keeps_it() -> None:
 
 
 def test_what_can_not_be_read_is_refused() -> None:
-    with pytest.raises(ValueError, match="the key 'mcpServers' is there twice"):
+    with pytest.raises(ValueError, match="the key 'mcpServers' occurs twice"):
         put(b'{"mcpServers": {}, "mcpServers": {}}', DESKTOP, "new", ENTRY)
     with pytest.raises(ValueError, match="has no server 'new'"):
         take(b"{}", DESKTOP, "new", {})

@@ -153,7 +153,7 @@ def test_what_came_behind_the_entry_stays() -> None:
 def test_what_can_not_be_changed_is_refused() -> None:
     reasons = {
         b"mcp_servers = { old = {} }\n": "its servers are not tables [mcp_servers.NAME]",
-        b"[mcp_servers]\nnew = { command = 'x' }\n": "'new' has no table [mcp_servers.new] of its own",
+        b"[mcp_servers]\nnew = { command = 'x' }\n": "'new' has no separate table [mcp_servers.new]",
         b"[mcp_servers.new.env]\nA = 1\n[mcp_servers]\nnew.command = 'x'\n": "its servers are not tables",
     }
     for text, reason in reasons.items():

@@ -28,15 +28,15 @@ ANSWERS = (
     ("- nickname: Nickname\n  text at least 2 at most 20: ", "A"),
     ("  the value is shorter than 2 characters\n  text at least 2 at most 20: ", "Ann"),
     ("- email\n  email: ", ""),
-    ("  this one is wanted\n  email: ", "ann"),
+    ("  this value is required\n  email: ", "ann"),
     ('  the value is not a "email"\n  email: ', "ann@example.com"),
     ("- homepage\n  uri [https://example.com]: ", ""),
     ("- birthday\n  date [2000-01-01]: ", ""),
     ("- fingers\n  integer from 0 to 20 [10]: ", "nine"),
-    ("  fingers takes integer, not 'nine'\n  integer from 0 to 20 [10]: ", "9"),
+    ("  fingers: expected integer, got 'nine'\n  integer from 0 to 20 [10]: ", "9"),
     ("- height: in metres\n  number from 0.3 to 3 [1.7]: ", ""),
     ("- newsletter\n  yes or no [no]: ", "yes"),
-    ("- colours\n  1  red\n  2  green\n  3  blue\n  numbers, with commas between them: ", "1, blue"),
+    ("- colours\n  1  red\n  2  green\n  3  blue\n  numbers, separated by commas: ", "1, blue"),
 )
 FORM = '"fingers":9,"height":1.7,"newsletter":true,"colours":["red","blue"]'
 
@@ -55,7 +55,7 @@ def test_call_puts_the_questions_of_the_server(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_ctrl_d_declines(tmp_path: Path) -> None:
     with terminal(["call", "everything", "elicit_visit"], tmp_path) as shell:
-        shell.wait_for("\n  https://example.com/consent\nOpen it in a browser where you trust it.\nGo on? [y/N] ")
+        shell.wait_for("\n  https://example.com/consent\nOpen it in a browser where you trust it.\nContinue? [y/N] ")
         shell.type("\x04")
         assert shell.end() == 1
         assert "declined\n" in shell.shown
@@ -115,7 +115,7 @@ for line in sys.stdin:
 @pytest.mark.slow
 def test_watch_says_that_something_may_have_been_missed(tmp_path: Path) -> None:
     with terminal(["watch", "-", "a:b", "--", sys.executable, "-c", FORGETFUL], tmp_path) as shell:
-        shell.wait_for("  missed: the connection was away, and anything may have changed\n")
+        shell.wait_for("  missed: the connection was lost, and anything may have changed\n")
         shell.interrupt()
         assert shell.end() == 130
 

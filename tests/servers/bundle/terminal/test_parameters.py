@@ -52,15 +52,15 @@ def test_a_text_is_what_the_schema_says() -> None:
 
 
 REFUSED: list[tuple[Any, list[str], str]] = [
-    ({"type": "integer"}, ["1.5"], "a takes integer, not '1.5'"),
-    ({"type": "integer"}, ["true"], "a takes integer, not 'true'"),
-    ({"type": "number"}, ["NaN"], "a takes number, not 'NaN'"),
-    ({"type": "number"}, ["1e999"], "a takes number, not '1e999'"),
-    ({"type": "boolean"}, ["2"], "a takes boolean, not '2'"),
-    ({"type": "object"}, ["[1]"], r"a takes object, not '\[1\]'; for example a='{}'"),
-    ({"type": "string"}, ["x", "y"], "a takes one value, and was given 2"),
-    ({"type": "array", "items": {"type": "integer"}}, ["x"], "a takes integer, not 'x'"),
-    ({"enum": ["fast", "slow"]}, ["slw"], "a takes fast, slow, not 'slw'; slow?"),
+    ({"type": "integer"}, ["1.5"], "a: expected integer, got '1.5'"),
+    ({"type": "integer"}, ["true"], "a: expected integer, got 'true'"),
+    ({"type": "number"}, ["NaN"], "a: expected number, got 'NaN'"),
+    ({"type": "number"}, ["1e999"], "a: expected number, got '1e999'"),
+    ({"type": "boolean"}, ["2"], "a: expected boolean, got '2'"),
+    ({"type": "object"}, ["[1]"], r"a: expected object, got '\[1\]'; for example a='{}'"),
+    ({"type": "string"}, ["x", "y"], "a takes one value, but got 2"),
+    ({"type": "array", "items": {"type": "integer"}}, ["x"], "a: expected integer, got 'x'"),
+    ({"enum": ["fast", "slow"]}, ["slw"], "a: expected fast, slow, got 'slw'; did you mean slow?"),
 ]
 
 
@@ -96,7 +96,7 @@ def test_a_table_says_what_it_takes() -> None:
 
 def test_arguments_that_it_does_not_name() -> None:
     assert read_arguments(["b=1"], tool({}, additionalProperties=True)) == {"b": 1}
-    with pytest.raises(Misuse, match="there is no argument 'b'; there are: a"):
+    with pytest.raises(Misuse, match="there is no argument 'b'; available: a"):
         read_arguments(["b=1"], tool({}))
     for schema in (None, [], {"properties": 3}, {"properties": {"a": 7}, "required": "a"}):
         assert read_arguments(["a=1"], schema) == {"a": 1}
@@ -129,7 +129,7 @@ def test_an_object_is_shown_by_an_example(edits: dict[str, object]) -> None:
     with pytest.raises(Misuse) as raised:
         read_arguments(["edits=x"], schema)
     example = """edits='{"old": "...", "at": {"lines": [1]}, "mode": "all"}'"""
-    assert str(raised.value) == f"edits takes object, not 'x'; for example {example}"
+    assert str(raised.value) == f"edits: expected object, got 'x'; for example {example}"
 
 
 def test_an_example_of_a_schema_that_refers_to_itself_ends() -> None:

@@ -63,7 +63,7 @@ def test_a_call_waits_for_its_task(url: str, sent: tuple[str, str], capsys: pyte
     assert shown.err.startswith("python -m servers call: task working")
     assert shown.err.endswith("the job has failed\n")
     assert main(["call", url, "--task", "none", *sent]) == 1
-    assert "the server has no such task any more" in capsys.readouterr().err
+    assert "the server no longer has this task" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_a_detached_call_is_waited_for_later(
     assert main(["call", url, "greet", "name=Ada", "--detach", *sent]) == 0
     shown = capsys.readouterr()
     assert shown.out == "Hello, Ada!\n"
-    assert "made no task of it" in shown.err
+    assert "did not make it a task" in shown.err
     # So is what it links to saved.
     assert main(["call", url, "all_content", "--detach", "--out", str(tmp_path / "a"), *sent]) == 0
     assert b"static text" in b"".join(path.read_bytes() for path in tmp_path.iterdir())
@@ -95,7 +95,7 @@ def test_ctrl_c_leaves_the_task_of_another_call_at_work(
         assert waiting.stderr is not None
         assert waiting.stderr.readline().startswith("python -m servers call: task working")
         waiting.send_signal(signal.SIGINT)
-        assert "the task goes on" in waiting.stderr.read()
+        assert "the task continues" in waiting.stderr.read()
     assert waiting.returncode == 130
 
 
@@ -107,11 +107,11 @@ REFUSED = [
     (["inspect", NOBODY, "--token-variable", "NOT_SET_HERE"], "--token-variable: NOT_SET_HERE is not set"),
     (["inspect", NOBODY, "--token-file", "/nowhere"], "--token-file: /nowhere: No such file or directory"),
     (["inspect", NOBODY, "--header", "a b:c"], "not the name of an HTTP header that can be set: 'a b'"),
-    (["inspect", NOBODY, "--env", "A=b"], "a server with a URL is started elsewhere: give it its arguments and"),
-    (["call", "everything", "greet", "--detach"], "its tasks with it: give a URL"),
-    (["call", "everything", "--task", "one"], "its tasks with it: give a URL"),
-    (["call", "everything"], "takes a TOOL, or --task ID in its place"),
-    (["call", NOBODY, "greet", "--task", "one"], "takes a TOOL, or --task ID in its place"),
+    (["inspect", NOBODY, "--env", "A=b"], "a server with a URL is started elsewhere: set its arguments and"),
+    (["call", "everything", "greet", "--detach"], "so do its tasks: give a URL"),
+    (["call", "everything", "--task", "one"], "so do its tasks: give a URL"),
+    (["call", "everything"], "give a TOOL, or --task ID instead"),
+    (["call", NOBODY, "greet", "--task", "one"], "give a TOOL, or --task ID instead"),
     (["call", NOBODY, "--task", "one", "--detach"], "it takes neither arguments nor --detach"),
 ]
 
@@ -142,6 +142,6 @@ def test_an_internal_error_of_a_server_that_was_started_comes_with_its_traceback
     program.write_text(FAILING.format(root=str(ROOT)))
     assert main(["call", "-", "fail", "--", sys.executable, str(program)]) == 1
     first, second, *_, last = capsys.readouterr().err.splitlines()
-    assert first.endswith(" refuses: internal error")
+    assert first.endswith(" refused the request: internal error")
     assert second == "Traceback (most recent call last):"
     assert last == "ValueError: what only its author sees"

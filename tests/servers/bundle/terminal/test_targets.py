@@ -35,12 +35,12 @@ def test_what_stands_in_the_catalog_for_a_command_and_at_a_url() -> None:
 
 
 REFUSED = [
-    (ServerChoice("files"), "there is no server 'files' in the catalog; there are: filesystem, "),
-    (ServerChoice("-"), "- means a command"),
-    (ServerChoice("ftp://example.com"), "the URL of a server begins with"),
+    (ServerChoice("files"), "there is no server 'files' in the catalog; available: filesystem, "),
+    (ServerChoice("-"), "- stands for a command"),
+    (ServerChoice("ftp://example.com"), "the URL of a server must start with"),
     (ServerChoice("http://example.com", ("--x",)), "is started elsewhere"),
-    (ServerChoice("http://me:x@example.com", headers={"Authorization": "b"}), "the URL has a user name already"),
-    (ServerChoice("filesystem", headers={"a": "b"}), "headers and tokens go with a URL"),
+    (ServerChoice("http://me:x@example.com", headers={"Authorization": "b"}), "the URL already has a user name"),
+    (ServerChoice("filesystem", headers={"a": "b"}), "headers and tokens need a URL"),
 ]
 
 
@@ -79,9 +79,9 @@ def test_an_entry_with_a_url_brings_its_token(home: Path, monkeypatch: pytest.Mo
 
 
 UNUSABLE: list[tuple[dict, str]] = [
-    ({"command": "x", "disabled": True}, "'x' is switched off in "),
+    ({"command": "x", "disabled": True}, "'x' is disabled in "),
     ({"command": "${env:NOT_SET}"}, "NOT_SET, which the entry of Cursor names, is not set in this shell"),
-    ({"command": "${input:key}"}, r"only Cursor knows what \$\{input:key\} stands for"),
+    ({"command": "${input:key}"}, r"only Cursor knows the value of \$\{input:key\}"),
     ({}, "'x' has no 'command'"),
 ]
 

@@ -33,8 +33,8 @@ WRONG = [
     (["call", "repaet", "text=a"], "there is no tool 'repaet'; did you mean repeat?"),
     (["call", "repeat", "txt=a"], "there is no argument 'txt'; did you mean text?"),
     (["call", "repeat", "count=1"], "repeat needs text=text"),
-    (["call", "repeat", "text=a", "count=many"], "count takes integer, not 'many'"),
-    (["call", "repeat", "text=a", "mode=fsat"], "mode takes fast, slow, not 'fsat'; fast?"),
+    (["call", "repeat", "text=a", "count=many"], "count: expected integer, got 'many'"),
+    (["call", "repeat", "text=a", "mode=fsat"], "mode: expected fast, slow, got 'fsat'; did you mean fast?"),
     (["call", "repeat", "text"], "'text' is not an argument: write KEY=VALUE"),
     (["call", "repeat", "--arguments", "[1]"], "--arguments takes one JSON object"),
     (["call", "repeat", "--arguments", '{"count": NaN}'], "--arguments takes one JSON object"),
@@ -42,13 +42,13 @@ WRONG = [
     (["call", "draw", "--out", "/nowhere/a.png"], "--out: there is no directory /nowhere"),
     (["prompt", "greet"], "greet needs who=TEXT"),
     (["prompt", "great"], "there is no prompt 'great'; did you mean greet?"),
-    (["prompt", "bye"], "there is no prompt 'bye'; there are: greet; the server says: there is no such thing"),
-    (["prompt", "greet", "who=a", "who=b"], "who takes one value, and was given 2"),
+    (["prompt", "bye"], "there is no prompt 'bye'; available: greet; the server says: there is no such thing"),
+    (["prompt", "greet", "who=a", "who=b"], "who takes one value, but got 2"),
     (
         ["inspect", "--dialect", "001"],
         "argument --dialect: invalid choice: '001' (choose from '000', '002'); see --help",
     ),
-    (["inspect", "--timeout", "0"], "argument --timeout: takes a number of seconds; see --help"),
+    (["inspect", "--timeout", "0"], "argument --timeout: must be a number of seconds; see --help"),
 ]
 
 
@@ -70,7 +70,7 @@ def test_a_server_of_another_description_is_called(
 def test_a_url_has_no_framing(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["inspect", "http://127.0.0.1:9/mcp", "--framing", "lines"]
     said = refused(capsys, lambda given: exit_code(main, *given), *words)
-    assert said == "--framing goes with a server that is started: over HTTP there is none"
+    assert said == "--framing needs a server that is started: HTTP has no framing"
 
 
 def test_what_fails_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,7 +79,7 @@ def test_what_fails_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("call", "fail", "--json") == 1
     assert json.loads(capsys.readouterr().out)["isError"] is True
     assert ended("read", "tiny://nothing") == 1
-    assert capsys.readouterr().err.endswith(" refuses: there is no such thing\n")
+    assert capsys.readouterr().err.endswith(" refused the request: there is no such thing\n")
 
 
 def test_a_tool_that_is_not_listed_is_refused_by_the_server(capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +112,7 @@ def test_a_server_that_is_gone_is_no_connection(capsys: pytest.CaptureFixture[st
     assert ended("call", "vanish", "--verbose") == 3
     said = capsys.readouterr().err
     assert "python -m servers call: the connection to " in said.partition(" was lost: ")[0]
-    assert said.endswith("; last it said: out of ink\n")
+    assert said.endswith("; its last output: out of ink\n")
     # What it logs is shown where it is asked for.
     assert "out of ink\n" in said.partition("the connection to ")[0]
     assert main(["inspect", "-", "--", "/no/server"]) == 3
@@ -121,7 +121,7 @@ def test_a_server_that_is_gone_is_no_connection(capsys: pytest.CaptureFixture[st
 
 def test_a_server_that_does_not_answer_is_no_connection(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("call", "hang", "--timeout", "0.3") == 3
-    assert capsys.readouterr().err.endswith(": no answer in 0.3 s; --timeout gives it more\n")
+    assert capsys.readouterr().err.endswith(": no answer within 0.3 s; --timeout allows more\n")
 
 
 def test_pictures_are_named_or_saved_beside_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,7 +155,7 @@ def test_what_an_answer_links_to_is_saved_before_the_server_ends(
     assert ended("call", "export") == 0
     shown = capsys.readouterr()
     assert shown.out == "tiny://text\n"
-    assert "the links lead to this server while it runs; --out FILE saves what they lead to" in shown.err
+    assert "the links point to this server and work only while it runs; --out FILE saves their contents" in shown.err
     assert ended("call", "export", "--out", str(tmp_path / "a.txt")) == 0
     assert (tmp_path / "a.txt").read_bytes() == "plain \x1b[2J\u202e text".encode()
 
@@ -200,4 +200,4 @@ def test_a_variable_is_handed_on(capsys: pytest.CaptureFixture[str], monkeypatch
     monkeypatch.setenv("HANDED", "on")
     shows = "import os, sys; sys.stderr.write('\\n ' + os.environ['HANDED'] + '  ' + os.environ['SET'] + '\\n\\n')"
     assert main(["inspect", "-", "--env", "HANDED", "--env", "SET=up", "--", sys.executable, "-c", shows]) == 3
-    assert capsys.readouterr().err.endswith("; last it said: on up\n")
+    assert capsys.readouterr().err.endswith("; its last output: on up\n")

@@ -183,9 +183,10 @@ async def test_each_failure_is_told_in_the_words_of_the_clients_era(version: str
 
 def test_a_request_that_never_came_there_is_told_from_one_that_was_lost() -> None:
     assert (
-        str(lost_error("x", SessionLost("gone"))) == "the server x could not be reached; it did not get the request"
+        str(lost_error("x", SessionLost("gone")))
+        == "the server x could not be reached; it did not receive the request"
     )
-    lost = "the server x was lost while it answered; whether it did what was asked is not known"
+    lost = "the server x was lost while it answered; it is not known whether it carried out the request"
     assert str(lost_error("x", TimeoutError())) == lost
     assert lost_error("x", TimeoutError()).code == -32603
 
@@ -195,7 +196,7 @@ def test_a_status_of_http_becomes_words() -> None:
     error = error_for(cast("Context[Any]", None), refusal, "x", stateless=True)
     assert isinstance(error, RpcError)
     assert (error.code, error.data) == (-32603, None)
-    assert str(error) == "the server x refuses: no entry to https://… (HTTP status 403)"
+    assert str(error) == "the server x refused the request: no entry to https://… (HTTP status 403)"
 
 
 # Log messages

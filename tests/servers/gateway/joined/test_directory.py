@@ -152,7 +152,4 @@ async def test_the_log_tells_once_of_what_has_the_name_of_another_server(caplog:
             await names(peer)
             opened(ours).changes.tools()
     said = [record.getMessage() for record in caplog.records if "another server" in record.getMessage()]
-    assert said == [
-        "other: its files__write is known as other__files__write, since it has the name of what belongs to another "
-        "server"
-    ]
+    assert said == ["other: its files__write is known as other__files__write, since another server has that name"]

@@ -40,7 +40,7 @@ async def test_a_method_of_a_member_that_comes_later_is_there_for_who_came_befor
     late = Door("b", server)
     async with joined(with_tools("a", "a_tool"), closed=(late,)) as running, talking(running) as peer:
         error = (await peer.request("example/own"))["error"]
-        assert error["message"] == "method not found: example/own; not available at this time: b"
+        assert error["message"] == "method not found: example/own; not available at the moment: b"
         await late.open()
         assert (await vendors(peer, "example/own"))["result"]["own"] == "b"
 

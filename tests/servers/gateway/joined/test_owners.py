@@ -134,7 +134,7 @@ async def test_templates_are_completed_and_listed_by_their_owner_which_may_come_
         ref = {"type": "ref/resource", "uri": "y://{id}"}
         params = {"ref": ref, "argument": {"name": "id", "value": "o"}}
         error = (await peer.request("completion/complete", params))["error"]
-        assert error["message"] == "unknown resource or template: y://{id}; not available at this time: b"
+        assert error["message"] == "unknown resource or template: y://{id}; not available at the moment: b"
         await late.open()
         completed = (await peer.request("completion/complete", params))["result"]["completion"]
         assert completed["values"] == ["o!"]

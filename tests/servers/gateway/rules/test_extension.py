@@ -90,7 +90,7 @@ async def test_a_result_over_the_limit_is_an_error_of_the_tool():
         assert await peer.text("a", times=100) == "a" * 100
         result = (await peer.call("a", times=1000))["result"]
     assert result["isError"]
-    assert "over the limit of 500 a call; ask for a part of it" in result["content"][0]["text"]
+    assert "over the limit of 500 per call; request a part of it" in result["content"][0]["text"]
 
 
 async def test_a_resource_over_the_limit_is_an_error():
@@ -122,7 +122,7 @@ async def test_of_a_tool_whose_name_another_one_was_given_the_log_tells_once(cap
         assert await names_of(peer) == await names_of(peer) == ["b"]
         assert await peer.text("b") == "a"
     assert [one.getMessage() for one in caplog.records if one.name == "shared.gateway"] == [
-        "server: its own tool b is withheld: another one was renamed to that"
+        "server: its tool b is withheld: another tool was renamed to that"
     ]
 
 

@@ -215,7 +215,7 @@ async def test_that_something_is_withheld_is_told_once(path, caplog):
             assert "the definition of x changed" in await other.text("x")  # as its client knows it
             other.running.changes.tools()
         message = await other.peer.other("notifications/message")
-    said = "other: withheld, because their definitions are not the pinned ones: a"
+    said = "other: withheld, because their definitions do not match the pins: a"
     assert lines(caplog) == [f"{said}; accept with: mcp-server-bundle pin other --accept"]
     assert (message["params"]["level"], message["params"]["data"]) == ("warning", said)
 
@@ -231,7 +231,7 @@ async def test_what_servers_call_their_tools_can_not_forge_lines(path, caplog):
         other.running.changes.tools()
         await other.names()
     assert lines(caplog)[0].startswith(
-        "other: withheld, because their definitions are not the pinned ones: x ERROR forged\\x1b[2J, t0, t1, t2, t3 "
+        "other: withheld, because their definitions do not match the pins: x ERROR forged\\x1b[2J, t0, t1, t2, t3 "
         "and 5 more; accept with"
     )
 
@@ -243,7 +243,7 @@ async def test_pins_that_can_not_be_written_hold_in_this_process(path, caplog):
         assert await other.names() == ["a"]
         other.change()
         assert await other.text("a") == CHANGED
-    assert "its tools are pinned as long as this runs" in lines(caplog)[0]
+    assert "its tools are pinned only until this program ends" in lines(caplog)[0]
 
 
 async def test_many_calls_at_once_list_the_tools_once(path):

@@ -52,9 +52,9 @@ def test_of_a_tool_the_name_and_the_description_are_others_and_nothing_else():
     [
         ({"rename": {"a": "x", "b": "x"}}, "rename: 'a' and 'b' can't both be 'x'"),
         ({"rename": {"a": "with space"}}, "rename: 'with space' is not a valid name"),
-        ({"describe": {"a": " "}}, "describe: 'a' needs a text"),
-        ({"seconds": 0}, "seconds has to be more than 0"),
-        ({"result_bytes": -1}, "result_bytes has to be more than 0"),
+        ({"describe": {"a": " "}}, "describe: 'a' needs a description"),
+        ({"seconds": 0}, "seconds must be greater than 0"),
+        ({"result_bytes": -1}, "result_bytes must be greater than 0"),
     ],
 )
 def test_rules_that_can_not_hold_are_refused(given, said):

@@ -52,7 +52,7 @@ def test_what_another_process_pins_is_seen(tmp_path):
 def test_a_damaged_file_is_refused(tmp_path):
     for text in ("", "[]", "{}", '{"tools": []}', '{"tools": {"a": {"sha256": "1"}}}', "\xff"):
         (tmp_path / "a.pins.json").write_bytes(text.encode("latin-1"))
-        with pytest.raises(ValueError, match="is not a file of pins; remove it to pin the tools anew"):
+        with pytest.raises(ValueError, match="not a pin file; remove it to pin the tools again"):
             Pins(tmp_path / "a.pins.json")
 
 
@@ -62,7 +62,7 @@ def test_a_file_that_is_damaged_later_leaves_the_pins(tmp_path, caplog):
     pins.path.write_text("{")
     assert not pins.refresh()
     assert pins.digest("a") == digest_of(TOOL)
-    assert "what was pinned before stays" in caplog.text
+    assert "earlier pins are kept" in caplog.text
 
 
 def test_what_can_not_be_written_is_pinned_all_the_same(tmp_path):

@@ -80,19 +80,19 @@ BAD_FILES = [
     ("log-level: debug\nlog_level: info", "log_level is given twice"),
     ("port: 1\nport: 2", "'port' is given twice"),
     ("servers: {fetch: {}, fetch: {}}", "'fetch' is given twice"),
-    ("[1, 2]", "has to be a mapping of names to values"),
-    ("servers: [fetch]", "servers: has to be a mapping of names to values"),
-    ("servers: {fetch: true}", "servers.fetch: has to be a mapping of names to values"),
+    ("[1, 2]", "must be a mapping of names to values"),
+    ("servers: [fetch]", "servers: must be a mapping of names to values"),
+    ("servers: {fetch: true}", "servers.fetch: must be a mapping of names to values"),
     ("servers: {}", "servers: name at least one"),
-    ("a: b: c", "line 1: it is not YAML: a text with a colon and a space in it needs quotes"),
-    ("!!python/object/apply:os.getcwd []", "line 1: it has a tag (!...), which means nothing here"),
-    ('log-level: debug\nport: !!int ""', "line 2: it has a tag (!...), which means nothing here"),
+    ("a: b: c", "line 1: it is not YAML: a string that contains a colon and a space needs quotes"),
+    ("!!python/object/apply:os.getcwd []", "line 1: it has a tag (!...), which is not supported"),
+    ('log-level: debug\nport: !!int ""', "line 2: it has a tag (!...), which is not supported"),
     ("servers: {filesystem: {roots: [{a: b}]}}", "servers.filesystem.roots: write a path"),
-    ("servers: {filesystem: {roots: &r [*r]}}", "the alias 'r' names nothing that is written before it"),
+    ("servers: {filesystem: {roots: &r [*r]}}", "the alias 'r' refers to nothing before it"),
     ("servers: {sqlite: {demoo: true}}", "there is no option 'servers.sqlite.demoo'; did you mean 'demo'?"),
     ("servers: {sqlite: {demo: true, timeout: soon}}", "servers.sqlite.timeout: write a number"),
     ("servers: {filesystem: {roots: [none]}}", "servers.filesystem.roots: "),
-    ("servers: {filesystem: {roots: ['~nobody-here/x']}}", "nobody has the home directory of '~nobody-here/x'"),
+    ("servers: {filesystem: {roots: ['~nobody-here/x']}}", "unknown home directory: '~nobody-here/x'"),
 ]
 
 
@@ -138,9 +138,9 @@ def test_only_those_run_that_are_named(tmp_path: Path) -> None:
     text = "servers: {sqlite: {demo: true}, fetch: {}, filesystem: {roots: [none]}}"
     assert [one.name for one in chosen(tmp_path, text, "fetch", "sqlite")] == ["sqlite", "fetch"]
     for read in (read_configuration(written(tmp_path, "servers: {fetch: {}}")), Configuration()):
-        with pytest.raises(ValueError, match=r"there is no server 'fech'.*there are: .*fetch"):
+        with pytest.raises(ValueError, match=r"there is no server 'fech'.*available: .*fetch"):
             choose(["fech"], OURS, read)
-    said = r"servers\.other: .* in the catalog; .*; one of others has a command or a url"
+    said = r"servers\.other: .* in the catalog; .*; a third-party server needs a command or a url"
     with pytest.raises(ValueError, match=said):
         chosen(tmp_path, "servers: {other: {}}")
 
@@ -176,7 +176,7 @@ async def test_one_that_can_not_be_loaded_fails_when_it_is_started(
 
 def test_a_module_without_a_server_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     catalog = others(tmp_path, ("empty", package(tmp_path, "empty_server", "app = 5", monkeypatch)))
-    with pytest.raises(ValueError, match=r"empty: empty_server\.server has no server called app"):
+    with pytest.raises(ValueError, match=r"empty: empty_server\.server has no server named app"):
         choose([], catalog, Configuration())
 
 
@@ -184,5 +184,5 @@ def test_of_others_all_run_and_one_module_once(tmp_path: Path) -> None:
     catalog = others(tmp_path, ("one", "servers.everything"))
     assert [one.name for one in choose([], catalog, Configuration())] == ["one"]
     catalog = others(tmp_path, ("one", "servers.everything"), ("two", "servers.everything"))
-    with pytest.raises(ValueError, match=r"servers\.everything can be served once only"):
+    with pytest.raises(ValueError, match=r"servers\.everything can be served only once"):
         choose([], catalog, Configuration())

@@ -97,7 +97,7 @@ BAD = [
     ("command: []", "servers.other.command: List should have at least 1 item"),
     ("command: ''", "servers.other.command: List should have at least 1 item"),
     ('command: "run \'a"', "servers.other.command: No closing quotation"),
-    ("url: example.org", "servers.other.url: the URL of a server begins with http://"),
+    ("url: example.org", "servers.other.url: the URL of a server must start with http://"),
     (f"url: 'https://me:{SECRET}@example.org'", "servers.other.url: everyone who sees the URL sees its user name"),
     ("command: run, token: t", "servers.other: token goes with a url"),
     ("url: 'https://example.org', env: {}", "servers.other: env goes with a command"),
@@ -107,20 +107,20 @@ BAD = [
     ("url: 'https://example.org', token: t, headers: {Authorization: x}", "token and Authorization say the same"),
     ("url: 'https://example.org', token-file: none", "No such file"),
     ("command: run, env-file: none", "No such file"),
-    ("command: run, env-file: broken", "broken: line 2: NAME=VALUE is expected"),
-    ("command: run, env: {A: 1}", "servers.other.env: A: give a text (a number in quotes), {env: NAME} or"),
+    ("command: run, env-file: broken", "broken: line 2: expected NAME=VALUE"),
+    ("command: run, env: {A: 1}", "servers.other.env: A: must be a string (numbers in quotes), {env: NAME} or"),
     ("command: run, env: {A: {env: NONE_SUCH}}", "the environment variable NONE_SUCH is not set"),
-    ("command: run, env: {A: {env: X, file: y}}", "servers.other.env: A: give a text"),
-    ("command: run, env: [A]", "servers.other.env: has to be a mapping of names to values"),
+    ("command: run, env: {A: {env: X, file: y}}", "servers.other.env: A: must be a string"),
+    ("command: run, env: [A]", "servers.other.env: must be a mapping of names to values"),
     ("url: 'https://example.org', headers: {A: {file: none}}", "No such file"),
     ("url: 'https://example.org', headers: {'A b': x}", "not the name of an HTTP header that can be set: 'a b'"),
     (f'url: "https://example.org", headers: {{A: "{SECRET}\\n"}}', "the value of the HTTP header a has characters"),
-    ("command: run, tools: [a]", "servers.other.tools: has to be a mapping of allow, deny, rename and describe"),
+    ("command: run, tools: [a]", "servers.other.tools: must be a mapping of allow, deny, rename and describe"),
     ("command: run, tools: {alow: [a]}", "there is no option 'servers.other.tools.alow'; did you mean 'allow'?"),
     ("command: run, tools: {allow: a}", "servers.other.tools.allow: write a list, such as [A, B]"),
     ("command: run, tools: {rename: {a: 'x y'}}", "servers.other.tools: rename: 'x y' is not a valid name"),
-    ("command: run, max-seconds: 0", "servers.other.max-seconds: it has to be greater than 0"),
-    ("command: run, max-result: 5", "servers.other.max-result: it has to be greater than or equal to 1024"),
+    ("command: run, max-seconds: 0", "servers.other.max-seconds: it must be greater than 0"),
+    ("command: run, max-result: 5", "servers.other.max-result: it must be greater than or equal to 1024"),
     ("command: run, pin: maybe", "servers.other.pin: write true or false"),
 ]
 
@@ -136,9 +136,9 @@ def test_what_is_wrong_is_told_in_one_line_without_a_secret(tmp_path: Path) -> N
 
 
 NAMES = [
-    ("a_b", "a server's name is 1 to 32 letters, digits and hyphens, not 'a_b'"),
-    ("a/b", "a server's name is 1 to 32 letters, digits and hyphens"),
-    ("joined", "this is the name of all of them together"),
+    ("a_b", "a server's name must have 1 to 32 letters, digits and hyphens, not 'a_b'"),
+    ("a/b", "a server's name must have 1 to 32 letters, digits and hyphens"),
+    ("joined", "this name is reserved for all servers together"),
     ("fetch", "this is the name of a server in the catalog"),
 ]
 

@@ -172,5 +172,5 @@ async def test_a_tool_that_changed_is_withheld_until_it_is_accepted(tmp_path: Pa
         process.process.terminate()
         assert process.wait() == 0
         log = process.stderr()
-    said = "other: withheld, because their definitions are not the pinned ones: a; accept with: mcp-server-bundle pin"
+    said = "other: withheld, because their definitions do not match the pins: a; accept with: mcp-server-bundle pin"
     assert log.count(said) == 1

@@ -32,10 +32,10 @@ def test_the_command_line_joins_all_or_none(tmp_path: Path) -> None:
 
 
 WRONG = [
-    ("join: 5", "bundle.yaml: join: give true, or a list of the names of servers"),
-    ("join: fetch", "bundle.yaml: join: give true, or a list of the names of servers"),
-    ("join: [1]", "bundle.yaml: join: give true, or a list of the names of servers"),
-    ("prefix: never", "bundle.yaml: prefix: it has to be 'auto' or 'always'"),
+    ("join: 5", "bundle.yaml: join: must be true or a list of server names"),
+    ("join: fetch", "bundle.yaml: join: must be true or a list of server names"),
+    ("join: [1]", "bundle.yaml: join: must be true or a list of server names"),
+    ("prefix: never", "bundle.yaml: prefix: it must be 'auto' or 'always'"),
     ("joined: true", "there is no option 'joined'; did you mean 'join'?"),
 ]
 
@@ -45,7 +45,7 @@ def test_what_is_wrong_is_told_in_one_line(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"bundle\.yaml") as error:
             joining(tmp_path, text)
         assert reason in str(error.value)
-    with pytest.raises(ValueError, match="join: there is no server 'd'; there are: a, b, c"):
+    with pytest.raises(ValueError, match="join: there is no server 'd'; available: a, b, c"):
         joining(tmp_path, "join: [a, d]").members(SERVED, KNOWN)
-    with pytest.raises(ValueError, match="a server's name is 1 to 32 letters, digits and hyphens"):
+    with pytest.raises(ValueError, match="a server's name must have 1 to 32 letters, digits and hyphens"):
         joining(tmp_path, "join: true").members(["a" * 33], ["a" * 33])

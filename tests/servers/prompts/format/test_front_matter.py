@@ -70,7 +70,7 @@ REFUSED = {
     "nothing": ("---\n---\nx", "has no description"),
     "a colon": (
         front("title: a: b", "arguments:", "  - name: a"),
-        "a text with a colon and a space in it needs quotes",
+        "a string that contains a colon and a space needs quotes",
     ),
     "a number for a text": (front("title: 12"), "title is not a text; put it in quotes"),
     "a long text": (front(f"title: {'x' * 201}"), "more than 200 characters"),

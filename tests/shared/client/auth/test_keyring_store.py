@@ -61,7 +61,7 @@ async def test_a_keyring_that_is_locked(tmp_path: Path) -> None:
     tokens = KeyringTokens(tmp_path / "logins", ring)
     await tokens.put(KEY, VALUE)
     ring.is_locked = True
-    with pytest.raises(AuthError, match="the keyring of the system can't be used: KeyringLocked") as caught:
+    with pytest.raises(AuthError, match="the system keyring can't be used: KeyringLocked") as caught:
         await tokens.get(KEY)
     assert "s3cret" not in str(caught.value)
 
@@ -98,7 +98,7 @@ async def test_where_there_is_no_keyring_its_tokens_are_out_of_reach(tmp_path: P
     await KeyringTokens(tmp_path / "logins", ring).put(KEY, VALUE)
     await KeyringTokens(tmp_path / "logins", ring).put(client, {"client_id": "x", "client_secret": "s3cret"})
     tokens = FileTokens(tmp_path / "logins")
-    with pytest.raises(OutOfReach, match="in the keyring of the system, which is not there now"):
+    with pytest.raises(OutOfReach, match="in the system keyring, which is not available here"):
         await tokens.get(KEY)
     assert await tokens.get(client) is None
     await tokens.put(KEY, VALUE)

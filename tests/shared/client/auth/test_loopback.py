@@ -91,7 +91,7 @@ async def test_nobody_logs_in(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_page_that_is_none_of_the_web() -> None:
-    with Loopback(print) as redirect, pytest.raises(AuthError, match="no page to log in on"):
+    with Loopback(print) as redirect, pytest.raises(AuthError, match="no login page was opened"):
         await redirect.open("file:///etc/passwd?state=st")
 
 

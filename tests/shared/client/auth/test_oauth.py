@@ -24,7 +24,7 @@ MISBEHAVIOUR: dict[str, Callable[[World], object]] = {
     "has half an address": lambda world: world.resource.update(authorization_servers=["https://["]),
     "has a name that is none": lambda world: world.resource.update(authorization_servers=["https://xn--a.-/"]),
     "moves the cursor": lambda world: world.resource.update(authorization_servers=["https://as.example/\x01"]),
-    "is of another resource": lambda world: world.resource.update(resource="https://evil.example/mcp"),
+    "belongs to another resource": lambda world: world.resource.update(resource="https://evil.example/mcp"),
     "is a resource that is no URL": lambda world: world.resource.update(resource="https://["),
     "is described nowhere": lambda world: setattr(world, "challenge", 'Bearer resource_metadata="::::"'),
     "wants half a letter": lambda world: (
@@ -76,6 +76,6 @@ async def test_a_public_server_names_no_issuer_of_this_network() -> None:
 
     client = OAuth("https://public.example/mcp", AuthorizationCode(Person()), web=Web(resolve=resolve))
     named = 'Bearer resource_metadata="https://inside.example/metadata"'
-    with pytest.raises(AuthError, match="less public"):
+    with pytest.raises(AuthError, match="more private"):
         await client.answered("POST", "https://public.example/mcp", 401, {"WWW-Authenticate": named})
     assert asked == ["inside.example", "public.example"]

@@ -87,7 +87,7 @@ DAMAGED = {
 async def test_a_damaged_file_is_set_aside(tokens: FileTokens, text: bytes) -> None:
     await tokens.put(KEY, VALUE)
     tokens.path.write_bytes(text)
-    with pytest.raises(AuthError, match=r"is damaged, and was set aside as tokens\.damaged; log in again"):
+    with pytest.raises(AuthError, match=r"was damaged, and has been renamed to tokens\.damaged; log in again"):
         await tokens.get(KEY)
     assert await tokens.get(KEY) is None
     assert tokens.path.with_suffix(".damaged").read_bytes() == text
@@ -101,7 +101,7 @@ async def test_a_damaged_file_stays_while_another_program_writes(
     tokens.path.write_bytes(b"{")
     monkeypatch.setattr(store, "WRITE_SECONDS", 0)  # nothing but time is different
     with filelock.FileLock(tokens.path.with_suffix(".lock")):
-        with pytest.raises(AuthError, match="another program has it"):
+        with pytest.raises(AuthError, match="another program has locked it"):
             await tokens.get(KEY)
         tokens.path.write_bytes(good)
     assert await tokens.get(KEY) == VALUE
@@ -115,7 +115,7 @@ async def test_a_full_disk_leaves_what_was_there(tokens: FileTokens, monkeypatch
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
-        with pytest.raises(AuthError, match=r"tokens can't be kept in .*: No space left on device") as caught:
+        with pytest.raises(AuthError, match=r"tokens can't be stored in .*: No space left on device") as caught:
             await tokens.put(KEY, {"access_token": "n3w"})
     assert "n3w" not in str(caught.value)
     assert await tokens.get(KEY) == VALUE

@@ -251,7 +251,7 @@ async def test_a_server_that_refuses_what_was_refreshed_wants_a_login(world: Wor
     client = world.client()
     await world.get(client)
     world.judge = lambda asked, token: world.refuse()
-    with pytest.raises(AuthError, match="refuses every token"):
+    with pytest.raises(AuthError, match="rejects every token"):
         await world.get(client)
     assert world.grants == ["authorization_code", "refresh_token", *["authorization_code"] * 3]
 

@@ -57,7 +57,7 @@ async def test_a_client_of_half_a_letter_is_not_sent(world: World) -> None:
 @pytest.mark.parametrize("field", ["error", "error_description"])
 async def test_an_error_that_repeats_a_secret_is_not_shown(world: World, field: str, echo: str) -> None:
     world.issuer.answers["/token"] = lambda asked: said({"error": "invalid_grant", field: echo}, 400)
-    with pytest.raises(AuthError, match="the issuer has refused a token: ") as caught:
+    with pytest.raises(AuthError, match="the issuer refused to issue a token: ") as caught:
         await obtained(world, code="s3cret/code")
     assert "s3cret" not in str(caught.value)
 

@@ -125,7 +125,7 @@ async def test_modes_that_were_not_declared_are_refused(options: dict[str, Any],
 
 async def test_a_question_that_is_wrong_is_named() -> None:
     person = Person(ACCEPT)
-    with pytest.raises(InvalidParams, match="elicitation/create is wrong at requestedSchema: "):
+    with pytest.raises(InvalidParams, match="elicitation/create is invalid at requestedSchema: "):
         await Handlers(ClientOptions(elicit=person)).answers["elicitation/create"]({"message": "Who?"})
     assert person.asked == []
 
@@ -230,9 +230,9 @@ TEXT = {"type": "text", "text": "?"}
         ([_said("assistant", CALL), _said("user", DONE)], None),
         ([_said("assistant", TEXT, CALL), _said("user", DONE), _said("user", TEXT)], None),
         ([_said("assistant", CALL), _said("user", DONE, TEXT)], "mixed"),
-        ([_said("assistant", CALL), _said("user", TEXT)], "missing"),
-        ([_said("assistant", CALL)], "missing"),
-        ([_said("assistant", CALL, {**CALL, "id": "d"}), _said("user", DONE)], "missing"),
+        ([_said("assistant", CALL), _said("user", TEXT)], "lacks"),
+        ([_said("assistant", CALL)], "lacks"),
+        ([_said("assistant", CALL, {**CALL, "id": "d"}), _said("user", DONE)], "lacks"),
     ],
 )
 async def test_results_of_tools_are_where_they_must_be(messages: list[Any], fault: str | None) -> None:
@@ -351,13 +351,13 @@ def test_only_an_accepted_form_has_content(action: Any) -> None:
     ],
 )
 def test_an_answer_that_breaks_the_form_is_named(content: dict[str, Any], path: str) -> None:
-    with pytest.raises(InvalidAnswer, match=f"wrong at {path}: ") as caught:
+    with pytest.raises(InvalidAnswer, match=f"invalid at {path}: ") as caught:
         completed(form(), accepted(**content))
     assert "s3cret" not in str(caught.value)
 
 
 def test_what_is_required_and_has_no_default_must_be_given() -> None:
-    with pytest.raises(InvalidAnswer, match='wrong at its top: "mail" is a required property'):
+    with pytest.raises(InvalidAnswer, match='invalid at the top level: "mail" is a required property'):
         completed(form("name", "mail"), accepted())
 
 
@@ -382,9 +382,9 @@ async def test_a_wrong_answer_is_told_to_both_sides(caplog: pytest.LogCaptureFix
     async with Small().connected(mode="handshake", elicit=answer) as client:
         with pytest.raises(PeerError, match="refused elicitation/create"):
             await client.call_tool("greet")
-    assert "the answer to a form is wrong at name: " in caplog.text
+    assert "the answer to a form is invalid at name: " in caplog.text
     async with Small().connected(mode="stateless", elicit=answer) as client:
-        with pytest.raises(InvalidAnswer, match="wrong at name: "):
+        with pytest.raises(InvalidAnswer, match="invalid at name: "):
             await client.call_tool("greet")
 
 

@@ -181,7 +181,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("call", "result", "path"), WRONG)
 async def test_a_list_that_is_wrong_is_named(call: str, result: dict[str, Any], path: str) -> None:
-    with pytest.raises(InvalidResult, match=f"wrong at {path}: ") as caught:
+    with pytest.raises(InvalidResult, match=f"invalid at {path}: ") as caught:
         await getattr(TypedCalls(Answers(result)), call)()
     assert (caught.value.path, caught.value.result) == (path, result)
 

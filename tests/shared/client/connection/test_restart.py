@@ -72,7 +72,7 @@ async def lose(client: Client, how: str = "crash") -> None:
 
 
 async def give_up(client: Client, seconds: float) -> None:
-    with pytest.raises(TimeoutError, match="not be opened again"):
+    with pytest.raises(TimeoutError, match="not be reopened"):
         await client.plain.call_tool("pid", timeout=seconds)
 
 

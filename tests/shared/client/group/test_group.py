@@ -144,7 +144,7 @@ async def test_a_shortened_name_is_found_without_a_listing(own: str) -> None:
 
 async def test_a_listing_that_a_call_waits_for_must_come_in_time() -> None:
     async with _entered({"mute": _process("tools/list")}) as group:
-        with anyio.fail_after(10), pytest.raises(TimeoutError, match="has not told its tools"):
+        with anyio.fail_after(10), pytest.raises(TimeoutError, match="did not list its tools"):
             await group.call_tool("mute__tool-0123456789", timeout=0.01)
 
 
@@ -257,7 +257,7 @@ async def test_servers_come_and_go() -> None:
         with pytest.raises(UnknownServer):
             await group.call_tool("one__add")
         assert (await group.add("one", _small())).state == "ready"
-        with pytest.raises(ValueError, match="there is already a server of that name"):
+        with pytest.raises(ValueError, match="there is already a server with that name"):
             await group.add("one", _small())
     with pytest.raises(RuntimeError, match="enter the group"):
         await group.add("two", _small())

@@ -57,7 +57,7 @@ async def test_a_result_that_breaks_the_promise_is_named(answer: dict[str, Any],
     request = Answers(PROMISING, answer, PROMISING)
     calls = TypedCalls(request)
     await calls.list_tools()
-    with pytest.raises(InvalidResult, match=f"wrong at {path}: ") as caught:
+    with pytest.raises(InvalidResult, match=f"invalid at {path}: ") as caught:
         await calls.call_tool("buy")
     assert (caught.value.method, caught.value.path, caught.value.result) == ("tools/call", path, answer)
 
@@ -134,7 +134,7 @@ async def test_a_list_that_does_not_come_holds_back_no_result() -> None:
 async def test_a_list_that_arguments_wait_for_must_come_in_time() -> None:
     request = Silent(PROMISING)
     request.asked.append(("tools/list", {}))
-    with anyio.fail_after(5), pytest.raises(TimeoutError, match=r"list its tools in 0\.01 s"):
+    with anyio.fail_after(5), pytest.raises(TimeoutError, match=r"list its tools within 0\.01 s"):
         await TypedCalls(request, check_arguments=True).call_tool("buy", timeout=0.01)
 
 

@@ -130,7 +130,7 @@ def test_a_large_value_is_checked_though_its_fault_is_not_sought() -> None:
     rows: list[Any] = [1] * (MAX_VALUES - 1)
     assert checked.fault(rows) is None
     rows[7] = "x"
-    assert checked.fault(rows) == ([], "it breaks the schema")
+    assert checked.fault(rows) == ([], "it violates the schema")
 
 
 def test_the_extra_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:

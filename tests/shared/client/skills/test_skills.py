@@ -147,7 +147,7 @@ async def test_an_entry_that_nobody_could_load_takes_no_other_along(
     shelf.pages = {None: {"skills": [shelf.entry, ENTRY]}}
     async with shelf.skills() as skills:
         assert [entry.uri for entry in await skills.list_skills()] == [URI]
-        assert "a skill of 'docs' is left out" in caplog.text
+        assert "a skill of 'docs' was skipped" in caplog.text
         assert await refused(skills.get_skill(URI)) == "entry"
 
 

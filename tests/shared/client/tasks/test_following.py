@@ -115,14 +115,14 @@ async def test_task_that_is_cancelled_by_others_says_why() -> None:
 
 @pytest.mark.parametrize("is_experimental", [False, True])
 async def test_task_that_is_forgotten_is_lost(is_experimental: bool) -> None:
-    told = Told(PeerError("no such task", code=-32602))
+    told = Told(PeerError("no longer has this task", code=-32602))
 
     async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
         if method == "tasks/result":
-            raise PeerError("no such task", code=-32602)
+            raise PeerError("no longer has this task", code=-32602)
         return await told.ask(method, params)
 
-    with pytest.raises(TaskLost, match="no such task"):
+    with pytest.raises(TaskLost, match="no longer has this task"):
         await told.followed(is_experimental=is_experimental, ask=ask)
     assert told.methods == []
 

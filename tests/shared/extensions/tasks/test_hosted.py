@@ -237,7 +237,7 @@ async def test_a_store_that_is_away_leaves_a_call_that_may_what_it_is(caplog):
             await anyio.lowlevel.checkpoint()
         end.go.set()
         assert (await end.peer.answer(asked))["result"]["content"][0]["text"] == "done"
-        assert [one.message for one in caplog.records] == ["a task could not be kept"]
+        assert [one.message for one in caplog.records] == ["a task could not be stored"]
 
 
 async def test_a_store_that_is_away_fails_a_call_that_must_be_a_task(caplog):
@@ -255,12 +255,12 @@ async def test_an_end_that_could_not_be_kept_is_logged_and_leaves_nothing(caplog
         await end.running.calls.drain()
         await end.idle()
         assert not end.tasks.at_work
-        assert "a task could not be kept" in caplog.messages
+        assert "a task could not be stored" in caplog.messages
 
 
 @pytest.mark.parametrize(("error", "traces"), [(Unavailable(), 0), (OSError("a fault"), 1)])
 def test_a_store_that_is_away_is_told_of_in_a_line_for_each_task(caplog, error, traces):
-    log_failure("a task could not be kept", error)
+    log_failure("a task could not be stored", error)
     assert len([one for one in caplog.records if one.exc_info]) == traces
     assert len(caplog.records) == 1
 
@@ -318,7 +318,7 @@ async def test_a_call_that_becomes_no_task_leaves_nothing():
 async def test_more_than_one_client_may_have_are_refused_by_name_or_stay_calls():
     async with Hosting(slow=False, after_seconds=0, of_one_client=1, total=7).open() as end:
         await end.task()
-        assert "1 of one client and 7 of all" in (await end.peer.call("work"))["error"]["message"]
+        assert "1 for one client and 7 for all" in (await end.peer.call("work"))["error"]["message"]
         asked = await end.peer.start("maybe")
         await end.peer.request("server/discover")
         end.go.set()
@@ -329,7 +329,7 @@ async def test_an_error_has_room_when_results_have_none():
     async with Hosting(slow=False, result_bytes=1).open() as end:
         id_ = await end.task()
         end.go.set()
-        assert (await end.until(id_, "failed"))["error"]["message"] == "the results of tasks take 1 bytes at most"
+        assert (await end.until(id_, "failed"))["error"]["message"] == "the results of tasks may take at most 1 bytes"
 
 
 async def test_listeners_are_told_the_end_before_their_stream_is_ended():

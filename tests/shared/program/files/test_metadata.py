@@ -150,7 +150,7 @@ def test_an_attribute_that_cannot_be_kept_is_a_reason_to_refuse(place, act, monk
     (place / "file").write_text("old\n")
     os.setxattr(place / "file", "user.origin", b"x")
     monkeypatch.setattr(os, "setxattr", refusing("user.origin"))
-    with pytest.raises(FilesError, match=r"its attribute user\.origin can't be kept") as refused:
+    with pytest.raises(FilesError, match=r"its attribute user\.origin can't be preserved") as refused:
         act(beneath(place), place / "file")
     assert refused.value.code == "metadata"
     assert ((place / "file").read_text(), os.listdir(place)) == ("old\n", ["file"])

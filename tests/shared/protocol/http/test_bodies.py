@@ -73,7 +73,7 @@ def test_a_body_may_have_as_many_bytes_as_the_limit(coding):
 def test_a_length_beyond_the_limit_is_refused_at_once(length):
     refusal = opened(content_length=length)
     assert isinstance(refusal, Refusal)
-    assert (refusal.status, refusal.failure.message) == (413, "the body may have 1,000,000 bytes at most")
+    assert (refusal.status, refusal.failure.message) == (413, "the body may have at most 1,000,000 bytes")
 
 
 def test_a_bomb_takes_no_more_than_the_limit():
@@ -104,7 +104,7 @@ def test_gzip_that_ends_too_early_is_refused():
 
 @pytest.mark.parametrize("after", [b"x", b"\x00", PACKED, b"\n"])
 def test_nothing_may_follow(after):
-    said = (400, "the gzipped body goes on after its end")
+    said = (400, "the gzipped body continues after its end")
     assert gathered([PACKED + after]) == gathered([PACKED, after]) == said
 
 
@@ -124,7 +124,11 @@ def test_what_is_no_gzip_is_refused():
 
 
 def test_a_byte_that_is_another_never_gives_another_body():
-    told = ("the body is not valid gzip", "the gzipped body ends too early", "the gzipped body goes on after its end")
+    told = (
+        "the body is not valid gzip",
+        "the gzipped body ends too early",
+        "the gzipped body continues after its end",
+    )
     fine = (DATA, *((400, words) for words in told))  # the time, the system, and hints of the head are no data
     changed = [PACKED[:at] + bytes([PACKED[at] ^ 0xFF]) + PACKED[at + 1 :] for at in range(len(PACKED))]
     assert [at for at, data in enumerate(changed) if gathered([data]) not in fine] == []

@@ -112,7 +112,7 @@ def test_tools_with_wrong_marks_are_left_out_and_named() -> None:
     answer, faults = usable_tools(Response(1, {"tools": tools, "nextCursor": "2"}))
     assert answer == Response(1, {"tools": [tools[0], tools[2], tools[3]], "nextCursor": "2"})
     assert faults == [
-        "the tool 'y' is left out: its x-mcp-header at /properties/a marks no string, integer or boolean"
+        "the tool 'y' was skipped: its x-mcp-header at /properties/a is not on a string, integer or boolean"
     ]
 
 

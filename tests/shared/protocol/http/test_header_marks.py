@@ -30,16 +30,16 @@ def test_sound_marks() -> None:
 
 
 FAULTS: dict[str, list[dict[str, Any]]] = {
-    "its x-mcp-header at /properties/a is not a valid name of a header": [
+    "its x-mcp-header at /properties/a is not a valid header name": [
         _schema(a=_marked(mark)) for mark in ("", "a b", "a:b", "é", "a\n", "\x01", None, 3, ["a"], {})
     ],
-    "no string, integer or boolean": [
+    "not on a string, integer or boolean": [
         _schema(a=_marked("A", kind)) for kind in ("number", "object", "array", "null", ["string", "null"], None)
     ],
-    "that another argument has": [
+    "has the header name of another argument": [
         _schema(a=_marked("Region"), b=_schema(c=_marked(other))) for other in ("Region", "REGION")
     ],
-    "does not stand on an argument": [
+    "is not on an argument": [
         _marked("A"),
         _schema(a={"type": "array", "items": _marked("A")}),
         _schema(a={"type": "array", "prefixItems": [_marked("A")]}),

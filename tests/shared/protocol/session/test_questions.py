@@ -106,7 +106,7 @@ def test_an_answer_that_does_not_fit_names_the_question():
         (SAMPLE, {"role": "system", "content": {}, "model": "m"}),
         *((ROOTS, answer) for answer in ({}, {"roots": [{}]}, None, [])),
     ):
-        with pytest.raises(InvalidParams, match=f"the answer to {question.method} does not fit"):
+        with pytest.raises(InvalidParams, match=f"the answer to {question.method} is invalid"):
             read_answer(question, answer)
 
 
@@ -202,5 +202,5 @@ def test_rounds_are_counted_and_end():
     for number in range(1, MAX_ROUNDS):
         assert before.number == number
         before = opened(closed(before))
-    with pytest.raises(InvalidParams, match="not settled"):
+    with pytest.raises(InvalidParams, match="not completed"):
         closed(before)

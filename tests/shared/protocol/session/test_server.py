@@ -353,7 +353,7 @@ def test_a_batch_of_too_many_is_refused():
     made = session("2025-03-26")
     made.receive(Batch(tuple(Request(number, "ping") for number in range(1_001))))
     (refusal,) = sent(made)
-    assert (refusal.code, refusal.message) == (-32600, "a batch may hold 1000 messages at most")
+    assert (refusal.code, refusal.message) == (-32600, "a batch may hold at most 1000 messages")
     made.receive(Batch(tuple(Request(number, "ping") for number in range(1_000))))
     (answered,) = sent(made)
     assert len(answered.messages) == 1_000

@@ -177,7 +177,7 @@ def test_a_prepared_result_is_encoded_once():
 PING = b'{"jsonrpc":"2.0","id":%d,"method":"ping","params":{}}'
 ONE, TWO, THREE = (Request(number, "ping") for number in (1, 2, 3))
 LONG = b'{"jsonrpc": "2.0", "id": 7, "method": "m", "params": {"a": "%s"}}' % (b"x" * 500)
-TOO_LONG = InvalidRequest("a message may have 100 bytes at most")
+TOO_LONG = InvalidRequest("a message may have at most 100 bytes")
 
 
 def whole(codec: Codec, data: bytes) -> list[Message]:

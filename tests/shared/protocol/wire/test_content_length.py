@@ -14,7 +14,7 @@ from shared.protocol.wire.salvage import EDGE
 LIMIT = 100
 ONE, TWO = b'{"id":1}', b'{"id":2}'
 REQUEST = b'{"jsonrpc":"2.0","id":7,"method":"m","params":{}}'
-REST = "a message must begin with a Content-Length header, as the first one did"
+REST = "a message must start with a Content-Length header, like the first one"
 LARGER = "Content-Length is larger than the message"
 
 
@@ -66,8 +66,8 @@ def test_each_body_is_given_once_whatever_is_in_it():
     assert read(framed(body + b"\r\n") + framed(TWO)) == [body, TWO]  # it may end with a line end
 
 
-NUMBER, ONE_LENGTH = "Content-Length must be a number of bytes", "a header must have one Content-Length, and no more"
-SIZE = "a header may have 8,192 bytes at most"
+NUMBER, ONE_LENGTH = "Content-Length must be a number of bytes", "a header must have exactly one Content-Length"
+SIZE = "a header may have at most 8,192 bytes"
 FAULTS = {
     **{
         b"Content-Length: %b\r\n\r\n" % value: NUMBER
@@ -188,7 +188,7 @@ def test_of_what_is_dropped_the_ends_alone_are_stored():
 
 def test_a_stream_may_end_anywhere():
     within = [Misframed("the stream ended within a header")]
-    before = "the stream ended before the bytes that Content-Length announces"
+    before = "the stream ended before the length given by Content-Length"
     left: dict[bytes, list[Frame]] = {
         b"": [],
         b"\r\n": [],

@@ -19,8 +19,8 @@ from shared.protocol.wire.salvage import (
     read_leniently,
 )
 
-HALF = "is not valid Unicode: it has half of a surrogate pair, or bytes that are not UTF-8"
-NAN = "is NaN or Infinity, which JSON has no numbers for"
+HALF = "is not valid Unicode: it has a lone surrogate, or bytes that are not UTF-8"
+NAN = "is NaN or Infinity, which JSON does not have"
 
 
 def request(params: str, id: str = "7") -> bytes:

@@ -88,18 +88,18 @@ def told(**arguments):
 UNKNOWN: list[tuple[dict[str, Any], str]] = [
     ({"edti": {}}, "unknown argument 'edti', did you mean 'edit'?"),
     ({"edit": {"old": "", "nwe": ""}}, "edit: unknown argument 'nwe', did you mean 'new'?"),
-    ({"edit": {"old": "", "files": []}}, "edit: unknown argument 'files' (there are: old, new)"),
+    ({"edit": {"old": "", "files": []}}, "edit: unknown argument 'files' (available: old, new)"),
     ({"edits": [{"old": "", "nwe": ""}]}, "edits.0: unknown argument 'nwe', did you mean 'new'?"),
     ({"files": [{"path": "", "edit": []}]}, "files.0: unknown argument 'edit', did you mean 'edits'?"),
     (
         {"files": [{"path": "", "edits": [{"old": ""}, {"old": "", "path": ""}]}]},
-        "files.0.edits.1: unknown argument 'path' (there are: old, new)",
+        "files.0.edits.1: unknown argument 'path' (available: old, new)",
     ),
     ({"named": {"a": {"old": "", "nwe": ""}}}, "named.a: unknown argument 'nwe', did you mean 'new'?"),
     ({"two": [{"old": ""}, {"path": "", "pth": ""}]}, "two.1: unknown argument 'pth', did you mean 'path'?"),
     (
         {"shape": {"kind": "circle", "width": 1, "radius": 1}},
-        "shape: unknown argument 'width' (there are: kind, radius)",
+        "shape: unknown argument 'width' (available: kind, radius)",
     ),
     (
         {"tree": {"name": "a", "children": [{"name": "b", "nmae": "c"}]}},
@@ -157,12 +157,12 @@ def test_of_many_faults_the_first_are_said_and_the_rest_counted():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"edits": [1] * 50_000}, "50,000 values are wrong, such as edits.0: Input should be"),
+        ({"edits": [1] * 50_000}, "50,000 values are invalid, such as edits.0: Input should be"),
         (
             {**{f"n{number}": 1 for number in range(50_000)}, "edit": {"old": 5}},
-            "50,000 values are wrong, such as edit.old",
+            "50,000 values are invalid, such as edit.old",
         ),
-        ({"edits": [*[{"old": ""}] * 20, *[{}] * 2_000]}, "2,000 values are wrong, none of them among the first"),
+        ({"edits": [*[{"old": ""}] * 20, *[{}] * 2_000]}, "2,000 values are invalid, none of them among the first"),
     ],
     ids=["items", "names", "later"],
 )

@@ -127,7 +127,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"path": "a", "kind": "c"}, "kind: Input should be 'a' or 'b'"),
     ({"path": "a", "point": {"x": "1"}}, "point.x: Input should be a valid integer"),
     ({"path": "a", "cuont": 5}, "unknown argument 'cuont', did you mean 'count'?"),
-    ({"path": "a", "zzz": 5}, "unknown argument 'zzz' (there are: path, count, day, kind, point)"),
+    ({"path": "a", "zzz": 5}, "unknown argument 'zzz' (available: path, count, day, kind, point)"),
     ({"path": "a", "ctx": 5}, "unknown argument 'ctx'"),
 ]
 

@@ -22,7 +22,7 @@ PASSWORD = "p@ss/word"  # with what has a meaning in a URL
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("localhost:6379", "begins with redis://"),
+        ("localhost:6379", "starts with redis://"),
         (f"redis://:{SECRET}/1@host", "percent-encoded"),
         (f"redis://:{SECRET}#1@host", "percent-encoded"),
         (f"redis://:{SECRET}?1@host", "percent-encoded"),
@@ -30,10 +30,10 @@ PASSWORD = "p@ss/word"  # with what has a meaning in a URL
         (f"redis://[{SECRET}@host", "percent-encoded"),
         (f"redis+sentinel://:{SECRET}/1@host", "percent-encoded"),
         (f"redis+sentinel://one:{SECRET},two", "percent-encoded"),
-        (f"redis+sentinel://host/name/{SECRET}", "number of a database"),
-        (f"redis://host/{SECRET}", "number of a database"),
-        (f"redis://host/0?{SECRET}=1", "is not a known option"),
-        (f"redis://host/0?health_check_interval={SECRET}", "is not a known option"),
+        (f"redis+sentinel://host/name/{SECRET}", "not a database number"),
+        (f"redis://host/{SECRET}", "not a database number"),
+        (f"redis://host/0?{SECRET}=1", "has an unknown option"),
+        (f"redis://host/0?health_check_interval={SECRET}", "has an unknown option"),
     ],
 )
 def test_what_is_no_url_is_refused_without_a_word_of_it(url: str, said: str) -> None:

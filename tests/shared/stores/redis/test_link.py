@@ -291,7 +291,7 @@ class TestQueue:
                 told += len(text)
                 await asyncio.sleep(0)
             assert told <= QUEUED_BYTES + 2 * len(text)
-            assert here.reason == "too much waits for Redis"
+            assert here.reason == "too much data is waiting for Redis"
             own_server.start()
             await until(lambda: len(watching.heard) == 2)
 

@@ -42,11 +42,11 @@ def test_what_is_left_out_is_counted(caplog: pytest.LogCaptureFixture) -> None:
     assert len(caplog.messages) == LINES_A_SECOND
     clock.now = 1.0
     lines.feed(b"y\n")
-    assert caplog.messages[LINES_A_SECOND:] == ["server: lines left out: 7", "server: y"]
+    assert caplog.messages[LINES_A_SECOND:] == ["server: lines omitted: 7", "server: y"]
 
 
 def test_what_is_left_out_at_last_is_counted_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
     lines = StderrLog("server", Clock())
     lines.feed(b"x\n" * (LINES_A_SECOND + 1))
     lines.end()
-    assert caplog.messages[-1] == "server: lines left out: 1"
+    assert caplog.messages[-1] == "server: lines omitted: 1"

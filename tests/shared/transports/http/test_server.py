@@ -144,12 +144,12 @@ async def test_a_body_may_come_gzipped(standing: Site, stateless: bool) -> None:
 
 
 REFUSED_BODIES = [
-    (gzip.compress(bytes(1_001), mtime=0), "gzip", 413, "the body may have 1,000 bytes at most"),
+    (gzip.compress(bytes(1_001), mtime=0), "gzip", 413, "the body may have at most 1,000 bytes"),
     (gzip.compress(b"{}", mtime=0)[:-1], "gzip", 400, "the gzipped body ends too early"),
-    (2 * gzip.compress(b"{}", mtime=0), "gzip", 400, "the gzipped body goes on after its end"),
+    (2 * gzip.compress(b"{}", mtime=0), "gzip", 400, "the gzipped body continues after its end"),
     (b"{}", "gzip", 400, "the body is not valid gzip"),
-    (b"{}", "br", 415, "a body may be compressed by gzip, and by nothing else"),
-    (b"{}", "gzip, gzip", 415, "a body may be compressed by gzip, and by nothing else"),
+    (b"{}", "br", 415, "a body may be compressed only with gzip"),
+    (b"{}", "gzip, gzip", 415, "a body may be compressed only with gzip"),
 ]
 
 
@@ -169,7 +169,7 @@ async def test_a_body_that_never_comes() -> None:
             answer = await stream.receive()
             assert answer.startswith(b"HTTP/1.1 408")
             assert b"connection: close" in answer
-            assert b"the body did not come in time" in answer
+            assert b"the body did not arrive in time" in answer
             with contextlib.suppress(anyio.EndOfStream):
                 await stream.receive()
 

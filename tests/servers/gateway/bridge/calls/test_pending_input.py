@@ -56,7 +56,7 @@ async def test_a_question_ends_the_round_and_its_answer_goes_on_with_the_call() 
         assert asked(second) == {"q2": "elicitation/create"}
         # A state that was used is gone.
         error = (await round_of(peer, "greet", first, q1=named("Eve")))["error"]
-        gone = "the call this request went on with is gone; start over without requestState"
+        gone = "the call that this request continues is gone; start over without requestState"
         assert (error["code"], error["message"]) == (-32602, gone)
         assert text(await round_of(peer, "greet", second, q2=named("Lovelace"))) == "Ada Lovelace"
         # Nothing else shows that no time runs any more.
@@ -163,7 +163,7 @@ async def test_a_call_that_asks_for_ever_is_stopped() -> None:
         answer = await round_of(peer, "ask_for_ever")
         for number in range(1, 10):
             answer = await round_of(peer, "ask_for_ever", answer, **{f"q{number}": named("Ada")})
-        assert answer["error"]["message"] == "this request was not settled in 10 rounds"
+        assert answer["error"]["message"] == "this request was not completed within 10 rounds"
         await asking.cancelled.wait()
         assert len(parking) == 0
 
@@ -214,7 +214,7 @@ async def test_a_page_that_nobody_visits_ends_the_call() -> None:
         first = await round_of(peer, "enter")
         answer = await round_of(peer, "enter", first, v1={"action": "decline"})
         assert (text(answer), answer["result"]["isError"]) == (
-            "the user did not visit the page that the server asks for",
+            "the user did not visit the page that the server requested",
             True,
         )
 

@@ -103,7 +103,7 @@ async def test_of_several_clients_that_call_nobody_is_asked(version: str) -> Non
     ):
         # Several calls of one client are told apart by nobody else.
         assert await _greeted(eve, "Eve", "Adams") == "Eve Adams"
-        assert await ada.text("tell_refusal") == "it can't be told whose question this is"
+        assert await ada.text("tell_refusal") == "it is not known which client this question is for"
         assert (await _has_heard(ada), await _has_heard(eve)) == ([], [])
 
 
@@ -113,7 +113,7 @@ async def test_a_question_apart_from_all_calls_is_refused() -> None:
     async with asking.app.open() as asking.running, bridge(asking.upstream(shared=True)).open():
         with anyio.fail_after(PATIENCE):
             await asking.roots_told.wait()
-        assert asking.roots_are == {"error": "no call is under way that this could be asked in"}
+        assert asking.roots_are == {"error": "there is no call in progress in which this could be asked"}
 
 
 @BOTH_ERAS

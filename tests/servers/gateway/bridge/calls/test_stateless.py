@@ -73,7 +73,7 @@ async def test_a_server_that_asks_for_ever_is_left() -> None:
         for _ in range(9):
             await peer.reply((await peer.other("roots/list"))["id"], {"roots": []})
         answer = await peer.answer(call)
-        assert "was not settled in 10 rounds" in answer["error"]["message"]
+        assert "was not completed within 10 rounds" in answer["error"]["message"]
 
 
 async def test_all_clients_have_one_connection() -> None:

@@ -103,5 +103,5 @@ def test_who_gives_a_request_up_reads_no_answer() -> None:
 
 
 def test_an_unknown_dialect_is_refused() -> None:
-    with pytest.raises(ValueError, match="the dialect is 000 or 002, not '001'"):
+    with pytest.raises(ValueError, match="the dialect must be 000 or 002, not '001'"):
         client("001")

@@ -166,7 +166,7 @@ async def test_one_that_crashes_at_its_start_leaves_the_others(caplog: pytest.Lo
         assert (answer.status_code, int(answer.headers["retry-after"]) > 0) == (503, True)
         assert answer.json()["error"]["message"] == (
             "this server has failed: it could not start (RuntimeError); the log says more. "
-            "It is started again; try later"
+            "It is being restarted; try again later"
         )
         await serves(site, "one")
         assert (await site.client.get("/healthz")).json()["status"] == "ok"
@@ -280,7 +280,7 @@ async def test_a_check_that_hangs_is_that_servers_alone(monkeypatch: pytest.Monk
 
     async with hosted(a_server("one"), bad) as site:
         await site.until("one", "ready")
-        assert (await site.ready())["bad"] == {"status": "degraded", "reason": "its check did not end within 2 s"}
+        assert (await site.ready())["bad"] == {"status": "degraded", "reason": "its check did not finish within 2 s"}
         assert (await site.ready())["one"] == {"status": "ready"}
         await serves(site, "bad")
 
@@ -319,7 +319,7 @@ async def test_all_end_in_order_but_the_one_that_will_not(
         for name in ("one", "bad", "two"):
             await site.until(name, "ready")
     assert (site.ended, told) == (False, ["closed", "closed"])
-    assert "the server did not end in time and is left behind" in caplog.text
+    assert "the server did not stop in time and was abandoned" in caplog.text
     go_on.set()
 
 

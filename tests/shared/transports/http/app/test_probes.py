@@ -151,7 +151,7 @@ async def test_a_check_that_hangs_holds_up_nobody(monkeypatch: pytest.MonkeyPatc
 
 async def _not_ready(site: Site) -> None:
     answer = await site.client.get("/readyz")
-    assert (answer.status_code, "its check did not end" in answer.text) == (503, True)
+    assert (answer.status_code, "its check did not finish" in answer.text) == (503, True)
 
 
 async def test_a_check_is_given_up_so_that_the_next_may_do_better(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -214,7 +214,7 @@ async def test_tools_with_wrong_marks_are_left_out(
     discovered = result(1, {"supportedVersions": ["2026-07-28"], "capabilities": {}})
     async with _scripted(Script(**OPEN, discover=discovered, list=result(2, {"tools": tools})), mode) as client:
         assert [tool["name"] for tool in await client.plain.list_tools()] == surfaced
-    assert ("the tool 'bad' is left out" in caplog.text) is (mode == "stateless")
+    assert ("the tool 'bad' was skipped" in caplog.text) is (mode == "stateless")
 
 
 # The transport

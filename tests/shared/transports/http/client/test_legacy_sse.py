@@ -299,7 +299,7 @@ ODD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
         "ended before",
     ),
     "a stream that ends": ({"said": NAMED, "stays": False}, ConnectionError, "ended the connection"),
-    "a page": ({"said": "<html>", "media_type": "text/html"}, PeerError, "no event stream"),
+    "a page": ({"said": "<html>", "media_type": "text/html"}, PeerError, "not an event stream"),
     "a POST that is not taken": ({"said": NAMED, "post": "404 Not Found"}, PeerError, "HTTP 404: Not Found"),
     "a POST without an answer": ({"said": NAMED, "post": ""}, ConnectionError, "closed the connection without"),
     "a refusal": (
@@ -355,7 +355,7 @@ async def test_nobody_listens() -> None:
 
 @pytest.mark.parametrize("target", ["ftp://127.0.0.1/", "127.0.0.1:8000", ""])
 def test_no_other_kind_of_url_is_connected_to(target: str) -> None:
-    with pytest.raises(ValueError, match="begins with"):
+    with pytest.raises(ValueError, match="start with"):
         connect(target)
 
 

@@ -203,7 +203,7 @@ async def test_idle_connections_of_one_address_leave_room_for_others(caplog: pyt
         async with await anyio.connect_tcp("127.0.0.1", site.port) as refused:
             with pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):
                 await refused.receive()
-        assert "no more connections of 127.0.0.1 are taken: it has 7 of 7" in caplog.text
+        assert "no more connections from 127.0.0.1 are accepted: it has 7 of 7" in caplog.text
         assert (await other.client.get("/healthz")).status_code == 200
         await idle.aclose()
         await quiet()

@@ -186,7 +186,7 @@ async def test_who_begins_with_the_newest_version_learns_from_an_answer_to_go_on
     async with visited(standing) as site, streaming(site) as client:
         for params, headers in (({"_meta": envelope()}, {}), ({}, {"MCP-Protocol-Version": "2026-07-28"})):
             await client.send(site.message("server/discover", params, id=1), headers)
-            error = {"code": -32600, "message": "this protocol version is not spoken over HTTP+SSE"}
+            error = {"code": -32600, "message": "this protocol version is not supported over HTTP+SSE"}
             assert await client.next() == {"jsonrpc": "2.0", "id": 1, "error": error}
         await client.initialize()
         assert await client.call("echo", {"text": "x"}) == "x"
@@ -363,7 +363,7 @@ async def test_a_client_that_never_reads_is_cut_off(
         assert await other.call("echo", {"text": "x"}) == "x"
         await closed(site, but=1)
         assert (await client.post(site.message("ping"))).status_code == 404
-    assert "a stream was cut off: its client is" in caplog.text
+    assert "a stream was closed: its client is" in caplog.text
 
 
 async def narrow(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -239,5 +239,5 @@ async def test_a_peer_that_never_says_a_word_gives_its_place_back() -> None:
     async with served(limits=limits) as site, web_socket(site) as used:
         await used.request("ping")
         async with web_socket(site) as silent:
-            assert (await silent.next()).closing == (1008, "no message has come")
+            assert (await silent.next()).closing == (1008, "no message has arrived")
         assert "result" in await used.request("ping")

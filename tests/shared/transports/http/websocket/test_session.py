@@ -117,7 +117,7 @@ async def test_what_follows_a_close_frame_of_ours_is_dropped() -> None:
         await socket.stream.send(frame(BINARY, b"{}") + frame(TEXT, b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'))
         for _ in range(100):
             await socket.frame(TEXT, b"x" * 10_000)
-        assert await socket.closed() == (1003, "a message is a text frame")
+        assert await socket.closed() == (1003, "a message must be a text frame")
 
 
 async def test_a_peer_that_does_not_answer_a_close_frame_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +182,7 @@ async def test_a_message_that_never_ends_is_given_up() -> None:
             answer = await socket.next()
             while answer.opcode == PING:
                 answer = await socket.next()
-            assert answer.closing == (1008, "a message did not come in time")
+            assert answer.closing == (1008, "a message did not arrive in time")
             tasks.cancel_scope.cancel()
 
 
