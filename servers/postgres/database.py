@@ -27,7 +27,7 @@ from servers.postgres.engine.pool import Pool
 from servers.postgres.engine.sharing import is_shared
 from servers.postgres.engine.statement_text import WouldChange, find_parameters, kind_of
 from servers.postgres.engine.target import Target
-from servers.postgres.errors import DENIED, PostgresError
+from servers.postgres.errors import BAD_TEXT, DENIED, PostgresError
 from servers.postgres.health.health import check_health, format_health
 from servers.postgres.query import plans, rows
 from servers.postgres.query.columns import ColumnTypes
@@ -264,6 +264,9 @@ class PostgresDatabase:
         if error.state == DENIED:
             async with self._session() as session:
                 return await suggest_readable(session.ask, query.sql)
+        values = query.parameters.values() if isinstance(query.parameters, Mapping) else query.parameters
+        if error.state == BAD_TEXT and any(isinstance(value, list) for value in values):
+            return "A list becomes an array: write = ANY($1) instead of IN ($1)."
         if error.position is None:
             return ""
         async with self._session() as session:

@@ -64,6 +64,13 @@ def decode_value(value: Any) -> Any:
             return int(digits)
         case {"type": "real", "value": "Infinity" | "-Infinity" as name}:
             return float(name)
+        case list():
+            raise SqlError(
+                "bad_parameters",
+                "SQLite has no lists as parameters",
+                "Write IN (?, ?) with one value for each, or give the list as a text of JSON: "
+                "IN (SELECT value FROM json_each(?)).",
+            )
     raise SqlError(
         "bad_parameters",
         "a parameter is neither a plain value nor an object that names its type",

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from servers.common.sql.errors import SqlError
+from servers.common.sql.texts import DESCRIBING, asks_for_schema
 from servers.postgres.engine.denied_functions import find_reason
 
 CURSORED = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
@@ -152,6 +153,8 @@ class Statement:
 
 def check_reads(sql: str) -> Statement:
     """Return the statement, if it may be run to read. Raises SqlError `refused`, with the reason, if it may not."""
+    if asks_for_schema(sql):
+        raise _refuse("PostgreSQL has no such command", DESCRIBING)
     statement = Statement(sql)
     word = statement.first_word
     if word in _WRITES:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.texts import SqlName, fence, find_nearest, format_name, format_names, shorten
+from servers.common.sql.texts import ONLY_NAMES, SqlName, fence, find_nearest, format_name, format_names, shorten
 from servers.postgres.engine.link import Ask
 from servers.postgres.schema.entries import SEEN, Relation, read_relations
 
@@ -138,7 +138,9 @@ async def suggest_names(ask: Ask, state: str, sql: str, position: int) -> str:
         case "42P01":
             return _format_suggestion(await _find_tables(ask, ".".join(parts), parts[-1]))
         case "42703":
-            return _format_suggestion(await _find_columns(ask, parts[-1], sql))
+            advice = ONLY_NAMES if len(parts) == 1 and sql[position] == '"' else ""
+            nearest = _format_suggestion(await _find_columns(ask, parts[-1], sql))
+            return " ".join(filter(None, (advice, nearest)))
         case "42883":
             function = parts[-1]
             signatures = [similar for (similar,) in await ask(_SIGNATURES, function.lower())]

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from servers.common.sql.errors import SqlError
+from servers.common.sql.texts import ONLY_NAMES
 from servers.sqlite.engine.deadline import StatementDeadline, Uninterruptible
 from servers.sqlite.engine.entries import suggest_names
 from servers.sqlite.engine.opening import GuardedConnection, OpenOptions, is_unrecovered, open_database, recover
-from servers.sqlite.engine.quoted_names import ADVICE, QuotedTextError
+from servers.sqlite.engine.quoted_names import QuotedTextError
 from servers.sqlite.errors import from_sqlite
 
 T = TypeVar("T")
@@ -97,7 +98,7 @@ class Handle:
         reported = from_sqlite(error)
         if name == "SQLITE_ERROR":
             about_view = "" if policy.hidden is None else policy.hidden.explain_view(str(error))
-            advice = ADVICE if isinstance(error, QuotedTextError) else ""
+            advice = ONLY_NAMES if isinstance(error, QuotedTextError) else ""
             nearest = suggest_names(self.connection, str(error), policy.closes)
             reported.suggestion = about_view or " ".join(filter(None, (advice, nearest)))
         return reported

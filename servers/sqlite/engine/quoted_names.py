@@ -11,8 +11,6 @@ from typing import Any
 
 from servers.sqlite.engine.sql import replace_double_quotes
 
-ADVICE = "Double quotes are for names only: put a text in single quotes."
-
 
 class QuotedTextError(sqlite3.OperationalError):
     """A name in double quotes does not exist; the words are SQLite's own for one that is written otherwise."""

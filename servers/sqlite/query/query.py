@@ -17,7 +17,7 @@ from servers.common.sql.errors import SqlError
 from servers.common.sql.query.pages import AnswerLimits, Page, Row
 from servers.common.sql.query.plan import Plan, PlanStep, make_plan
 from servers.common.sql.query.query import Query
-from servers.common.sql.texts import shorten
+from servers.common.sql.texts import DESCRIBING, asks_for_schema, shorten
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.engine.entries import keeps_snapshots, list_schemas
 from servers.sqlite.engine.quoted_names import execute, require_names
@@ -80,7 +80,7 @@ def run_query(
         try:
             cursor = retry_locked(deadline, partial(execute, connection, query.sql, query.parameters))
         except sqlite3.OperationalError as error:
-            raise _explain_match(error, query.sql, connection) from None
+            raise _explain(error, query.sql, connection) from None
         unless_kept.callback(cursor.close)
         names = tuple(column[0] for column in cursor.description or ())
         if not names:
@@ -97,12 +97,17 @@ def run_query(
     return Answer(names, page, rest is not None, kept_rest, schema_version, data_version, time.monotonic() - began)
 
 
-def _explain_match(error: sqlite3.OperationalError, sql: str, connection: sqlite3.Connection) -> Exception:
-    """Return the error of a statement, with advice if the text after MATCH may be what SQLite can't read.
+def _explain(error: sqlite3.OperationalError, sql: str, connection: sqlite3.Connection) -> Exception:
+    """Return the error of a statement, with advice if it is a command that SQLite does not have, or the text after
+    MATCH may be what SQLite can't read.
 
     That text is read as a query of its own when the statement runs, so its errors come after those of compiling. They
     name columns that no table has, as `b` for 'a-b' (https://sqlite.org/fts5.html, 3).
     """
+    if asks_for_schema(sql):
+        explained = from_sqlite(error)
+        explained.suggestion = DESCRIBING
+        return explained
     if not str(error).startswith(_OF_A_TEXT) or _MATCH.search(sql) is None:
         return error
     try:

@@ -33,3 +33,11 @@ async def test_s14_what_others_and_the_tools_change_is_told_once(
     assert [message["params"]["uri"] for message in told] == [uri, uri]
     made = "SELECT count(DISTINCT tgname) FROM pg_trigger WHERE tgname = 'mcp_watch'"
     assert database.run(made) == [(triggers,)]
+
+
+async def test_a_list_for_in_is_told_how_an_array_is_compared(sample: Database) -> None:
+    async with inside(sample.reader) as peer:
+        error = await peer.error("read_query", query="SELECT 1 FROM customer WHERE id IN ($1)", parameters=[[1, 2]])
+        rows = await peer.data("read_query", query="SELECT 1 FROM customer WHERE id = ANY ($1)", parameters=[[1, 2]])
+    assert error.endswith("A list becomes an array: write = ANY($1) instead of IN ($1).")
+    assert len(rows["rows"]) == 2

@@ -52,6 +52,11 @@ def test_what_is_long_is_cut_a_text_between_characters() -> None:
     assert one(b"123456", 3) == {"type": "blob", "bytes": 6, "base64": "MTIz", "truncated": True}
 
 
+def test_a_list_is_told_how_its_values_are_given() -> None:
+    with pytest.raises(SqlError, match=r"no lists.*IN \(\?, \?\).*json_each"):
+        decode_value([1, 2])
+
+
 def test_a_parameter_that_is_no_value_is_refused() -> None:
     for value in (
         [1],

@@ -3,6 +3,7 @@
 import pytest
 
 from servers.common.sql.errors import SqlError
+from servers.common.sql.texts import ONLY_NAMES
 from servers.postgres.errors import PostgresError
 from servers.postgres.schema.names import find_relation, suggest_names
 from tests.servers.postgres.asking import asking
@@ -87,3 +88,14 @@ async def test_a_name_that_is_wrong_has_neighbours(sample: Database) -> None:
             told = await suggest_names(ask, caught.value.state, sql, caught.value.position)
         found.append((sql, told.splitlines()[2:-1]))
     assert found == WRONG
+
+
+async def test_a_text_in_double_quotes_is_told_how_it_is_written(sample: Database) -> None:
+    told = []
+    for sql in ('SELECT 1 FROM customer WHERE name = "Ada"', "SELECT 1 FROM customer WHERE name = Ada"):
+        async with asking(sample.reader) as ask:
+            with pytest.raises(PostgresError) as caught:
+                await ask(sql)
+        async with asking(sample.reader) as ask:
+            told.append(await suggest_names(ask, caught.value.state, sql, caught.value.position))
+    assert [one.startswith(ONLY_NAMES) for one in told] == [True, False]

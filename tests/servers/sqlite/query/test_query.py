@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from servers.common.sql.errors import SqlError
 from servers.common.sql.query.pages import AnswerLimits
 from servers.common.sql.query.query import Query
 from servers.sqlite.engine.deadline import StatementDeadline
@@ -35,3 +36,10 @@ def test_s9_a_query_waits_for_the_lock_of_another_process(tmp_path: Path, query:
         with closing(sqlite3.connect(file, isolation_level=None, timeout=0)) as connection:
             other.execute("BEGIN EXCLUSIVE")
             assert run_query(Query(query, []), ROOM, connection, Patient(other)).page.rows == [(7,)]
+
+
+@pytest.mark.parametrize("query", ["SHOW TABLES", "DESCRIBE t", ".schema t", "\\d"])
+def test_a_command_of_another_program_leads_to_the_tools(query: str) -> None:
+    with closing(sqlite3.connect(":memory:")) as connection, pytest.raises(SqlError) as caught:
+        run_query(Query(query, []), ROOM, connection, StatementDeadline(10, 10))
+    assert caught.value.suggestion == "list_tables and describe_table describe the schema."
