@@ -5,11 +5,12 @@ have numbers in the order of the page, and all lines within a block have neighbo
 lines and at the blocks around them; `main_content` keeps whole lines or leaves them out.
 """
 
+import re
 from typing import NamedTuple
 
 from lxml.html import HtmlElement
 
-from servers.common.html.tree import BLOCKS, names_in
+from servers.common.html.tree import BLOCKS, HEADINGS, names_in, squeeze
 
 _UNREAD = names_in("script style template noscript iframe object canvas")
 _SILENT = names_in("select datalist optgroup option video audio textarea")
@@ -42,6 +43,11 @@ KINDS = tuple(_LANDMARKS)
 _NUMBERS = {
     name: number for number, (kind, others) in enumerate(_LANDMARKS.items()) for name in (kind, *others.split())
 }
+
+IN_BRACKETS = re.compile(r"\[.*[^\W\d].*\]")
+"""The text of the actions of a section, such as `[edit]`; a number in brackets refers to a source."""
+_FEW = 6
+"""Maximum number of children of an element with the actions of a section."""
 
 Within = tuple[int, ...]
 """The number of elements of each kind of landmark around a text."""
@@ -83,6 +89,13 @@ class Place(NamedTuple):
     line: int
 
 
+def _is_action(element: HtmlElement) -> bool:
+    """Return True if an element consists of links in brackets, as the `[edit]` after a wiki's headings does."""
+    if element.tag == "a" or len(element) > _FEW or element.find(".//a") is None:
+        return False
+    return IN_BRACKETS.fullmatch(squeeze(element.text_content())) is not None
+
+
 class Lines:
     """The lines of a body, and the places of their texts. Text that is never written is only in places."""
 
@@ -102,7 +115,7 @@ class Lines:
         kind = _NUMBERS.get(element.get("role") or tag, _NUMBERS.get(tag))
         if kind is not None:
             within = (*within[:kind], within[kind] + 1, *within[kind + 1 :])
-        begins = block is None or tag in BLOCKS
+        begins = block is None or tag in BLOCKS or (block.element.tag in HEADINGS and _is_action(element))
         if begins:
             self._end(block)
             block = Block(element, block, len(self.lines))

@@ -7,17 +7,18 @@ lead away. Of copies of a block one stays (`copies`). All other text is counted 
 """
 
 from collections import Counter
-from itertools import accumulate, islice
+from itertools import accumulate, islice, pairwise
 from typing import NamedTuple
 
 from lxml.etree import strip_elements
 from lxml.html import HtmlElement
 
+from servers.common.html.markup.footnotes import NOTE
 from servers.common.html.tree import BLOCKS, LONGEST_CAPTION, drop, length
 from servers.fetch.read.html.content.copies import find_copies
 from servers.fetch.read.html.content.declarations import Declarations
 from servers.fetch.read.html.content.evidence import is_heading
-from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines
+from servers.fetch.read.html.content.lines import IN_BRACKETS, KINDS, Block, Line, Lines
 from servers.fetch.read.html.content.pairs import complete_pairs
 from servers.fetch.read.html.content.probabilities import probabilities
 
@@ -144,6 +145,9 @@ def _complete(page: Lines, judged: list[float], keep: list[bool]) -> None:
     _complete_tables(page, keep)
     complete_pairs(page, keep)
     _complete_manual(page, keep)
+    _complete_captions(page, keep)
+    _complete_notes(page, keep)
+    _leave_out_actions(lines, keep)
     _head(lines, keep)
     _keep_headline(lines, keep)
 
@@ -179,7 +183,7 @@ def _complete_tables(page: Lines, keep: list[bool]) -> None:
             continue
         lines = page.lines[block.first : block.end]
         around = block.around
-        while around is not None and around.end - around.first == len(lines):
+        while around is not None and (around.element.tag == "figure" or around.end - around.first == len(lines)):
             around = around.around
         if not lines or around is None or any(map(lines[0].within.__getitem__, _FURNITURE_KINDS)):
             continue
@@ -207,6 +211,35 @@ def _complete_manual(page: Lines, keep: list[bool]) -> None:
         line = lines[number]
         leads = _leads_away(line, block) if own < _MANUAL * size else _stands_around(line, block)
         keep[number] = keep[number] or not leads
+
+
+def _complete_captions(page: Lines, keep: list[bool]) -> None:
+    """Keep the captions of figures whose table, code or text is kept."""
+    for block in page.blocks:
+        if block.element.tag == "figure" and any(keep[block.first : block.end]):
+            for number in range(block.first, block.end):
+                keep[number] = keep[number] or page.lines[number].block.element.tag == "figcaption"
+
+
+def _complete_notes(page: Lines, keep: list[bool]) -> None:
+    """Keep the footnotes that kept text refers to."""
+    labels = {
+        place.element.get(NOTE)
+        for place in page.places
+        if place.line >= 0 and keep[place.line] and place.element.tag == "sup" and not place.follows
+    }
+    for block in page.blocks:
+        label = block.element.get(NOTE)
+        if label is not None and label in labels:
+            keep[block.first : block.end] = [True] * (block.end - block.first)
+
+
+def _leave_out_actions(lines: list[Line], keep: list[bool]) -> None:
+    """Leave out the actions of a section beside its heading, such as `[edit]`: links in brackets."""
+    for number, (before, line) in enumerate(pairwise(lines), 1):
+        is_beside = before.block.around is line.block or line.block.around is before.block
+        if is_heading(before) and is_beside and line.linked >= _LINKED * len(line.text):
+            keep[number] = keep[number] and IN_BRACKETS.fullmatch(line.text) is None
 
 
 def _stands_around(line: Line, block: Block) -> bool:

@@ -314,3 +314,37 @@ def test_a_table_between_paragraphs_stays(linked: bool) -> None:
     text = read_html(page, URL, "text", None).text
     assert [text.count(label) for label in labels] == [4] * len(labels)
     assert [value for value in values if value.format("user") not in text] == []
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "<h2>Dens <span>[<a href=/e>Edit</a> | <a href=/s>Edit source</a>]</span></h2>",
+        "<div><h2>Dens</h2><span>[<a href=/e>Edit</a>]</span></div>",
+    ],
+)
+def test_the_actions_of_a_section_are_left_out(heading: str) -> None:
+    text = text_of(f"{heading}<p>{WORDS}</p>{heading}")
+    assert text.count("Dens") == 2
+    assert "Edit" not in text
+
+
+def test_a_footnote_stays_with_the_text_that_refers_to_it() -> None:
+    notes = "".join(
+        f"<li id=n{number}><a href=#r{number}>^</a> <cite>Holm (1994). p. 8{number}.</cite></li>" for number in (1, 2)
+    )
+    marks = "".join(f"<sup id=r{number}><a href=#n{number}>[{number}]</a></sup>" for number in (1, 2))
+    page = f"<title>F</title><h1>Foxes</h1><p>{WORDS * 9}{marks}</p><div><h2>References</h2><ol>{notes}</ol></div>"
+    text = read_html(page, URL, "text", None).text
+    assert [said for said in ("References", "p. 81.", "p. 82.") if said not in text] == []
+
+
+def test_a_table_in_a_figure_stays_with_its_caption() -> None:
+    figure = (
+        "<figure><figcaption>Table 1: Dens.</figcaption><table><tr><th>Year<td>1850<tr><th>Dens<td>8</table></figure>"
+    )
+    sections = (
+        f"<section><h2>A</h2><p>{WORDS * 2}</p></section><section><h2>B</h2><p>{WORDS * 3}</p>{figure}</section>"
+    )
+    text = read_html(f"<title>Foxes</title><h1>Foxes</h1>{sections}", URL, "text", None).text
+    assert [said for said in ("Table 1: Dens.", "1850") if said not in text] == []
