@@ -22,7 +22,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from anyio import from_thread
 
 from shared.coded_errors import PathError
-from shared.program.files.entries import Entry, current, open_to_read
+from shared.program.files.entries import Entry, Handle, current, open_to_read
 
 try:
     import fcntl
@@ -60,7 +60,7 @@ def _key(entry: Entry) -> Key:
 
 
 @contextmanager
-def _lock_held(key: Key, entry: Entry, locked_inodes: set[Inode]) -> Iterator[None]:
+def _lock_held(key: Key, entry: Entry, locked_inodes: set[Inode]) -> Iterator[Handle | None]:
     with _guard:
         shared = _locks.setdefault(key, _Lock())
         shared.users += 1
@@ -68,8 +68,8 @@ def _lock_held(key: Key, entry: Entry, locked_inodes: set[Inode]) -> Iterator[No
         while not shared.lock.acquire(timeout=_PAUSE):
             _check()
         try:
-            with _claimed(entry, locked_inodes):
-                yield
+            with _claimed(entry, locked_inodes) as handle:
+                yield handle
         finally:
             shared.lock.release()
     finally:
@@ -80,14 +80,18 @@ def _lock_held(key: Key, entry: Entry, locked_inodes: set[Inode]) -> Iterator[No
 
 
 @contextmanager
-def locked(*entries: Entry) -> Iterator[None]:
-    """Hold the entries against every other writer; always taken in the same order. Raises PathError `busy`."""
-    named = {_key(entry): entry for entry in entries}
+def locked(*entries: Entry) -> Iterator[list[Handle | None]]:
+    """Hold the entries against every other writer; always taken in the same order. Raises PathError `busy`.
+
+    Yield for each the file that is locked, with its stat since then, open for reading from its start; None if there
+    is none, or it can't be locked.
+    """
+    keys = [_key(entry) for entry in entries]
+    named = dict(zip(keys, entries, strict=True))
     locked_inodes: set[Inode] = set()
     with ExitStack() as stack:
-        for key in sorted(named):
-            stack.enter_context(_lock_held(key, named[key], locked_inodes))
-        yield
+        handles = {key: stack.enter_context(_lock_held(key, named[key], locked_inodes)) for key in sorted(named)}
+        yield [handles[key] for key in keys]
 
 
 @contextmanager
@@ -114,23 +118,24 @@ def _check() -> None:
 
 
 @contextmanager
-def _claimed(entry: Entry, locked_inodes: set[Inode]) -> Iterator[None]:
-    descriptor = _claim(entry, locked_inodes)
+def _claimed(entry: Entry, locked_inodes: set[Inode]) -> Iterator[Handle | None]:
+    handle = _claim(entry, locked_inodes)
     try:
-        yield
+        yield handle
     finally:
-        if descriptor is not None:
-            os.close(descriptor)
+        if handle is not None:
+            os.close(handle.descriptor)
 
 
-def _claim(entry: Entry, locked_inodes: set[Inode]) -> int | None:
+def _claim(entry: Entry, locked_inodes: set[Inode]) -> Handle | None:
     """Lock the regular file of the entry against other processes, unless its inode is in `locked_inodes`, and return
-    the descriptor that holds the lock.
+    it.
 
     Raises PathError `busy` if another process holds it for too long.
     """
     until = time.monotonic() + PATIENCE
-    while (descriptor := _opened(entry)) is not None:
+    found = entry.stat
+    while (descriptor := _opened(entry, found)) is not None:
         is_locked = False
         try:
             status = os.fstat(descriptor)
@@ -138,19 +143,19 @@ def _claim(entry: Entry, locked_inodes: set[Inode]) -> int | None:
             if not stat.S_ISREG(status.st_mode) or inode in locked_inodes or not _lock(descriptor, until, entry):
                 return None
             # The previous holder may have put another file under the name.
-            now = current(entry)
-            is_locked = now is not None and os.path.samestat(now, status)
-            if is_locked:
+            found = current(entry)
+            if found is not None and os.path.samestat(found, status):
+                is_locked = True
                 locked_inodes.add(inode)
-                return descriptor
+                return Handle(descriptor, found)
         finally:
             if not is_locked:
                 os.close(descriptor)
     return None
 
 
-def _opened(entry: Entry) -> int | None:
-    """Open the regular file; None if it does not exist, can't be read by this process, or can't be locked.
+def _opened(entry: Entry, found: os.stat_result | None) -> int | None:
+    """Open the regular file, which was `found`; None if it does not exist, or this process can't read or lock it.
 
     Nothing else is opened: that alone wakes a process waiting at a pipe. Nor are files that can't be locked: on
     Windows an open file can't be replaced.
@@ -158,7 +163,7 @@ def _opened(entry: Entry) -> int | None:
     if not _HAS_LOCKS:
         return None
     try:
-        status = current(entry)
+        status = found or current(entry)
         is_file = status is not None and stat.S_ISREG(status.st_mode)
         return open_to_read(entry) if is_file else None
     except OSError:

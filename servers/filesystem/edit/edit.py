@@ -104,7 +104,7 @@ def _edited(
             beneath.roots.require_writable(request.place)
             entries.append(stack.enter_context(beneath.locate(request.place)))
             beneath.roots.require_writable(entries[-1].place)
-        stack.enter_context(locked(*entries))
+        handles = stack.enter_context(locked(*entries))
         places = [(entry.place.root_index, entry.place.parts) for entry in entries]
         for number, request in enumerate(requests):
             if places[number] in places[:number]:
@@ -112,10 +112,10 @@ def _edited(
                 raise FilesError("bad_edit", request.place.written, reason, suggestion)
         changed = []
         remaining = MAX_EDITED
-        for entry, request in zip(entries, requests, strict=True):
+        for entry, handle, request in zip(entries, handles, requests, strict=True):
             with os_errors(request.place.written):
                 written = request.place.written
-                was = read_contents(beneath, entry, written, remaining, request.encoding)
+                was = read_contents(beneath, entry, handle, request.encoding, remaining)
                 require_same(was.found, request.etag, written)
                 require_exact(was.text, was.charset, was.data, written)
                 edited = apply_edits(was.text, request.edits, written, check)

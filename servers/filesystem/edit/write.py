@@ -35,7 +35,16 @@ from servers.filesystem.read.charsets import (
     require_sure,
 )
 from shared.program.files.atomic import add, replace, sync, sync_directory
-from shared.program.files.entries import Entry, Place, current, etag_of, make_directory, open_to_append, read_bytes
+from shared.program.files.entries import (
+    Entry,
+    Handle,
+    Place,
+    current,
+    etag_of,
+    make_directory,
+    open_to_append,
+    read_bytes,
+)
 from shared.program.files.metadata import Attributes, attributes_of, lost_owner
 from shared.text import quoted
 
@@ -117,36 +126,40 @@ def create_directory(beneath: RootedFiles, place: Place, recorder: Recorder = NO
 
 
 def read_contents(
-    beneath: RootedFiles, entry: Entry, written: str, limit: int = MAX_EDITED, encoding: str | None = None
+    beneath: RootedFiles, entry: Entry, handle: Handle | None, encoding: str | None, limit: int = MAX_EDITED
 ) -> Contents:
-    """Return the contents of the file, which is locked. Raises `not_text`, `bad_encoding` and `too_large`."""
+    """Return the contents of the file, which is locked, and open as `handle` if it can be. Raises `not_text`,
+    `bad_encoding` and `too_large`.
+    """
+    written = entry.place.written
     # The status found on the way may be older than the lock.
-    handle = beneath.open_entry(entry._replace(stat=current(entry)), written)
+    opened = handle or beneath.open_entry(entry._replace(stat=current(entry)), written)
     try:
-        size = handle.stat.st_size
-        data = read_bytes(handle.descriptor, limit + 1) if size <= limit else b""
-        attributes = attributes_of(handle.descriptor)
+        size = opened.stat.st_size
+        data = read_bytes(opened.descriptor, limit + 1) if size <= limit else b""
+        attributes = attributes_of(opened.descriptor)
     finally:
-        os.close(handle.descriptor)
+        if opened is not handle:
+            os.close(opened.descriptor)
     if max(size, len(data)) > limit:
         raise FilesError(
             "too_large", written, f"has {size:,} bytes; the limit is {MAX_EDITED:,} for all files of a call"
         )
-    return Contents(handle.stat, attributes, data, *decode(data, written, encoding=encoding))
+    return Contents(opened.stat, attributes, data, *decode(data, written, encoding=encoding))
 
 
 def _written(beneath: RootedFiles, place: Place, request: _WriteRequest) -> Written:
     beneath.roots.require_writable(place)
-    with beneath.locate(place) as entry, locked(entry):
+    with beneath.locate(place) as entry, locked(entry) as (handle,):
         beneath.roots.require_writable(entry.place)
-        status = current(entry)
+        status = current(entry) if handle is None else handle.stat
         require_same(status, request.how.etag, place.written)
         if request.mode == "create" and (status is not None or entry.linked):
             raise FilesError("already_exists", place.written, "already exists", "Choose another name.")
         require_replaceable(entry, status, place.written, request.how.protected)
         if request.mode == "append" and status is not None:
-            return _longer(beneath, entry, request)
-        start, attributes = (b"", None) if status is None else _start(beneath, entry, status)
+            return _longer(beneath, entry, handle, request)
+        start, attributes = (b"", None) if status is None else _start(beneath, entry._replace(stat=status), handle)
         text, charset = _as_before(start, request, entry.place.written)
         data = encode(text, charset, place.written)
         # An overwrite takes any version, but an undo restores only the one that was recorded.
@@ -165,17 +178,18 @@ def _written(beneath: RootedFiles, place: Place, request: _WriteRequest) -> Writ
     return Written(len(data), etag_of(now), status is None, charset.name, lost)
 
 
-def _start(beneath: RootedFiles, entry: Entry, status: os.stat_result) -> tuple[bytes, Attributes | None]:
-    """Return the first bytes and the attributes of the file with this `status`; none and None if it can't be read."""
+def _start(beneath: RootedFiles, entry: Entry, handle: Handle | None) -> tuple[bytes, Attributes | None]:
+    """Return the first bytes and the attributes of the file; none and None if it can't be read."""
     start, attributes = b"", None
     # A user who may replace a file may not be allowed to read it.
     with suppress(FilesError, OSError):
-        handle = beneath.open_entry(entry._replace(stat=status), entry.place.written)
+        opened = handle or beneath.open_entry(entry, entry.place.written)
         try:
-            start = read_bytes(handle.descriptor, _START)
-            attributes = attributes_of(handle.descriptor)
+            start = read_bytes(opened.descriptor, _START)
+            attributes = attributes_of(opened.descriptor)
         finally:
-            os.close(handle.descriptor)
+            if opened is not handle:
+                os.close(opened.descriptor)
     return start, attributes
 
 
@@ -201,9 +215,9 @@ def _with_eol_of(was: str, text: str) -> str:
     return lf(text).replace("\n", "\r\n") if eol_of(was) == "\r\n" else text
 
 
-def _longer(beneath: RootedFiles, entry: Entry, request: _WriteRequest) -> Written:
+def _longer(beneath: RootedFiles, entry: Entry, handle: Handle | None, request: _WriteRequest) -> Written:
     written = entry.place.written
-    was = read_contents(beneath, entry, written, encoding=request.how.encoding)
+    was = read_contents(beneath, entry, handle, request.how.encoding)
     require_same(was.found, request.how.etag, written)
     require_sure(was.charset, request.text, was.data, was.text, written)
     text = _with_eol_of(was.text, request.text)
