@@ -72,8 +72,8 @@ class Permissions(_Record):
 
     paths: list[str] = []
     """The arguments whose files and directories it opens; it opens no others."""
-    network: Literal["none", "public", "any"] = "none"
-    """The hosts that it connects to by default: none, those of the public internet, or any."""
+    network: Literal["none", "public", "named", "any"] = "none"
+    """The hosts that it connects to by default: none, those of the public internet, those in its settings, or any."""
     writing: Option | None = None
     """The option without which it changes nothing; a server without one never does."""
 

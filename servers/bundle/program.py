@@ -19,7 +19,7 @@ COMMANDS = {
     "run": "start one server, or several joined into one",
     "config": "print the entry to paste into a client's configuration",
     "install": "add a server to a client's configuration",
-    "uninstall": "remove a server from a client's configuration, without a trace",
+    "uninstall": "remove a server from a client's configuration",
     "doctor": "find out why servers do not work, and how to fix it",
     "serve": "serve several servers in one process, on one port",
     "dev": "serve FILE.py with the workbench, and reload it after each change",

@@ -57,7 +57,10 @@ def main(argv: Sequence[str]) -> int:
             if options.scope == "project" and has_own_paths(target.machine, Path.cwd(), selection.server):
                 note = f"the file is shared, and {target.client.title} has no notation for paths of this machine"
                 change = change._replace(notes=(*change.notes, note))
-            _show_and_make(change, selection.secrets, options.dry_run, f"now {selection.client.renewal}")
+            if options.scope == "user" and change.before is None:
+                note = f"{target.client.title} had no such file, so check that {target.client.title} is installed"
+                change = change._replace(notes=(*change.notes, note))
+            _show_and_make(change, selection.secrets, options.dry_run)
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     if options.dry_run:
@@ -81,12 +84,13 @@ def main(argv: Sequence[str]) -> int:
         return 1
     else:
         out.print(plain("; ".join(finding.what for finding in trial.findings if finding.severity is Severity.OK)))
+    out.print(f"done: now {launch.client.renewal}")
     return 0
 
 
 def uninstall(argv: Sequence[str]) -> int:
     """Show the change and make it; return the exit code."""
-    parser = _parser("uninstall", "Remove a server from a client's configuration, without a trace.")
+    parser = _parser("uninstall", "Remove a server from a client's configuration; nothing else changes.")
     options, arguments = parser.read(argv)
     try:
         if arguments:
@@ -101,8 +105,9 @@ def uninstall(argv: Sequence[str]) -> int:
                 # The wheel is gone, but the entry that install wrote can be computed without it.
                 program = local_command(entry)
             change = installing.uninstall(target, options.name or server, program)
-            then = f"{target.client.title} no longer has the entry once it starts again"
-            _show_and_make(change, frozenset(), options.dry_run, then)
+            _show_and_make(change, frozenset(), options.dry_run)
+            if not options.dry_run:
+                console().print(f"done: {target.client.title} forgets the server when it starts again")
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     return 0
@@ -125,8 +130,8 @@ def _target_of(options: Namespace) -> Iterator[Target]:
         yield target
 
 
-def _show_and_make(change: Change, secrets: Set[str], dry_run: bool, then: str) -> None:
-    """Show what changes in the file, make the change unless it is a `dry_run`, and print `then`.
+def _show_and_make(change: Change, secrets: Set[str], dry_run: bool) -> None:
+    """Show what changes in the file, and make the change unless it is a `dry_run`.
 
     Raises ValueError if the change can't be made.
     """
@@ -136,7 +141,8 @@ def _show_and_make(change: Change, secrets: Set[str], dry_run: bool, then: str) 
         out.print(f"{path} already has this entry")
         return
     is_new, is_gone = change.before is None, change.after is None
-    suffix = ": a new file" if is_new else ": deleted, since nothing else is in it" if is_gone else ""
+    gone = ": deleted, since install created it and nothing else is in it"
+    suffix = ": a new file" if is_new else gone if is_gone else ""
     out.print(f"{path}{suffix}")
     before, after = change.before or b"", change.after or b""
     for line in find_differences(change.target.client, before, after, change.shown, secrets):
@@ -147,5 +153,5 @@ def _show_and_make(change: Change, secrets: Set[str], dry_run: bool, then: str) 
         out.print("nothing was changed, as --dry-run asks")
         return
     backup = change.make()
-    backup_note = f"; the file as it was: {backup}" if backup is not None else ""
-    out.print(f"done: {then}{backup_note}")
+    if backup is not None:
+        out.print(f"the file as it was: {backup}")

@@ -56,12 +56,16 @@ def main(argv: Sequence[str]) -> int:
             if args.expires is not None and not 1 <= args.expires <= _MOST_DAYS:
                 raise ValueError(f"--expires must be from 1 to {_MOST_DAYS} days")
             print(tokens.make(args.name, scopes, args.expires))  # noqa: T201 - it is the output
-            note = f"this is shown only once; servers accept it with --tokens-file {tokens.path}"
+            grants = "it grants everything" if scopes is None else f"it grants {' '.join(scopes)}"
+            lasts = "never expires" if args.expires is None else f"expires in {args.expires} days"
+            note = f"{grants} and {lasts}; it is shown only once; servers accept it with --tokens-file {tokens.path}"
             print(plain(note), file=sys.stderr)  # noqa: T201 - for people
         elif args.action == "list":
             _list(tokens, as_json=args.json)
         else:
             tokens.revoke(args.name)
+            note = f"revoked; servers that use {tokens.path} refuse it within a second"
+            print(plain(note), file=sys.stderr)  # noqa: T201 - for people
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     return 0

@@ -64,7 +64,8 @@ async def examine_served(served: Served) -> list[Finding]:
                 raise ValueError(f"there is no server {name!r} in it; available: {', '.join(existing)}")
         names = list(dict.fromkeys(served.names)) or existing
     except ValueError as error:
-        return [fault(str(path), _reason(error, path), f"correct it in {path}")]
+        fix = f"correct it in {path}" if path.exists() else "give --config the path of an existing file"
+        return [fault(str(path), _reason(error, path), fix)]
     ours = [name for name in names if not is_foreign((configuration.servers or {}).get(name, {}))]
     entries = [entry for entry in served.catalog.servers if entry.name in ours]
     findings = [*check_installation(served.installation, entries, ours), *_options(served, configuration)]

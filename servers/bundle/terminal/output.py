@@ -15,6 +15,7 @@ from shared.text import plain
 _NETWORK = {
     "none": "connects to no other host",
     "public": "connects to hosts on the public internet",
+    "named": "connects only to the hosts you name",
     "any": "connects to any host",
 }
 
@@ -60,6 +61,7 @@ def list_demands(entry: Entry) -> list[str]:
         for argument in entry.arguments
         if argument.name in permissions.paths
     ]
-    files = f"opens none of your files except those you name with {', '.join(filter(None, named))}" if named else ""
+    options = ", ".join(filter(None, named))
+    files = f"opens none of your files except those you name with {options}" if named else ""
     writing = f"changes nothing without {permissions.writing}" if permissions.writing else "changes nothing"
     return [files or "opens none of your files", _NETWORK[permissions.network], writing]

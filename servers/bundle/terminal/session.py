@@ -36,7 +36,8 @@ _KEPT = 3
 _MOST_LINES = 200
 """The number of lines that are stored, for a traceback."""
 _TRACEBACK = "Traceback (most recent call last)"
-_LETS_NOBODY_IN = (401, 403)
+_NO_TOKEN, _NO_ACCESS = 401, 403
+"""The HTTP statuses of a refusal: of an unknown sender, and of a known one or of any."""
 
 
 class ProtocolVariant(NamedTuple):
@@ -115,7 +116,8 @@ class Session:
             self.say(phase.message(server.name, error, log.last_words))
             if isinstance(error, PeerError) and error.code == InternalError.code:
                 self._show(log.traceback)
-            return REFUSED if phase.is_open and isinstance(error, McpError) else UNREACHED
+            has_answered = phase.is_open and isinstance(error, McpError)
+            return REFUSED if has_answered or _is_refusal(error) else UNREACHED
 
     @asynccontextmanager
     async def _opened(self, begin: Connect, options: ClientOptions, phase: "_Phase") -> AsyncIterator[Client]:
@@ -160,14 +162,19 @@ class _Phase:
             reason = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         if isinstance(error, TimeoutError):
             reason = f"no answer within {self.seconds:g} s; --timeout allows more"
-        if isinstance(error, PeerError) and error.code in _LETS_NOBODY_IN and not self.has_token:
+        if isinstance(error, PeerError) and error.code == _NO_TOKEN and not self.has_token:
             reason += "; send a token with --token-file or --token-variable, or run `login`"
-        if isinstance(error, McpError) and self.is_open:
+        if (isinstance(error, McpError) and self.is_open) or _is_refusal(error):
             return f"{name} refused the request: {reason}" if isinstance(error, PeerError) else f"{name}: {reason}"
         last_output = f"; its last output: {last_words}" if last_words else ""
         is_lost = self.is_open and not isinstance(error, TimeoutError)
         what = f"the connection to {name} was lost" if is_lost else f"no connection to {name}"
         return f"{what}: {reason}{last_output}{self.advice if last_output and not self.is_open else ''}"
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Return True if a server that can be reached does not let this client in."""
+    return isinstance(error, PeerError) and error.code in (_NO_TOKEN, _NO_ACCESS)
 
 
 class _Log(logging.Handler):

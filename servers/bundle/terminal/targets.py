@@ -1,5 +1,6 @@
 """Resolution of SERVER on a command line: to a command with its environment, or to a URL."""
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,8 +18,9 @@ from .endings import Misuse
 from .parameters import unknown
 
 FORMS = (
-    "SERVER is a name in the catalog; CLIENT:NAME, an entry in the configuration of a client on this machine, such "
-    "as claude-desktop:filesystem; a URL; or - for the command after `--`. Arguments after `--` go to the server."
+    "SERVER is a name in the catalog; your own FILE.py; CLIENT:NAME, an entry in the configuration of a client on "
+    "this machine, such as claude-desktop:filesystem; a URL; or - for the command after `--`. Arguments after "
+    "`--` go to the server."
 )
 
 
@@ -65,6 +67,8 @@ def find_target(request: ServerChoice) -> Target:
         if not request.words:
             raise Misuse("- stands for a command: give it after `--`")
         return Target(Path(request.words[0]).name, request.words, request.env)
+    if request.server.endswith(".py"):
+        return _of_file(Path(request.server).absolute(), request)
     client, colon, name = request.server.partition(":")
     if colon:
         return _of_client(client, name, request)
@@ -74,12 +78,19 @@ def find_target(request: ServerChoice) -> Target:
         clients = ", ".join(client.name for client in CLIENTS)
         raise Misuse(
             f"there is no server {request.server!r} in the catalog; available: {', '.join(names)}. Or give "
-            f"CLIENT:NAME of one of {clients}; a URL; or - and a command after `--`"
+            f"your own FILE.py; CLIENT:NAME of one of {clients}; a URL; or - and a command after `--`"
         )
     entry = catalog.entry(request.server)
     if "stdio" not in entry.transports:
         raise Misuse(f"{entry.name} can be reached only over HTTP: give its URL")
     return Target(entry.name, tuple(local_command(entry, request.words)), request.env)
+
+
+def _of_file(file: Path, request: ServerChoice) -> Target:
+    """Return a user's own server in one Python file, which this Python starts. Raises Misuse if it does not exist."""
+    if not file.is_file():
+        raise Misuse(f"there is no file {file}")
+    return Target(file.name, (sys.executable, str(file), *request.words), request.env)
 
 
 # CLIENT:NAME: a server in the configuration of a client on this machine, with its variables expanded. The modules

@@ -73,7 +73,8 @@ class HostPolicy:
             return None
         if host is not None and (host in self._hosts or (host[0], None) in self._hosts or self._is_ours(host[0])):
             return None
-        return refuse(403, "this host is not allowed by the server")
+        seen = "without a valid Host header" if host is None else f"for the host {headers.get('host')!r}"
+        return refuse(403, f"nothing is served {seen}; the operator can allow a host with --allowed-host")
 
     def check_origin(self, headers: Headers) -> Refusal | None:
         """Return a 403 for an `Origin` that is not allowed; a request without one does not come from a browser."""
@@ -87,7 +88,7 @@ class HostPolicy:
             is_our_page = origin[0] in _DEFAULT_PORTS and self._is_ours(origin[1])
             if self._any_origin or origin in self._origins or is_our_page:
                 return None
-        return refuse(403, "this origin is not allowed by the server")
+        return refuse(403, "this origin is not allowed by the server; the operator allows it with --allowed-origin")
 
     def _is_ours(self, host: str) -> bool:
         return self._local and host in ("localhost", "127.0.0.1", "[::1]")

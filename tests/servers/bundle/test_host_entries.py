@@ -108,7 +108,7 @@ def test_what_was_installed_reaches_the_server(home: Path, capsys: pytest.Captur
     with everything(MCP_TOKEN="hush") as url:
         words = ("--url", url, "--client", "claude-desktop")
         assert install([*words, "--token-file", "token"]) == 0
-        assert capsys.readouterr().out.splitlines()[-1].startswith("works: ")
+        assert capsys.readouterr().out.splitlines()[-2].startswith("works: ")
         assert install([*words, "--name", "other"]) == 1
         *_, fault, last = capsys.readouterr().out.splitlines()
     assert "; send a token with --token-file" in fault

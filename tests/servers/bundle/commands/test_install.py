@@ -91,15 +91,16 @@ def test_what_was_installed_is_started_as_the_client_will(
     (shadow / "__init__.py").write_text("raise RuntimeError('shadowed')")
     for word, shown in (("notes", "works: 12 tools"), ("--allow-write", "works: 20 tools")):
         assert exit_code(install, "filesystem", "notes", word, "--client", name) == 0
-        assert capsys.readouterr().out.splitlines()[-1] == shown
+        assert capsys.readouterr().out.splitlines()[-2] == shown
 
 
 @pytest.mark.slow
 def test_what_does_not_start_is_told_and_stays(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(install, "fetch", "--client", "cursor", "--env", "PYTHONHOME=/nowhere") == 1
-    *_, fault, last = capsys.readouterr().out.splitlines()
+    *before, fault, last = capsys.readouterr().out.splitlines()
     assert fault.startswith("fault: it ended with exit code 1 before it answered; its last output: ")
     assert ". Fix: " in fault
+    assert not any(line.startswith("done: ") for line in before)
     assert last == "it does not work yet; the entry stays; run install again, or uninstall"
     assert "fetch" in read_entries(client_named("cursor"), home / ".cursor" / "mcp.json")
 
@@ -142,13 +143,22 @@ def test_a_dry_run_shows_and_changes_nothing(home: Path, capsys: pytest.CaptureF
     assert not {"\u202e", "\x9b"} & set(capsys.readouterr().out)
 
 
+def test_a_new_file_of_a_client_is_said_to_be_new(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("fetch", "--client", "cursor", "--dry-run")
+    note = "note: Cursor had no such file, so check that Cursor is installed"
+    for scope, is_noted in (("user", True), ("project", False)):
+        exit_code(install, *words, "--scope", scope)
+        assert (note in capsys.readouterr().out) is is_noted
+
+
 def test_what_is_there_already_is_no_change(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put("cursor", home)
     path = home / ".cursor" / "mcp.json"
     before = path.stat()
     exit_code(install, "fetch", "--client", "cursor")
     after = path.stat()
-    assert capsys.readouterr().out == f"{path} already has this entry\nworks: 2 tools\n"
+    then = f"works: 2 tools\ndone: now {client_named('cursor').renewal}\n"
+    assert capsys.readouterr().out == f"{path} already has this entry\n{then}"
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 

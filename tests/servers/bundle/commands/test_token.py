@@ -41,7 +41,9 @@ def test_a_token_is_printed_once_and_written_nowhere(path: Path, capsys: pytest.
 
 def test_without_scopes_it_allows_everything_for_ever(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     token("new", "bob")
-    bob = TokensFile(path).owner_of(capsys.readouterr().out.strip())
+    made, told = capsys.readouterr()
+    assert told.startswith("it grants everything and never expires; ")
+    bob = TokensFile(path).owner_of(made.strip())
     assert bob is not None
     assert (bob.scopes, bob.expires) == (None, None)
     # The file is for its owner alone.
@@ -67,6 +69,7 @@ def test_a_token_that_is_revoked_is_no_token(path: Path, capsys: pytest.CaptureF
     token("new", "bob")
     bob = capsys.readouterr().out.strip()
     assert token("revoke", "ada") == 0
+    assert capsys.readouterr().err == f"revoked; servers that use {path} refuse it within a second\n"
     tokens = TokensFile(path)
     assert tokens.owner_of(ada) is None
     assert tokens.owner_of(bob)

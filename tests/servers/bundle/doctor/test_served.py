@@ -67,6 +67,11 @@ async def test_all_is_well(place: Place) -> None:
     assert [one.where for one in await place.look("filesystem")][1:] == [f"{place.config}, 'filesystem'"]
 
 
+async def test_a_file_that_is_missing_is_not_to_be_corrected(place: Place) -> None:
+    (missing,) = [one for one in await place.look() if one.severity is Severity.FAULT]
+    assert (missing.what, missing.fix) == ("No such file or directory", "give --config the path of an existing file")
+
+
 async def test_a_tool_that_looks_like_one_of_another_server_is_told_of(place: Place) -> None:
     (place.path / "tools.json").write_text(json.dumps([{**TOOLS[0], "name": "filesystem__write_file"}]))
     place.write({"other": place.other(), "filesystem": {"roots": [str(place.path)]}})

@@ -37,16 +37,16 @@ def test_a_token_is_sent_from_a_file(
 
 
 @pytest.mark.slow
-def test_without_its_token_there_is_no_connection(
+def test_without_its_token_the_server_refuses(
     url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert main(["inspect", url]) == 3
+    assert main(["inspect", url]) == 1
     said = capsys.readouterr().err
-    assert said.startswith(f"python -m servers inspect: no connection to {url}: ")
+    assert said.startswith(f"python -m servers inspect: {url} refused the request: HTTP 401: ")
     assert said.endswith("; send a token with --token-file or --token-variable, or run `login`\n")
     # Who has sent one is not told to.
     monkeypatch.setenv("TOKEN", "another")
-    assert main(["inspect", url, "--token-variable", "TOKEN"]) == 3
+    assert main(["inspect", url, "--token-variable", "TOKEN"]) == 1
     assert "--token-file" not in capsys.readouterr().err
 
 

@@ -34,6 +34,14 @@ def test_what_stands_in_the_catalog_for_a_command_and_at_a_url() -> None:
     assert find_target(ServerChoice("https://me:secret@example.com/mcp?key=secret")).name == "https://example.com/mcp"
 
 
+def test_a_file_of_ones_own_is_started_by_this_python(home: Path) -> None:
+    with pytest.raises(Misuse, match=r"there is no file .*dice\.py"):
+        find_target(ServerChoice("dice.py"))
+    file = home / "project" / "dice.py"
+    file.touch()
+    assert find_target(ServerChoice("dice.py", ("-v",))) == Target("dice.py", (sys.executable, str(file), "-v"))
+
+
 REFUSED = [
     (ServerChoice("files"), "there is no server 'files' in the catalog; available: filesystem, "),
     (ServerChoice("-"), "- stands for a command"),
