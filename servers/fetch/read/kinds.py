@@ -9,6 +9,7 @@ import re
 
 from servers.common.documents.document import DocumentError
 from servers.common.documents.kinds import DOCUMENTS, document_kind
+from servers.common.images import image_type
 from servers.fetch.errors import FetchError
 from servers.fetch.read.charsets import start_of_text
 from servers.fetch.read.page import Format, Kind, KindName
@@ -41,12 +42,7 @@ _PAGED: frozenset[KindName] = frozenset({"pdf", "slides", "opendocument"})
 _WITH_SECTIONS: frozenset[KindName] = frozenset({"html", "json", "markdown", *DOCUMENTS})
 
 _FIRST = 1_445
-_SHOWN = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 _SIGNS = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
     (b"PK\x03\x04", "application/zip"),
     (b"\0asm", "application/wasm"),
     (b"\x1f\x8b\x08", "application/gzip"),
@@ -150,12 +146,11 @@ def _by_signs(first: bytes, binary: bool) -> Kind | None:
         return Kind("pdf", "application/pdf")
     if not binary:  # a text about the format
         return None
-    if first.startswith(b"RIFF") and first[8:12] == b"WEBP":
-        return Kind("image", "image/webp")
+    shown = image_type(first)
+    if shown is not None:
+        return Kind("image", shown)
     detected = next((media_type for sign, media_type in _SIGNS if first.startswith(sign)), None)
-    if detected is None:
-        return None
-    return Kind("image" if detected in _SHOWN else "other", detected)
+    return None if detected is None else Kind("other", detected)
 
 
 def _of_xml(media_type: str, first: bytes) -> Kind:

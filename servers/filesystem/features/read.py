@@ -6,11 +6,25 @@ from typing import Annotated, Any
 from anyio import from_thread, to_thread
 from pydantic import Field
 
-from shared import AudioContent, BlobResourceContents, CallToolResult, EmbeddedResource, Features, ImageContent, Text
+from servers.common.images import image_type
+from shared import (
+    AudioContent,
+    BlobResourceContents,
+    CallToolResult,
+    EmbeddedResource,
+    Features,
+    ImageContent,
+    Text,
+    TextContent,
+    TextResourceContents,
+)
 
 from ..files import Files
+from ..read.binary import BytesRead
+from ..read.charsets import plain
+from ..read.pages import json_size
 from ..read.parts import Part
-from ..read.summaries import many_text, notes_of, text_of
+from ..read.summaries import EMPTY, many_text, notes_of, text_of
 from .advice import advised
 from .arguments import (
     Count,
@@ -27,6 +41,8 @@ from .arguments import (
 from .reports import report_cut
 
 tools = Features[Files]()
+
+_Block = TextContent | ImageContent | AudioContent | EmbeddedResource
 
 
 def _read_at_once(ctx: Ctx, path: str, **part: Any) -> Text | None:
@@ -64,17 +80,25 @@ async def read_file(ctx: Ctx, path: str, head: Count | None = None, tail: Count 
 @tools.tool(read_only=True)
 async def read_media_file(ctx: Ctx, path: str) -> CallToolResult:
     """Read an image or a sound, or any other file as bytes."""
-    files = ctx.state
-    place = files.place(path)
-    read = await files.read_bytes(place, as_base64(ctx.budget.result_bytes), ctx.turn)
-    block: ImageContent | AudioContent | EmbeddedResource
-    if read.mime.startswith("image/"):
-        block = ImageContent.of(read.data, read.mime)
-    elif read.mime.startswith("audio/"):
-        block = AudioContent.of(read.data, read.mime)
-    else:
-        block = EmbeddedResource(resource=BlobResourceContents.of(files.uri(place), read.data, read.mime))
-    return CallToolResult(content=[block], meta={"etag": read.etag})
+    place = ctx.state.place(path)
+    read = await ctx.state.read_bytes(place, as_base64(ctx.budget.result_bytes), ctx.turn)
+    return CallToolResult(content=[_block_of(read, ctx.state.uri(place), read_budget(ctx))], meta={"etag": read.etag})
+
+
+def _block_of(read: BytesRead, uri: str, budget: int) -> _Block:
+    """Return a file as hosts can show it: as an image only if it is one that models see, since another one ends the
+    conversation in some hosts; a drawing in SVG as its text, of at most `budget` bytes."""
+    if not read.data:
+        return TextContent(text=EMPTY)
+    shown = image_type(read.data)
+    if shown is not None:
+        return ImageContent.of(read.data, shown)
+    if read.mime.startswith("audio/"):
+        return AudioContent.of(read.data, read.mime)
+    text = plain(read.data) if read.mime.startswith("image/") else None
+    if text is not None and json_size(text) <= budget:
+        return EmbeddedResource(resource=TextResourceContents(uri=uri, mime_type=read.mime, text=text))
+    return EmbeddedResource(resource=BlobResourceContents.of(uri, read.data, read.mime))
 
 
 @tools.tool(read_only=True)

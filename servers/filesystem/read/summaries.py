@@ -19,6 +19,7 @@ from .documents import is_called_document
 from .pages import TextRead, json_size, read_text
 from .parts import WHOLE
 
+EMPTY = "[empty file]"
 _REMARKS = 300
 """Bytes of the last line after the beginning of a file."""
 _HEADING, _LEAST, _BEGINNING = 20, 80, 600
@@ -35,9 +36,10 @@ class Many(NamedTuple):
 
 def text_of(read: TextRead) -> str:
     """Return the text, with a last line of remarks if there are any: the place of a cut, a charset other than UTF-8,
-    and the parts of a document that are left out."""
+    and the parts of a document that are left out. An empty text has one too: hosts take an empty one for a failure.
+    """
     if not read.truncated and not read.notes and read.charset.name == UTF8.name:
-        return read.text
+        return read.text or ("[no text in this part]" if read.size else EMPTY)
     remarks = [] if read.charset.name == UTF8.name else [f"charset {read.charset.name}"]
     remarks += [note.rstrip(".") for note in read.notes]
     if read.truncated:

@@ -22,7 +22,8 @@ _MARKS = {"directory": "/", "symlink": " (link)", "other": " (special)"}
 
 def listing_text(listing: Listing) -> str:
     """Return one line for each entry, as `[FILE] name`."""
-    return _lines((f"{_LABELS[entry.kind]} {entry.shown_name}" for entry in listing.entries), _more(listing))
+    lines = _lines((f"{_LABELS[entry.kind]} {entry.shown_name}" for entry in listing.entries), _more(listing))
+    return lines or ("[no more entries]" if listing.total else "[empty directory]")
 
 
 def sized_text(listing: Listing) -> str:

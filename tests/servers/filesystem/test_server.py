@@ -105,6 +105,34 @@ async def test_an_image_is_an_image_block_and_a_blob(tmp_path: Path) -> None:
     assert base64.b64decode(block["data"]) == base64.b64decode(contents["blob"]) == PIXEL
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "expected"),
+    [
+        ("drawn.jpg", PIXEL, {"type": "image", "mimeType": "image/png"}),
+        ("noname", PIXEL, {"type": "image", "mimeType": "image/png"}),
+        ("a.svg", b"<svg/>", {"type": "resource", "mimeType": "image/svg+xml", "text": "<svg/>"}),
+        ("a.bmp", b"BM\0\0", {"type": "resource", "mimeType": "image/bmp", "blob": "Qk0AAA=="}),
+        ("no.png", b"no", {"type": "resource", "mimeType": "image/png", "text": "no"}),
+        ("empty.png", b"", {"type": "text", "text": "[empty file]"}),
+    ],
+)
+async def test_an_image_block_is_one_that_models_see(
+    tmp_path: Path, name: str, data: bytes, expected: dict[str, str]
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    async with inside(tmp_path) as peer:
+        (block,) = (await peer.call("read_media_file", path=name))["content"]
+    assert expected.items() <= {**block, **block.get("resource", {})}.items()
+
+
+async def test_an_empty_result_says_so(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").touch()
+    (tmp_path / "empty").mkdir()
+    async with inside(tmp_path) as peer:
+        assert await peer.text("read_text_file", path="a.txt") == "[empty file]"
+        assert await peer.text("list_directory", path="empty") == "[empty directory]"
+
+
 async def test_f16_what_is_more_than_a_result_can_hold_is_cut_and_says_so(tmp_path: Path) -> None:
     for number in range(300):
         (tmp_path / f"{number:080}").touch()
