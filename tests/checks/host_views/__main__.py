@@ -55,24 +55,23 @@ def _rows(host: Host, count: int) -> Iterator[list[str]]:
 def _received(host: Host, every: list[Result], folder: Path, *, knows_hosts: bool) -> Pages:
     """Return the pages of each result; without `knows_hosts` the first ones alone."""
     received: Pages = {}
-    for entry in load_catalog().servers:
-        mine = [result for result in every if result.server == entry.name]
-        if mine:
-            home = Path(tempfile.mkdtemp(dir=folder))
-            forget = "" if knows_hosts else "import shared.server.dispatch.hosts as hosts; hosts.HOSTS = (); "
-            start = f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r}); {forget}"
-            start += f"runpy.run_module({entry.module!r}, run_name='__main__', alter_sys=True)"
-            command = [sys.executable, "-c", start, *LIMITS.get(entry.name, ()), *mine[0].operands]
-            host.play(home, command, _script(mine, received, goes_on=knows_hosts), PATIENCE)
+    for result in every:
+        module = next(entry.module for entry in load_catalog().servers if entry.name == result.server)
+        # In a conversation of its own, since hosts shorten those of many megabytes.
+        home = Path(tempfile.mkdtemp(dir=folder))
+        forget = "" if knows_hosts else "import shared.server.dispatch.hosts as hosts; hosts.HOSTS = (); "
+        start = f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r}); {forget}"
+        start += f"runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"
+        command = [sys.executable, "-c", start, *LIMITS.get(result.server, ()), *result.operands]
+        host.play(home, command, _script(result, received, goes_on=knows_hosts), PATIENCE)
     return received
 
 
-def _script(every: list[Result], received: Pages, *, goes_on: bool) -> Script:
-    for result in every:
-        pages = received[result.tool] = [(yield Call(result.tool, result.arguments))]
-        while goes_on and result.is_paged and (cursor := CURSOR.search(pages[-1])):
-            value = int(cursor[2]) if cursor[1] == "start_index" else cursor[2]
-            pages.append((yield Call(result.tool, {**result.arguments, cursor[1]: value})))
+def _script(result: Result, received: Pages, *, goes_on: bool) -> Script:
+    pages = received[result.tool] = [(yield Call(result.tool, result.arguments))]
+    while goes_on and result.is_paged and (cursor := CURSOR.search(pages[-1])):
+        value = int(cursor[2]) if cursor[1] == "start_index" else cursor[2]
+        pages.append((yield Call(result.tool, {**result.arguments, cursor[1]: value})))
 
 
 if __name__ == "__main__":
