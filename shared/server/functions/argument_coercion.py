@@ -1,12 +1,14 @@
 """Arguments converted to a form that their schema accepts, if the client has sent them in another form of the same
 meaning.
 
-1.0 is an integer to JSON Schema (2020-12, section 6.1.1), and some clients write every number so. Some hosts send an
-array or an object as a string that holds its JSON. Only refused values are converted, so a string stays a string if
-the schema accepts one.
+1.0 is an integer to JSON Schema (2020-12, section 6.1.1), and some clients write every number so. Many hosts send a
+value that is no string as a string that holds its JSON (anthropics/claude-code#29104, github/github-mcp-server#2044),
+null for an argument that is left out (danny-avila/LibreChat#11905, langflow-ai/langflow#8059), and arguments of their
+own. Only refused values are converted, so a string stays a string if the schema accepts one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import isfinite
 from typing import Any
 
 from pydantic_core import ErrorDetails, from_json
@@ -14,30 +16,59 @@ from pydantic_core import ErrorDetails, from_json
 _ARRAYS = {"list_type", "tuple_type", "set_type", "frozen_set_type", "iterable_type"}
 _OBJECTS = {"dict_type", "mapping_type", "model_type", "model_attributes_type", "dataclass_type"}
 """The kinds of errors for which the schema requires an array, and those for which it requires an object."""
+_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(_ARRAYS, (list,)),
+    **dict.fromkeys(_OBJECTS, (dict,)),
+    "int_type": (int, float),
+    "float_type": (int, float),
+    "bool_type": (bool,),
+}
+"""The types that JSON has for what the schema requires, by the kind of the error."""
+_OF_HOSTS = {"wait_for_previous", "task_progress", "random_string"}
+"""Arguments that a host adds to all tools and passes on: Gemini CLI 0.61 the first, Cline the second
+(cline/cline#8256), Cursor the third, to those without arguments."""
 
 
-def coerce(arguments: Any, errors: Sequence[ErrorDetails]) -> bool:
-    """Convert each refused value of `arguments` to its other form, in place. Return True if any has one."""
+def coerce(arguments: Any, errors: Sequence[ErrorDetails], is_optional: Callable[[str], bool]) -> bool:
+    """Convert each refused value of `arguments` to its other form, in place, and take out those that stand for none.
+    Return True if anything has changed.
+
+    `is_optional` says of the name of an argument whether it may be left out.
+    """
     changed = False
     for error in errors:
+        if _is_left_out(arguments, error, is_optional):
+            changed |= arguments.pop(error["loc"][0], error) is not error
+            continue
         value = _other_form(error["type"], error["input"])
         if value is not None:
             changed |= _replace(arguments, error["loc"], error["input"], value)
     return changed
 
 
+def _is_left_out(arguments: Any, error: ErrorDetails, is_optional: Callable[[str], bool]) -> bool:
+    """Return True for null in place of an optional argument, and for an argument of the host."""
+    name = str(error["loc"][0]) if error["loc"] else ""
+    if error["type"] == "extra_forbidden":
+        return len(error["loc"]) == 1 and name in _OF_HOSTS
+    return arguments.get(name, error) is None and is_optional(name)
+
+
 def _other_form(kind: str, value: Any) -> Any:
     """Return the value in the required form, by the kind of the error; None if it has no such form."""
-    if kind == "int_type":
-        return int(value) if isinstance(value, float) and value.is_integer() else None
-    expected = list if kind in _ARRAYS else dict if kind in _OBJECTS else None
-    if expected is None or not isinstance(value, str):
+    expected = _TYPES.get(kind, ())
+    if expected and isinstance(value, str):
+        try:
+            value = from_json(value, allow_inf_nan=False)
+        except ValueError:
+            return None
+    elif kind != "int_type":
         return None
-    try:
-        parsed = from_json(value, allow_inf_nan=False)
-    except ValueError:
+    if type(value) not in expected or (isinstance(value, float) and not isfinite(value)):
         return None
-    return parsed if isinstance(parsed, expected) else None
+    if kind != "int_type" or isinstance(value, int):
+        return value
+    return int(value) if value.is_integer() else None
 
 
 def _replace(node: Any, location: Sequence[int | str], old: Any, new: Any) -> bool:

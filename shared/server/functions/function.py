@@ -180,7 +180,7 @@ class Function:
         if count > MAX_ERRORS and not self._may_be_coercible(arguments):
             raise InvalidArguments(self._many(arguments, count))
         for _ in range(_COERCIONS):
-            if not coerce(arguments, error.errors(include_url=False, include_context=False)):
+            if not coerce(arguments, error.errors(include_url=False, include_context=False), self._is_optional):
                 break
             try:
                 return self._model.model_validate_json(to_json(arguments), strict=True)
@@ -194,8 +194,11 @@ class Function:
         try:
             self._model.model_validate_json(to_json(beginning), strict=True)
         except ValidationError as error:
-            return coerce(beginning, error.errors(include_url=False, include_context=False))
+            return coerce(beginning, error.errors(include_url=False, include_context=False), self._is_optional)
         return False
+
+    def _is_optional(self, name: str) -> bool:
+        return name in self._fields and not self.required(name)
 
     def _many(self, arguments: Any, count: int) -> str:
         """Return the message for arguments of which `count` values are wrong, more than can be listed."""

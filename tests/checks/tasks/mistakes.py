@@ -94,7 +94,7 @@ def of_files(folder: Path) -> list[Mistake]:
                 lambda text: {"if_match": _part(r"etag is (\w+) now", text)}),
         mistake("lines past the end", "read_text_file", {"path": main, "offset": 900},
                 lambda text: {"offset": int(_part(r"has (\d+) lines", text))}),
-        mistake("text for a number", "read_text_file", {"path": main, "head": "5"},
+        mistake("text for a number", "read_text_file", {"path": main, "head": "five"},
                 lambda text: _then("head: Input should be a valid integer", text, {"head": 5})),
         mistake("text for a list", "read_multiple_files", {"paths": readme},
                 lambda text: _then("paths: Input should be a valid array", text, {"paths": [readme]})),
