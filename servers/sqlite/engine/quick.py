@@ -13,6 +13,7 @@ So if the policy was not asked, the schema is the one for which the statement wa
 import asyncio
 import math
 import sqlite3
+import sys
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,6 +28,19 @@ from servers.sqlite.engine.entries import ask_schema
 from servers.sqlite.engine.handle import Handle
 from servers.sqlite.engine.opening import ConnectionOptions, GuardedConnection, OpenOptions
 from servers.sqlite.errors import from_sqlite
+
+if sys.platform == "linux":
+    from resource import RUSAGE_THREAD, getrusage
+
+    def _count_sleeps() -> int:
+        """Return how often this thread has waited for something other than a processor, such as a disk."""
+        return getrusage(RUSAGE_THREAD).ru_nvcsw
+else:
+
+    def _count_sleeps() -> int:
+        """Return another number each time, because the thread may have waited for anything."""
+        return time.monotonic_ns()
+
 
 _SECONDS = 0.001
 """Seconds for one read, and for compiling its statement."""
@@ -108,6 +122,10 @@ class QuickReader:
         """Reads that were late because of their rows, which stay large: so each one doubles the rest."""
         self._turn_began: float | None = None
         """Processor time of the thread before the first read of this turn of the event loop."""
+        self._sleeps = 0
+        """Sleeps of the thread before that read."""
+        self._read_began = 0.0
+        """Processor time of the thread before the last read."""
 
     def run(self, statement: str, work: Work[T | None]) -> T | None:
         """Return the result of `work`, which runs `statement`; None if a thread has to do it. Never waits or
@@ -124,13 +142,23 @@ class QuickReader:
             result = self._run(entry, handle.connection, work)
         except (sqlite3.Error, sqlite3.Warning, SqlError, MemoryError, OverflowError, UnicodeError) as error:
             is_passing = _is_passing(error)
-        if (seconds := time.monotonic() - began) > _LATE:
-            self._rest(entry, seconds)
-        elif result is not None:
+        seconds = time.monotonic() - began
+        if result is not None and seconds <= _LATE:
             entry.tries = _TRIES
-        elif not is_passing:
+        elif (seconds > _SECONDS and self._was_displaced()) or (is_passing and seconds <= _LATE):
+            pass
+        elif seconds > _LATE:
+            self._rest(entry, seconds)
+        else:
             entry.fail()
         return result
+
+    def _was_displaced(self) -> bool:
+        """Return True if other processes had the processor during the last read, which took none of its time.
+
+        Then a thread is late as well, and takes longer.
+        """
+        return _count_sleeps() == self._sleeps and time.thread_time() - self._read_began < _SECONDS
 
     def _rest(self, entry: _Known, seconds: float) -> None:
         """Pause after a read that took `seconds`, and drop its statement if the processor was busy meanwhile.
@@ -222,13 +250,14 @@ class QuickReader:
         The first read of a turn of the event loop checks that the file is still the same, and starts the measuring of
         the turn.
         """
+        self._read_began = time.thread_time()
         if self._turn_began is not None:
-            return time.thread_time() - self._turn_began < _AT_ONCE
+            return self._read_began - self._turn_began < _AT_ONCE
         if handle.is_replaced:
             self.close()
             return False
         asyncio.get_running_loop().call_soon(self._end_turn)
-        self._turn_began = time.thread_time()
+        self._turn_began, self._sleeps = self._read_began, _count_sleeps()
         return True
 
     def _end_turn(self) -> None:

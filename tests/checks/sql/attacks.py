@@ -392,7 +392,7 @@ _SIZES = (
         long_number="SELECT 10 ^ 100000::numeric",
     ),
     _group(
-        "bad_statement too_large",
+        "bad_statement too_large timeout",
         "PostgreSQL has limits of its own",
         too_many_columns=f"SELECT {', '.join(['1'] * 2_000)}",
         too_deep=f"SELECT {'(' * 20_000}1{')' * 20_000}",

@@ -5,10 +5,12 @@ that is busy elsewhere stops nothing.
 """
 
 import sqlite3
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, nullcontext
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +181,7 @@ async def test_a_statement_that_was_stopped_three_times_in_a_row_is_left_to_thre
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quick, "_LATE", PATIENCE)  # else a machine that is busy elsewhere would have it rest
+    monkeypatch.setattr(quick, "_count_sleeps", count().__next__)
     async with opened(file) as database:
         await learn(database, ENDLESS)
         known = []
@@ -244,6 +247,22 @@ async def test_after_a_late_read_none_is_tried_for_a_while(file: Path) -> None:
         await learn(database, ROW, "SELECT 1")
         assert database.quick.run("SELECT 1", partial(spin, 0.06)) == "done"
         assert (await read(database, ROW), database.quick.wants("SELECT 2", 0.0)) == (None, False)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts the sleeps of a thread")
+async def test_a_read_that_only_waited_for_the_processor_is_no_failure(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quick, "_LATE", 0.0)
+    async with opened(file) as database:
+        await learn(database, ROW)
+        database.quick._seconds = PATIENCE
+        assert database.quick.run(ROW, lambda *_: time.sleep(0.002)) is None
+        slept, database.quick._rests_until = database.quick._rests_until, 0.0
+        monkeypatch.setattr(quick, "_count_sleeps", lambda: 7)
+        await anyio.lowlevel.checkpoint()
+        assert database.quick.run(ROW, lambda *_: time.sleep(0.002)) is None
+        assert (slept > 0, database.quick._rests_until) == (True, 0.0)
 
 
 async def test_a_late_answer_is_no_success_and_the_more_there_are_the_longer_none_is_tried(file: Path) -> None:
