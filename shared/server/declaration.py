@@ -5,6 +5,7 @@ has the features of its own run in `opening.features`, and may change them while
 """
 
 import logging
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any, TypeVar
@@ -156,7 +157,7 @@ class Declaration(Features[State]):
         if answer is not None:
             return answer
         error = first_error(error)
-        if not isinstance(error, Exception):
+        if not isinstance(error, Exception | SystemExit | CancelledError):
             raise error
         log.error("a handler failed", exc_info=error)
         return InternalError("internal error")

@@ -1,5 +1,6 @@
 """The work in flight of a server: what belongs to a link and what outlives it."""
 
+import asyncio
 import json
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -16,7 +17,7 @@ from shared.server.extension import Extension
 from shared.transports.memory import memory_pair
 from tests.clock import forward
 from tests.quiet import quiet
-from tests.shared.server.peer import PATIENCE, STATELESS, Peer, server, talking
+from tests.shared.server.peer import ERAS, PATIENCE, STATELESS, Peer, server, talking
 from tests.wire import with_envelope
 
 
@@ -278,3 +279,44 @@ async def test_a_result_that_can_not_be_sent_is_an_internal_error_and_frees_its_
         for _ in range(2):
             answer = await peer.request("tools/call", {"name": "ready", "arguments": {}})
             assert answer["error"] == {"code": -32603, "message": "internal error"}
+
+
+@pytest.mark.parametrize("version", ERAS)
+@pytest.mark.parametrize("kind", [SystemExit, asyncio.CancelledError])
+@pytest.mark.parametrize("way", ["def", "async def", "group"])
+async def test_a_tool_that_exits_or_raises_a_cancellation_is_an_internal_error(version, kind, way, caplog):
+    app = server()
+
+    async def fail() -> None:
+        """Fails."""
+        raise kind
+
+    async def fail_in_group() -> None:
+        """Fails."""
+        raise BaseExceptionGroup("several", [kind()])
+
+    def fail_in_thread() -> None:
+        """Fails."""
+        raise kind
+
+    app.tool(name="fail")({"def": fail_in_thread, "async def": fail, "group": fail_in_group}[way])
+    async with talking(app, version) as peer:
+        for _ in range(2):
+            answer = await peer.request("tools/call", {"name": "fail", "arguments": {}})
+            assert answer["error"] == {"code": -32603, "message": "internal error"}
+    assert caplog.records[-1].exc_info[0] is kind
+
+
+async def test_a_resource_that_waits_for_a_cancelled_task_is_an_internal_error():
+    app = server()
+
+    @app.resource("x:y")
+    async def read() -> str:
+        task = asyncio.ensure_future(anyio.sleep_forever())
+        task.cancel()
+        await task
+        return ""
+
+    async with talking(app, STATELESS) as peer:
+        answer = await peer.request("resources/read", {"uri": "x:y"})
+        assert answer["error"]["message"] == "internal error"
