@@ -17,6 +17,7 @@ from .protocol.types.content import (
 from .protocol.types.prompts import CompletionArgument, GetPromptResult, Prompt, PromptArgument, PromptMessage
 from .protocol.types.resources import Resource
 from .protocol.types.tools import CallToolResult
+from .protocol.uri_template import expand_uri
 from .server.dispatch.context import Answer, Context
 from .server.features import Features
 from .server.results import Data, Text
@@ -64,6 +65,7 @@ __all__ = [
     "__version__",
     "elicit_form",
     "elicit_url",
+    "expand_uri",
     "list_roots",
     "sample",
 ]

@@ -1,6 +1,6 @@
 """A server that writes notes, and has each as a resource."""
 
-from shared import Implementation, ResourceNotFound, Server
+from shared import Implementation, Server
 from shared.program.run import run
 
 app = Server[None](Implementation(name="notes", version="1.0.0"))
@@ -15,11 +15,9 @@ def write_note(name: str, text: str) -> str:
 
 
 @app.resource("note://{name}", mime_type="text/plain")
-def note(name: str) -> str:
+def note(name: str) -> str | None:
     """One note."""
-    if name not in notes:
-        raise ResourceNotFound(f"note://{name}")
-    return notes[name]
+    return notes.get(name)
 
 
 if __name__ == "__main__":

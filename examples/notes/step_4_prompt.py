@@ -1,6 +1,6 @@
 """A server with a tool, a resource that clients can subscribe to, and a prompt."""
 
-from shared import Context, Implementation, ResourceNotFound, Server
+from shared import Context, Implementation, ResourceNotFound, Server, expand_uri
 from shared.program.run import run
 
 app = Server[None](Implementation(name="notes", version="1.0.0"))
@@ -11,20 +11,20 @@ notes = {"shopping": "bread, milk"}
 async def write_note(ctx: Context[None], name: str, text: str) -> str:
     """Write a note, in place of the one with that name."""
     notes[name] = text
-    ctx.changes.resource(f"note://{name}")
+    ctx.changes.resource(expand_uri("note://{name}", name=name))
     return f"wrote {name}"
 
 
 @app.resource("note://{name}", mime_type="text/plain")
-def note(name: str) -> str:
+def note(name: str) -> str | None:
     """One note."""
-    if name not in notes:
-        raise ResourceNotFound(f"note://{name}")
-    return notes[name]
+    return notes.get(name)
 
 
 @app.on_subscribe
 async def subscribe(ctx: Context[None], uri: str) -> str:
+    if uri not in [expand_uri("note://{name}", name=name) for name in notes]:
+        raise ResourceNotFound(uri)
     return uri
 
 

@@ -1,6 +1,6 @@
 """A server of notes that asks the user before it deletes one."""
 
-from shared import Context, Implementation, ResourceNotFound, Server, ToolError
+from shared import Context, Implementation, ResourceNotFound, Server, ToolError, expand_uri
 from shared.program.run import run
 
 app = Server[None](Implementation(name="notes", version="1.0.0"))
@@ -11,20 +11,20 @@ notes = {"shopping": "bread, milk"}
 async def write_note(ctx: Context[None], name: str, text: str) -> str:
     """Write a note, in place of the one with that name."""
     notes[name] = text
-    ctx.changes.resource(f"note://{name}")
+    ctx.changes.resource(expand_uri("note://{name}", name=name))
     return f"wrote {name}"
 
 
 @app.resource("note://{name}", mime_type="text/plain")
-def note(name: str) -> str:
+def note(name: str) -> str | None:
     """One note."""
-    if name not in notes:
-        raise ResourceNotFound(f"note://{name}")
-    return notes[name]
+    return notes.get(name)
 
 
 @app.on_subscribe
 async def subscribe(ctx: Context[None], uri: str) -> str:
+    if uri not in [expand_uri("note://{name}", name=name) for name in notes]:
+        raise ResourceNotFound(uri)
     return uri
 
 
@@ -41,7 +41,7 @@ async def delete_note(ctx: Context[None], name: str) -> str:
         raise ToolError(f"there is no note {name!r}; available: {', '.join(notes)}")
     await ctx.confirm(f"Delete the note {name!r}?")
     del notes[name]
-    ctx.changes.resource(f"note://{name}")
+    ctx.changes.resource(expand_uri("note://{name}", name=name))
     return f"deleted {name}"
 
 

@@ -2,7 +2,7 @@
 
 import anyio
 
-from shared import Context, Implementation, ResourceNotFound, Server, ToolError
+from shared import Context, Implementation, ResourceNotFound, Server, ToolError, expand_uri
 from shared.extensions.tasks import tasks
 from shared.program.run import run
 
@@ -14,20 +14,20 @@ notes = {"shopping": "bread, milk"}
 async def write_note(ctx: Context[None], name: str, text: str) -> str:
     """Write a note, in place of the one with that name."""
     notes[name] = text
-    ctx.changes.resource(f"note://{name}")
+    ctx.changes.resource(expand_uri("note://{name}", name=name))
     return f"wrote {name}"
 
 
 @app.resource("note://{name}", mime_type="text/plain")
-def note(name: str) -> str:
+def note(name: str) -> str | None:
     """One note."""
-    if name not in notes:
-        raise ResourceNotFound(f"note://{name}")
-    return notes[name]
+    return notes.get(name)
 
 
 @app.on_subscribe
 async def subscribe(ctx: Context[None], uri: str) -> str:
+    if uri not in [expand_uri("note://{name}", name=name) for name in notes]:
+        raise ResourceNotFound(uri)
     return uri
 
 
@@ -44,7 +44,7 @@ async def delete_note(ctx: Context[None], name: str) -> str:
         raise ToolError(f"there is no note {name!r}; available: {', '.join(notes)}")
     await ctx.confirm(f"Delete the note {name!r}?")
     del notes[name]
-    ctx.changes.resource(f"note://{name}")
+    ctx.changes.resource(expand_uri("note://{name}", name=name))
     return f"deleted {name}"
 
 

@@ -8,12 +8,15 @@ and after it every variable has a segment of its own. So nothing backtracks furt
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from ..errors import DeclarationError, InvalidParams
 
 _RESERVED = ":/?#[]@!$&'()*+,;=%"
 _STRAY_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!#-;=?-\[\]_a-z~]*")
+"""The characters of a URI (RFC 3986, section 2), where "%" is not checked."""
 _EXPRESSION = re.compile(r"\{([+?]?)([A-Za-z_][A-Za-z0-9_]*(?:,[A-Za-z_][A-Za-z0-9_]*)*\*?)\}")
 
 
@@ -105,6 +108,30 @@ class UriTemplate:
         if len(names) > 1:
             raise DeclarationError(f"{template}: lists of variables are allowed only in {{?a,b}}")
         return f"(?P<{listed}>.+)" if kind == "+" else f"(?P<{listed}>[^/?#]+)"
+
+
+def is_uri(text: str) -> bool:
+    """Return True if `text` has a scheme, and no characters that must be percent-encoded (RFC 3986)."""
+    return _URI.fullmatch(text) is not None
+
+
+def is_template_of_uris(text: str) -> bool:
+    """Return True if the text around the variables of a template may be in a URI."""
+    return is_uri(_EXPRESSION.sub("x", text))
+
+
+def expand_uri(template: str, **variables: str) -> str:
+    """Return the URI of `template` (RFC 6570) with these variables, percent-encoded: the URI under which a client
+    knows the resource. Raises TypeError if the variables are not those of the template."""
+    compiled = _compile(template)
+    if set(variables) != set(compiled.names):
+        raise TypeError(f"{template} has the variables {', '.join(compiled.names)}, not {', '.join(variables)}")
+    return compiled.expand(variables)
+
+
+@lru_cache(1_000)
+def _compile(template: str) -> UriTemplate:
+    return UriTemplate(template)
 
 
 def with_query(uri: str, values: Mapping[str, str]) -> str:

@@ -8,6 +8,7 @@ import logging
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from inspect import isasyncgenfunction, isroutine
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -19,7 +20,7 @@ from ..protocol.types.base import Implementation
 from ..protocol.types.client import LogLevel
 from .dispatch.limits import CallLimits, Limits
 from .extension import Extension
-from .features import AnyRun, Features
+from .features import AnyRun, Features, locating, require_coroutine
 
 log = logging.getLogger("shared.server")
 
@@ -52,6 +53,8 @@ class Declaration(Features[State]):
         `experimental`, `extensions`. `include` has features that were declared elsewhere; what `extensions` offer
         comes after all others, when the server is opened."""
         super().__init__()
+        if not isinstance(implementation, Implementation):
+            raise DeclarationError('a server has a name and a version: Implementation(name="notes", version="1.0.0")')
         if instructions is not None and len(instructions.encode()) > MAX_INSTRUCTIONS:
             raise DeclarationError(f"hosts truncate instructions at {MAX_INSTRUCTIONS} bytes")
         self.implementation = implementation
@@ -86,6 +89,9 @@ class Declaration(Features[State]):
     def lifespan(self, function: F) -> F:
         """Run this async generator around each run of the server: it takes an `Opening` and yields the state."""
         self.require_changeable()
+        with locating(function):
+            if isroutine(function) and not isasyncgenfunction(function):
+                raise DeclarationError("@lifespan takes an `async def` that yields the state once")
         self._lifespan = asynccontextmanager(function)
         return function
 
@@ -93,12 +99,14 @@ class Declaration(Features[State]):
         """Call this function to begin a subscription: it takes the context and the URI, and returns the key under
         which changes are published. It raises ResourceNotFound for a resource that is not served."""
         self.require_changeable()
+        require_coroutine(hook, "@on_subscribe")
         self.subscribe = hook
         return hook
 
     def on_unsubscribe(self, hook: F) -> F:
         """Call this function after the last subscription under a key has ended: it takes the run and the key."""
         self.require_changeable()
+        require_coroutine(hook, "@on_unsubscribe")
         self.unsubscribe = hook
         return hook
 
@@ -106,6 +114,7 @@ class Declaration(Features[State]):
         """Call this function when a client first requests the list of resources. This hook and those below take the
         run."""
         self.require_changeable()
+        require_coroutine(hook, "@on_wanted")
         self.wanted = hook
         return hook
 
@@ -119,6 +128,7 @@ class Declaration(Features[State]):
         """Call this function for `/readyz`: it returns the reason why the server can't work now, or None if it can.
         The reason is given to those who may use the server; exceptions of the function go to the log."""
         self.require_changeable()
+        require_coroutine(hook, "@on_ready")
         self.ready = hook
         return hook
 

@@ -13,7 +13,7 @@ can't be served raises DeclarationError at once, so when its module is imported.
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from inspect import signature, unwrap
+from inspect import iscoroutinefunction, isroutine, signature, unwrap
 from typing import Any, Generic, TypeAlias, TypeVar, Unpack, overload
 
 from ..errors import DeclarationError
@@ -61,7 +61,7 @@ class Features(Generic[State]):
 
         def declare(function: F) -> F:
             self.require_changeable()
-            with _locating(function):
+            with locating(function):
                 self.tools.add(RegisteredTool(function, checked))
             return function
 
@@ -76,7 +76,7 @@ class Features(Generic[State]):
 
         def declare(function: F) -> F:
             self.require_changeable()
-            with _locating(function):
+            with locating(function):
                 self.resources.add(RegisteredResource(uri, function, checked))
             return function
 
@@ -85,6 +85,7 @@ class Features(Generic[State]):
     def lists_resources(self, lister: Lister) -> Lister:
         """List the resources that this function returns in `resources/list`, after the fixed resources."""
         self.require_changeable()
+        require_coroutine(lister, "@lists_resources")
         self.resources.listers.append(lister)
         return lister
 
@@ -100,7 +101,7 @@ class Features(Generic[State]):
 
         def declare(function: F) -> F:
             self.require_changeable()
-            with _locating(function):
+            with locating(function):
                 self.prompts.add(RegisteredPrompt(function, name, title))
             return function
 
@@ -117,6 +118,7 @@ class Features(Generic[State]):
 
         def declare(completer: Completer) -> Completer:
             self.require_changeable()
+            require_coroutine(completer, "@completes")
             self.completions.add(kind, name, argument, completer)
             return completer
 
@@ -156,8 +158,16 @@ class Features(Generic[State]):
         """Raise DeclarationError if declarations are over; here they never are."""
 
 
+def require_coroutine(function: Any, decorator: str) -> None:
+    """Raise DeclarationError, with the author's file and line, if `function` is a plain `def`."""
+    with locating(function):
+        # A lambda may return the coroutine of another function.
+        if isroutine(function) and not iscoroutinefunction(function) and function.__name__ != "<lambda>":
+            raise DeclarationError(f"{decorator} takes an `async def`; {function.__name__!r} is a plain `def`")
+
+
 @contextmanager
-def _locating(function: Any) -> Iterator[None]:
+def locating(function: Any) -> Iterator[None]:
     """Prefix errors in the declaration of a function with the author's file and line."""
     try:
         yield

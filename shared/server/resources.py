@@ -1,14 +1,15 @@
 """The resources of a server: fixed ones, templates, and their lists."""
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, TypedDict
+from types import NoneType
+from typing import Any, TypedDict, get_args
 
 from ..errors import DeclarationError, ResourceNotFound
 from ..protocol.records import record
 from ..protocol.types.base import Annotations, Icon, Meta
 from ..protocol.types.content import BlobResourceContents, TextResourceContents
 from ..protocol.types.resources import Resource, ResourceTemplate
-from ..protocol.uri_template import UriTemplate
+from ..protocol.uri_template import UriTemplate, is_template_of_uris, is_uri
 from .dispatch.context import Context
 from .functions.function import Function
 
@@ -46,9 +47,17 @@ class RegisteredResource:
         self.template = UriTemplate(uri)
         self.uri = uri
         self.mime_type = options.mime_type
+        self._may_be_missing = NoneType in get_args(self.function.returns)
         self._kind = {} if options.mime_type is None else {"mimeType": options.mime_type}
-        if set(self.template.names) != set(self.function.names()):
-            raise DeclarationError(f"resource {self.function.name!r}: its arguments are not the variables of {uri}")
+        what = f"resource {self.function.name!r}"
+        if not is_template_of_uris(uri):
+            raise DeclarationError(f"{what}: {uri!r} is not a URI; it begins with a scheme, as in note://today")
+        for name in self.template.names:
+            if name not in self.function.names():
+                raise DeclarationError(f"{what}: {uri} has the variable {name!r}, which is not an argument")
+        for name in self.function.names():
+            if name not in self.template.names:
+                raise DeclarationError(f"{what}: its argument {name!r} is not a variable of {uri}")
         fields: dict[str, Any] = {
             "name": options.name or self.function.name,
             "title": options.title,
@@ -67,8 +76,11 @@ class RegisteredResource:
         return bool(self.template.names)
 
     async def read(self, context: Context[Any], uri: str, variables: dict[str, str]) -> dict[str, Any]:
-        """Return the contents at `uri`. Raises ResourceNotFound and the exceptions of the function."""
+        """Return the contents at `uri`. Raises ResourceNotFound, also for None if the function declares that, and the
+        exceptions of the function."""
         value = await self.function.call(**self.function.bind_text(variables, context))
+        if value is None and self._may_be_missing:
+            raise ResourceNotFound(uri)
         values = value if isinstance(value, list) else [value]
         return {"contents": [self._contents(uri, item) for item in values]}
 
@@ -118,7 +130,11 @@ class Resources:
                 break
             start = max(start - len(part), 0)
             part = list(await lister(context))
-            shown += part[start : start + most - len(shown)]
+            listed = part[start : start + most - len(shown)]
+            for resource in listed:
+                if not is_uri(resource.uri):
+                    raise ValueError(f"{resource.uri!r} is not a URI; `expand_uri` makes one of a template")
+            shown += listed
         return shown
 
     def templates(self) -> list[dict[str, Any]]:

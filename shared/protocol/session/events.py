@@ -53,6 +53,8 @@ class Call:
     """The object that turns it into a task, and then takes the place of its peer; None if it can't become one."""
     view: Any = None
     """Further data for a page that shows the result, until the result has it."""
+    asked: Any = None
+    """The method and params of the questions that it has asked, by key, if there are any."""
     began: float | None = None
     """When the work on it began, by the clock of the event loop."""
     _progress: float | None = None

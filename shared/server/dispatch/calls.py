@@ -36,8 +36,9 @@ _LIGHT = 16_384
 _CALL_BYTES = 1_024
 """Bytes that a call takes besides its arguments."""
 
-_FAILURES = (Exception, InputRequired, BaseExceptionGroup, SystemExit)
-"""What the function of an author may raise: `sys.exit()` in it must not end the server."""
+_ENDS = (InputRequired, BaseExceptionGroup, SystemExit, asyncio.CancelledError)
+"""What an author's function may raise besides an `Exception`. `sys.exit()` in it must not end the server. The scope
+of a call catches our own cancellations: any other one is of a task that the function has awaited."""
 
 
 class Outlet(Protocol):
@@ -182,7 +183,7 @@ class Calls:
             return False
         try:
             result = self._work.answer_at_once(link, call)
-        except (*_FAILURES, asyncio.CancelledError) as error:
+        except (Exception, *_ENDS) as error:
             _release(error)
             return False
         if result is None:
@@ -317,16 +318,11 @@ class Calls:
             if call.outlet is not None:
                 # A call without an outcome that was not cancelled has used up its time.
                 _finish(call, CallTimeout(deadlines.seconds) if outcome is None else outcome)
-        except _FAILURES as error:
+        except (Exception, *_ENDS) as error:
             answer = self._work.translate(error)
             _release(error)
             if call.outlet is not None:
                 call.outlet.finish(call, answer)
-        except asyncio.CancelledError as error:
-            # Not by `call.scope`, which catches its own: the function raised it, or waited for a cancelled task.
-            if call.outlet is not None:
-                call.outlet.finish(call, self._work.translate(error))
-            _release(error)
         finally:
             deadlines.pop(call, None)
             del self._tasks[call]

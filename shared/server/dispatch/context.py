@@ -30,6 +30,7 @@ from ..functions.argument_errors import describe
 from ..functions.function import JsonSchema
 from .call_task import CallTask
 from .changes import Changes
+from .coroutines import must_be_awaited
 from .limits import CallLimits
 from .turns import Turns
 
@@ -41,8 +42,9 @@ Form = TypeVar("Form", bound=BaseModel)
 
 _CANNOT_CONFIRM = (
     "cannot_confirm: this server asks the user before it changes anything, and this client can't be asked. "
-    "Use a client that supports form elicitation, or have the operator start the server without --confirm."
+    "Use a client that supports form elicitation"
 )
+_WITHOUT_CONFIRM = ", or have the operator start the server without --confirm"
 
 
 @record
@@ -103,6 +105,7 @@ class Context(Generic[State]):
         the client's address. Empty if there is only one client."""
         return self.call.peer.owner or self.link.client
 
+    @must_be_awaited
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Report progress to the client, if it asked for it; `progress` must grow from one report to the next. For a
         task it becomes its status."""
@@ -111,6 +114,7 @@ class Context(Generic[State]):
         self.link.session.progress(self.call, progress, total, message)
         await self._flush()
 
+    @must_be_awaited
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
         """Send the client a log message, if it wants that level. Never put secrets in `data`."""
         self.link.session.log(self.call, level, data, logger)
@@ -143,12 +147,13 @@ class Context(Generic[State]):
         if not self.call.is_over:
             await self.link.flush()
 
+    @must_be_awaited
     async def ask(self, key: str, message: str, form: type[Form]) -> Answer[Form]:
         """Ask the user to fill in a form; `key` names the question within this call.
 
         Waits for the answer if the protocol allows it, or if the call has become a task, otherwise ends the call and
         finds the answer when the client calls again: so **ask before you act**. Raises MissingCapability if the
-        client has no forms.
+        client has no forms, and DeclarationError if `key` named another question in this call.
         """
         schema = form_schema(form)
         answer: ElicitResult = (await self.inputs({key: elicit_form(message, schema)}))[key]
@@ -159,6 +164,7 @@ class Context(Generic[State]):
         except ValidationError as error:
             raise InvalidParams(f"the answer {key!r} does not fit the form: {describe(error, schema)}") from None
 
+    @must_be_awaited
     async def confirm(self, message: str, *unsaid: object) -> None:
         """Ask the user to agree to the act described by `message`. Raises ToolError if the user does not agree, or
         can't be asked. **Confirm before you act**, and check afterwards that things are still as described.
@@ -173,31 +179,37 @@ class Context(Generic[State]):
         try:
             answer = await self.ask(f"confirm {key}", message, _Agreement)
         except MissingCapability:
-            raise ToolError(_CANNOT_CONFIRM) from None
+            has_option = "confirm" in type(self.settings).model_fields
+            raise ToolError(f"{_CANNOT_CONFIRM}{_WITHOUT_CONFIRM if has_option else ''}.") from None
         if answer.action != "accept":
             raise ToolError("declined: the user did not agree; nothing was changed")
 
+    @must_be_awaited
     async def ask_to_visit(self, key: str, message: str, url: str) -> ElicitResult:
         """Ask the user to open `url`. Acceptance means that it was opened, not that anything was done there."""
         question = elicit_url(message, url, secrets.token_urlsafe(16))
         result: ElicitResult = (await self.inputs({key: question}))[key]
         return result
 
+    @must_be_awaited
     async def sample(self, key: str, params: dict[str, Any]) -> CreateMessageResult:
         """Ask the client's model to complete a conversation; `params` as in `sampling/createMessage`."""
         result: CreateMessageResult = (await self.inputs({key: sample(params)}))[key]
         return result
 
+    @must_be_awaited
     async def roots(self, key: str = "roots") -> list[Root]:
         """Return the directories the user works in. They are hints, not permissions."""
         return list((await self.inputs({key: list_roots()}))[key].roots)
 
     async def inputs(self, questions: Mapping[str, Question]) -> dict[str, Any]:
         """Ask several questions at once, and return the answers as models, by key. Raises like `ask`, PeerError if
-        the client answers with an error, and AnswerTimeout if it does not answer."""
+        the client answers with an error, AnswerTimeout if it does not answer, and DeclarationError if a key named
+        another question in this call."""
         if (task := self._task) is not None:
             answers = await task.ask(questions)
             return {key: read_answer(question, answers[key]) for key, question in questions.items()}
+        self._remember(questions)
         async with self._ask_each(questions) as answers_by_key:
             for key, id_ in answers_by_key.items():
                 if not isinstance(id_, int):
@@ -207,6 +219,15 @@ class Context(Generic[State]):
                     raise PeerError(f"the client refused {questions[key].method}", code=-32603)
                 answers_by_key[key] = read_answer(questions[key], answer.result)
             return answers_by_key
+
+    def _remember(self, questions: Mapping[str, Question]) -> None:
+        asked = self.call.asked = self.call.asked or {}
+        for key, question in questions.items():
+            # Without the id, which is new each time.
+            params = {name: value for name, value in question.params.items() if name != "elicitationId"}
+            if asked.setdefault(key, (question.method, params)) != (question.method, params):
+                # In 2026-07-28 the answer to one would be taken for the answer to the other.
+                raise DeclarationError(f"the key {key!r} names two different questions in one call; use two keys")
 
     @property
     def _task(self) -> CallTask | None:

@@ -54,9 +54,13 @@ async def test_a_note_is_a_resource() -> None:
 
 
 async def test_a_subscriber_hears_of_a_change() -> None:
-    async with client_of(3) as client, client.listen(resource_subscriptions=["note://todo"]) as changes:
-        await call(client, "write_note", name="todo", text="call Ann")
-        assert await anext(changes) == ResourceUpdated(uri="note://todo")
+    async with client_of(3) as client:
+        await call(client, "write_note", name="my note", text="call Ann")
+        uris = ["note://my%20note", "note://unknown"]
+        async with client.listen(resource_subscriptions=uris) as changes:
+            assert list(changes.honored.resource_subscriptions) == uris[:1]
+            await call(client, "write_note", name="my note", text="call Bob")
+            assert await anext(changes) == ResourceUpdated(uri="note://my%20note")
 
 
 async def test_a_prompt_has_the_note_in_it() -> None:

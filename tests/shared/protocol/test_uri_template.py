@@ -3,7 +3,7 @@
 import pytest
 
 from shared.errors import DeclarationError, InvalidParams
-from shared.protocol.uri_template import UriTemplate
+from shared.protocol.uri_template import UriTemplate, expand_uri
 
 
 def match(template, uri):
@@ -109,3 +109,9 @@ def test_a_template_becomes_the_uri_of_its_values():
 def test_what_stands_in_the_path_must_be_there(values):
     with pytest.raises(InvalidParams, match="'x'"):
         UriTemplate("a:///{x}").expand(values)
+
+
+def test_a_uri_is_made_of_a_template_and_its_variables() -> None:
+    assert expand_uri("note://{name}", name="my note") == "note://my%20note"
+    with pytest.raises(TypeError, match=r"note://\{name\} has the variables name, not title"):
+        expand_uri("note://{name}", title="x")

@@ -204,3 +204,51 @@ def test_what_is_wrong_is_said_with_the_file_and_line_of_the_function() -> None:
     line = count.__code__.co_firstlineno
     with pytest.raises(DeclarationError, match=rf"test_features\.py:{line}: tool 'count' has no return type"):
         made().tool(count)
+
+
+@pytest.mark.parametrize(
+    "decorator", ["lists_resources", "on_subscribe", "on_unsubscribe", "on_wanted", "on_ready", "lifespan"]
+)
+def test_a_plain_function_can_not_be_a_hook_that_is_awaited(decorator: str) -> None:
+    def hook(*_: Any) -> str:
+        return ""
+
+    line = hook.__code__.co_firstlineno
+    with pytest.raises(DeclarationError, match=rf"test_features\.py:{line}: @{decorator} takes an `async def`"):
+        getattr(made(), decorator)(hook)
+
+
+def test_a_plain_function_can_not_complete() -> None:
+    with pytest.raises(DeclarationError, match="@completes takes an `async def`"):
+        made().completes("prompt", "greet", "name")(len)  # type: ignore[arg-type]
+
+
+def test_a_lifespan_yields() -> None:
+    async def living(_: Any) -> None: ...
+
+    with pytest.raises(DeclarationError, match="@lifespan takes an `async def` that yields the state once"):
+        made().lifespan(living)
+
+
+def test_a_server_is_declared_with_its_name_and_version() -> None:
+    with pytest.raises(DeclarationError, match="a server has a name and a version"):
+        Server[None]("notes")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("uri", "reason"),
+    [
+        ("not a uri", "'not a uri' is not a URI; it begins with a scheme"),
+        ("notes", "'notes' is not a URI"),
+        ("note://my note/{name}", "is not a URI"),
+        ("note://{title}", "note://{title} has the variable 'title', which is not an argument"),
+        ("note://all", "its argument 'name' is not a variable of note://all"),
+    ],
+)
+def test_a_resource_has_a_uri_with_its_arguments(uri: str, reason: str) -> None:
+    def note(name: str) -> str:
+        return name
+
+    with pytest.raises(DeclarationError) as raised:
+        made().resource(uri)(note)
+    assert reason in str(raised.value)

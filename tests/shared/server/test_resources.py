@@ -107,6 +107,26 @@ async def test_a_lister_adds_to_the_list():
     assert [one["uri"] for one in listed] == ["a:note", "a:1"]
 
 
+async def test_a_lister_can_not_list_what_is_no_uri(caplog):
+    app = server()
+
+    @app.lists_resources
+    async def more(ctx: Context[None]) -> list[Resource]:
+        return [Resource(uri="note://my note", name="mine")]
+
+    async with talking(app) as peer:
+        assert (await peer.request("resources/list"))["error"]["message"] == "internal error"
+    assert "'note://my note' is not a URI" in caplog.text
+
+
+async def test_none_is_a_resource_that_is_not_there_where_the_function_declares_it():
+    async def missing(name: str) -> str | None:
+        return None
+
+    error = (await read(app_with(("a:{name}", missing)), "a:x"))["error"]
+    assert (error["code"], error["data"]) == (-32002, {"uri": "a:x"})
+
+
 async def test_a_server_with_a_lister_alone_has_resources():
     app = server()
 

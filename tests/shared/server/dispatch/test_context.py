@@ -3,6 +3,7 @@
 How questions, progress and log lines read is in tests/transcripts: asking, rounds, progress and logging.
 """
 
+import asyncio
 import datetime as dt
 from dataclasses import replace
 from enum import Enum
@@ -344,3 +345,85 @@ async def test_consent_to_one_act_is_none_to_another() -> None:
         answer = (await peer.request("tools/call", {"name": "act", "arguments": {}, **again}))["result"]
         assert answer["resultType"] == "input_required"
         assert acts == []
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_a_key_that_names_two_questions_is_an_error(version, caplog):
+    async def ask_twice(ctx: Context[None]) -> str:
+        """Asks twice by one key."""
+        first = await ctx.ask("key", "A dish?", Order)
+        second = await ctx.ask("key", "Another dish?", Order)
+        return f"{first} {second}"
+
+    async with talking(app_with(ask_twice), version, ALL) as peer:
+        answer = await asked(peer, "ask_twice", {"elicitation/create": ACCEPTED})
+    assert answer["error"]["message"] == "internal error"
+    assert "the key 'key' names two different questions in one call" in caplog.text
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_the_same_question_may_be_asked_again(version):
+    async def ask_again(ctx: Context[None]) -> str:
+        """Asks again."""
+        await ctx.ask("key", "A dish?", Order)
+        await ctx.ask("key", "A dish?", Order)
+        await ctx.ask_to_visit("page", "Log in", "https://example.com")
+        await ctx.ask_to_visit("page", "Log in", "https://example.com")
+        return "done"
+
+    assert await said(ask_again, {"elicitation/create": ACCEPTED}, version) == "done"
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_a_call_that_forgets_to_await_its_question_fails(version, caplog):
+    async def delete(ctx: Context[None]) -> str:
+        """Deletes without consent."""
+        ctx.confirm("Delete it?")  # type: ignore[unused-coroutine]
+        return "deleted"
+
+    async with talking(app_with(delete), version, ALL) as peer:
+        assert (await peer.call("delete"))["error"]["message"] == "internal error"
+    assert "ctx.confirm was not awaited" in caplog.text
+
+
+async def test_a_call_fails_if_a_plain_function_reports_progress_without_the_loop(caplog):
+    def work(ctx: Context[None]) -> str:
+        """Works in a thread."""
+        ctx.progress(1, 2)  # type: ignore[unused-coroutine]
+        return "done"
+
+    async with talking(app_with(work)) as peer:
+        assert (await peer.call("work"))["error"]["message"] == "internal error"
+    assert "ctx.progress was not awaited" in caplog.text
+
+
+async def test_a_plain_function_reports_progress_by_the_loop():
+    def work(ctx: Context[None]) -> str:
+        """Works in a thread."""
+        anyio.from_thread.run(ctx.progress, 1, 2)
+        return "done"
+
+    async with talking(app_with(work)) as peer:
+        id_ = await peer.begin("tools/call", {"name": "work", "arguments": {}}, progressToken="p")
+        assert "result" in await peer.answer(id_)
+        assert [message["method"] for message in peer.others] == ["notifications/progress"]
+
+
+async def test_a_question_may_be_a_task_of_its_own():
+    async def ask_in_task(ctx: Context[None]) -> str:
+        """Asks in a task."""
+        await asyncio.gather(ctx.confirm("One?"), asyncio.create_task(ctx.confirm("Two?")))
+        return "done"
+
+    assert await said(ask_in_task, {"elicitation/create": {"action": "accept"}}, NEWEST_HANDSHAKE) == "done"
+
+
+async def test_a_client_that_can_not_confirm_is_not_told_of_an_option_that_the_server_lacks():
+    async def act(ctx: Context[None]) -> str:
+        """Acts."""
+        await ctx.confirm("Act?")
+        return "done"
+
+    async with talking(app_with(act)) as peer:
+        text = await peer.text("act")
+    assert text.endswith("Use a client that supports form elicitation.")

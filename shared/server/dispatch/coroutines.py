@@ -1,0 +1,81 @@
+"""Coroutines of a context that have to be awaited. If one never is, its call fails: a tool that forgets the `await`
+of a question would otherwise act without consent."""
+
+import logging
+from collections.abc import Callable, Coroutine, Generator
+from functools import wraps
+from inspect import CORO_CREATED, getcoroutinestate
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from ...errors import InternalError
+from ...protocol.session.events import Call, Outcome
+
+Args = ParamSpec("Args")
+Value = TypeVar("Value")
+
+log = logging.getLogger("shared.server.dispatch.coroutines")
+
+
+class _OfCall(Protocol):
+    @property
+    def call(self) -> Call: ...
+
+
+Owner = TypeVar("Owner", bound=_OfCall)
+Method = Callable[Concatenate[Owner, Args], Coroutine[Any, Any, Value]]
+
+
+def must_be_awaited(method: Method[Owner, Args, Value]) -> Method[Owner, Args, Value]:
+    """Make the call of an object fail if a coroutine of this method is never awaited."""
+
+    @wraps(method)
+    def begin(owner: Owner, /, *args: Args.args, **keywords: Args.kwargs) -> Coroutine[Any, Any, Value]:
+        return _Awaited(method(owner, *args, **keywords), owner.call, method.__name__)
+
+    return begin
+
+
+class _Awaited(Coroutine[Any, Any, Value]):
+    """A coroutine that notices its end."""
+
+    __slots__ = ("_call", "_name", "_work")
+
+    def __init__(self, work: Coroutine[Any, Any, Value], call: Call, name: str) -> None:
+        self._work = work
+        self._name = name
+        self._call = call
+
+    def send(self, value: Any) -> Any:
+        return self._work.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._work.throw(*error)
+
+    def close(self) -> None:
+        self._work.close()
+
+    def __await__(self) -> Generator[Any, Any, Value]:
+        # A generator, so that this object lives as long as the caller waits.
+        return (yield from self._work.__await__())
+
+    def __del__(self) -> None:
+        if getcoroutinestate(self._work) != CORO_CREATED:
+            return
+        self._work.close()
+        name = self._name
+        log.error(
+            "ctx.%s was not awaited, so its call fails: write `await ctx.%s(...)` in an `async def`", name, name
+        )
+        if self._call.outlet is not None:
+            self._call.outlet = _Failed(self._call.outlet)
+
+
+class _Failed:
+    """The outlet of a call that has failed already, whatever its outcome."""
+
+    def __init__(self, outlet: Any) -> None:
+        self._outlet = outlet
+
+    def finish(self, call: Call, outcome: Outcome) -> None:
+        """Answer `call` with an error."""
+        self._outlet.finish(call, outcome if isinstance(outcome, InternalError) else InternalError("internal error"))
