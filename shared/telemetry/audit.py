@@ -28,14 +28,14 @@ from ..protocol.methods import FALLBACK, Method
 from ..protocol.records import record
 from ..protocol.session.events import Outcome, UnhandledRequest
 from ..protocol.types.base import Params
-from ..protocol.wire.jsonrpc import Failure, json_of
+from ..protocol.wire.jsonrpc import Failure, Prepared, json_of
 from ..server.dispatch.context import Context
 from ..server.extension import Extension
 from ..server.features import AtOnce, Handler
 from ..server.run import Run
 from ..tracing.trace_context import current
 from .floods import Floods
-from .trace import redacted
+from .trace import Redaction, redacted
 
 if TYPE_CHECKING:
     from .audit_file import AuditFile  # what only a log needs that is kept
@@ -171,8 +171,13 @@ class Audit:
         if self.arguments:
             hidden = {"taskId", "requestState"} & arguments.keys()
             shown = {name: "[redacted]" if name in hidden else value for name, value in arguments.items()}
-            return {"arguments": redacted(shown.get("arguments", shown))}
-        return {"arguments_sha256": sha256(_canonical(arguments.get("arguments", arguments))).hexdigest()}
+            redaction = Redaction()
+            written = {"arguments": redaction.of(shown.get("arguments", shown))}
+            if not redaction.is_cut:
+                return written
+        else:
+            written = {}
+        return {**written, "arguments_sha256": sha256(_canonical(arguments.get("arguments", arguments))).hexdigest()}
 
     def close(self) -> None:
         """Write the waiting lines, if possible, and close the file."""
@@ -349,7 +354,11 @@ def _outcome_of_error(error: BaseException, *, is_over: bool) -> dict[str, Any]:
 
 def _sizes(raw: dict[str, Any], result: object) -> dict[str, int]:
     """Return the bytes of a request, and of its result if it has one."""
-    return {"bytes_in": len(json_of(raw)), "bytes_out": len(json_of(result)) if isinstance(result, dict) else 0}
+    if isinstance(result, Prepared):
+        size = len(result.json)
+    else:
+        size = len(json_of(result)) if isinstance(result, dict) else 0
+    return {"bytes_in": len(json_of(raw)), "bytes_out": size}
 
 
 def _line(entry: dict[str, Any]) -> bytes:

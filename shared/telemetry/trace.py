@@ -1,6 +1,8 @@
 """The trace: every message, as a JSON line in a file, for finding errors.
 
-Secrets, recognized by their name or their form in a text, are not written. The file is readable by its owner only.
+Secrets, recognized by their name or their form in a text, are not written. The file is readable by its owner only. Of
+a large message the line has the beginning, and how much is left out: to look through all of it would stop the event
+loop.
 
 Messages that we refused to understand are under "refused", with their answer. If the file can't be written any more
 only the trace ends.
@@ -16,11 +18,11 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from ..protocol.session.events import Outgoing
-from ..protocol.wire.codec import encode
-from ..protocol.wire.jsonrpc import Malformed, Message
+from ..protocol.wire.codec import plain
+from ..protocol.wire.jsonrpc import Malformed, Message, json_of
 
 log = logging.getLogger("shared.trace")
 
@@ -29,10 +31,16 @@ _SECRET = re.compile(
 )
 _NOT_SECRET = frozenset({"progressToken", "maxTokens"})
 _HIDDEN = "[redacted]"
-_IN_TEXT = (
-    (re.compile(r"\b(bearer|authorization\W{1,4}\w+)\s+[\w.~+/=-]{8,}", re.IGNORECASE), rf"\1 {_HIDDEN}"),
-    (re.compile(r"(://[^\s/:@]+:)[^\s/@]+(?=@)"), rf"\1{_HIDDEN}"),
-)
+_IN_HEADER = re.compile(r"\b(bearer|authorization\W{1,4}\w+)\s+[\w.~+/=-]{8,}", re.IGNORECASE)
+_SHORTEST = 15
+"""Characters of the shortest text in which that finds anything."""
+_IN_URL = re.compile(r"(://[^\s/:@]+:)[^\s/@]+(?=@)")
+_NAME = 1_000
+"""Characters of a name that are looked at, and of a text after those that are written."""
+MAX_VALUES = 5_000
+"""Values of one message, or of the arguments of a call, that are written."""
+MAX_TEXT = 262_144
+"""Characters of these."""
 
 
 class Trace:
@@ -69,13 +77,14 @@ class Trace:
     def _write(self, direction: str, message: Message) -> None:
         if self._file.closed:
             return
-        try:
-            content = redacted(from_json(encode(message)))
-        except ValueError as error:
-            content = f"[{error}]"
         what = "refused" if isinstance(message, Malformed) else direction
+        entry = {"time": round(time.time(), 6), **self.about}
         try:
-            self._file.write(to_json({"time": round(time.time(), 6), **self.about, what: content}) + b"\n")
+            line = json_of({**entry, what: redacted(plain(message))})
+        except (ValueError, RecursionError) as error:
+            line = json_of({**entry, what: f"[{error}]"})
+        try:
+            self._file.write(line + b"\n")
         except OSError as error:
             log.error("the trace ends here: %s", error)
             self.close()
@@ -100,18 +109,65 @@ def claim(fd: int, path: Path) -> None:
 
 
 def redacted(value: Any) -> Any:
-    """Return `value` with "[redacted]" wherever a key sounds like a secret, or a text looks like one."""
-    match value:
-        case dict():
-            return {key: _HIDDEN if _is_secret(key) else redacted(item) for key, item in value.items()}
-        case list():
-            return [redacted(item) for item in value]
-        case str():
-            for pattern, replacement in _IN_TEXT:
-                value = pattern.sub(replacement, value)
-            return value
-        case _:
-            return value
+    """Return `value` with "[redacted]" wherever a key sounds like a secret, or a text looks like one, and with a note
+    in place of what is beyond the limits of `Redaction`. Raises ValueError for a value without JSON."""
+    return Redaction().of(value)
+
+
+class Redaction:
+    """One value that is redacted: at most `MAX_VALUES` values and `MAX_TEXT` characters of it."""
+
+    def __init__(self) -> None:
+        self._values, self._text = MAX_VALUES, MAX_TEXT
+        self.is_cut = False
+        """True if something was left out."""
+
+    def of(self, value: Any) -> Any:
+        """Return `value`, or what is inside it, redacted."""
+        self._values -= 1
+        match value:
+            case str():
+                return self._shown(value)
+            case dict():
+                return self._object(value)
+            case list() | tuple():
+                items = [self.of(item) for item in value if self._values > 0]
+                return items if len(items) == len(value) else [*items, self._left_out(len(value) - len(items))]
+            case None | bool() | int() | float():
+                return value
+            case _:
+                return self.of(from_json(json_of(value)))
+
+    def _object(self, value: dict[Any, Any]) -> dict[str, Any]:
+        shown: dict[str, Any] = {}
+        for number, (key, item) in enumerate(value.items()):
+            if self._values <= 0:
+                shown[self._left_out(len(value) - number)] = None
+                break
+            name = self._shown(str(key))
+            shown[name] = _HIDDEN if _is_secret(str(key)[-_NAME:]) else self.of(item)
+        return shown
+
+    def _shown(self, text: str) -> str:
+        most = self._text
+        self._text -= min(len(text), most)
+        if len(text) <= most:
+            return _without_secrets(text)
+        # With what follows: a secret at the end is recognized by it.
+        return _without_secrets(text[: most + _NAME])[:most] + self._left_out(len(text) - most, " characters")
+
+    def _left_out(self, count: int, what: str = "") -> str:
+        self.is_cut = True
+        return f"[{count}{what} left out]"
+
+
+def _without_secrets(text: str) -> str:
+    # To look for a word is many times faster than an expression.
+    if "://" in text:
+        text = _IN_URL.sub(rf"\1{_HIDDEN}", text)
+    if len(text) >= _SHORTEST and ("bearer" in (lower := text.lower()) or "authorization" in lower):
+        text = _IN_HEADER.sub(rf"\1 {_HIDDEN}", text)
+    return text
 
 
 def _is_secret(key: str) -> bool:

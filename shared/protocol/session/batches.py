@@ -1,17 +1,22 @@
 """Batches of 2025-03-26: messages that came in one array are answered in one array.
 
 Answers are collected until every request of the batch has one or is cancelled. A batch of notifications gets
-no answer at all (JSON-RPC 2.0, section 6).
+no answer at all (JSON-RPC 2.0, section 6). So much is collected: an answer beyond is left out, which an error says.
 """
 
 from dataclasses import dataclass, field
 
-from ...errors import InvalidRequest
+from ...errors import InternalError, InvalidRequest
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Request, RequestId, Response, failure
+from ..wire.weight import weigh_result
 from .events import Outgoing
 
 MAX_BATCH = 1_000
 """Messages in one batch; more are refused, for each may cost an answer."""
+MAX_BYTES = 8 * 1_048_576
+"""Memory of the results that wait for the rest of their batches. They are encoded in one piece, which takes the event
+loop some milliseconds."""
+_TOO_MUCH = "the call was made, but the results of your batches take too much memory, so its result is left out"
 
 
 @dataclass(slots=True)
@@ -21,12 +26,16 @@ class _Pending:
     ids: set[RequestId] = field(default_factory=set)
     """The ids of the calls in progress."""
     answers: list[Response | Failure] = field(default_factory=list)
+    size: int = 0
+    """Bytes of the answers."""
 
 
 class Batches:
     """The batches of one peer that are not answered yet."""
 
     def __init__(self) -> None:
+        self.size = 0
+        """Bytes of the results that wait for the rest of their batches."""
         self._by_id: dict[RequestId, _Pending] = {}
         self._opening: _Pending | None = None
 
@@ -65,13 +74,22 @@ class Batches:
         """Add `answer`, and return the whole answer, if this completes it."""
         pending = self._opening or self._pop(answer.id)
         if pending is not None:
-            pending.answers.append(answer)
+            pending.answers.append(self._weighed(pending, answer))
         return self._complete(pending)
 
     def drop(self, id: RequestId) -> Outgoing | None:
         """Remove a cancelled request, which gets no answer, and return the whole answer, if nothing else is
         missing."""
         return self._complete(self._pop(id))
+
+    def _weighed(self, pending: _Pending, answer: Response | Failure) -> Response | Failure:
+        """Count a result, and return it, or an error in its place."""
+        size = weigh_result(answer.result) if isinstance(answer, Response) else 0
+        if self.size + size > MAX_BYTES:
+            return failure(answer.id, InternalError(_TOO_MUCH))
+        self.size += size
+        pending.size += size
+        return answer
 
     def _pop(self, id: RequestId | None) -> _Pending | None:
         pending = self._by_id.pop(id, None) if id is not None else None
@@ -84,6 +102,7 @@ class Batches:
         if pending is None or pending is self._opening or pending.ids:
             return None
         answers, pending.answers = tuple(pending.answers), []
+        self.size -= pending.size
         if answers:
             return Outgoing(Batch(answers), pending.first)
         # Every request was cancelled: nothing is sent, but HTTP has to learn that nothing will come.

@@ -150,6 +150,15 @@ class ServerSession:
         return None if peer is None else peer.version
 
     @property
+    def batch_bytes(self) -> int:
+        """The bytes of results that wait for the rest of their batches."""
+        return 0 if self._batches is None else self._batches.size
+
+    def is_in_batch(self, call: Call) -> bool:
+        """Return True if `call` came in a batch."""
+        return self._batches is not None and self._batches.has(call.id)
+
+    @property
     def subscribed(self) -> int:
         """The number of resources that the peer has subscribed to."""
         return 0 if self._subscriptions is None else len(self._subscriptions.subscribed)

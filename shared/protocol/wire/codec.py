@@ -151,7 +151,7 @@ class Codec:
             if value is None:
                 return b""
         elif not isinstance(message, Response):
-            value = _plain(message)
+            value = plain(message)
         elif isinstance(message.result, Prepared):
             result = message.result.json
             # A list that is the same for everybody is JSON already: serializing it again would take most of the time.
@@ -360,7 +360,8 @@ def _name_of(value: Any) -> str:
     return f"<{type(value).__name__}>"
 
 
-def _plain(message: Message) -> Any:
+def plain(message: Message) -> Any:
+    """Return the JSON value that `encode` writes of `message`; `Malformed` is its answer."""
     match message:
         case Response():
             return {"jsonrpc": "2.0", "id": message.id, "result": message.result}
@@ -371,7 +372,7 @@ def _plain(message: Message) -> Any:
         case Failure():
             return _plain_failure(message)
         case Batch():
-            return [_plain(item) for item in message.messages]
+            return [plain(item) for item in message.messages]
         case Malformed():
             return _plain_failure(message.failure)
 

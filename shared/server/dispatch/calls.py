@@ -65,8 +65,8 @@ class Link(Protocol):
     async def wait_writable(self) -> None:
         """Wait until the peer has read enough of them."""
 
-    def count(self, outcome: Outcome) -> Outcome:
-        """Count a result that waits behind other messages, and return it, or an error in its place."""
+    def count(self, call: Call, outcome: Outcome) -> Outcome:
+        """Count a result that has to wait, and return it, or an error in its place."""
 
     async def move(self) -> None:
         """Wait until a call has ended, or something was sent."""
@@ -140,8 +140,8 @@ class Calls:
         """Iterate over the calls in progress, in the order in which they began."""
         return iter(self._tasks)
 
-    def begin(self, link: Link, call: Call) -> None:
-        """Begin `call`, queue it until its link has a place for it, or refuse it."""
+    def begin(self, link: Link, call: Call, *, at_once: bool = True) -> None:
+        """Begin `call`, queue it until its link has a place for it, or refuse it. It may be answered `at_once`."""
         if call.is_over:  # it was cancelled in its own batch, or while it waited
             return
         limits = self.limits
@@ -168,7 +168,7 @@ class Calls:
             return
         name = call.method.handler
         may_be = name in self._work.at_once and (name != _TOOL or call.params.name in self._work.tools_at_once)
-        if may_be and self._answer_at_once(link, call):
+        if at_once and may_be and self._answer_at_once(link, call):
             return
         call.scope = CancelScope()
         # Plain tasks: one in a task group costs four times as much.
@@ -189,7 +189,7 @@ class Calls:
         if result is None:
             return False
         call.began = self._loop.time()  # without it, the call would be reported as one that no handler had
-        link.session.finish(call, link.count(result) if link.session.waiting else result)
+        link.session.finish(call, link.count(call, result) if link.session.waiting else result)
         link.ended(call)
         return True
 
@@ -377,8 +377,9 @@ def _stop(call: Call) -> None:
 def _finish(call: Call, outcome: Outcome) -> None:
     """Answer `call`, which has an outlet."""
     link = call.link
-    if link is not None and (link.sending or link.session.waiting):  # the answer waits behind others
-        outcome = link.count(outcome)
+    # The answer waits behind others, or for the rest of its batch.
+    if link is not None and (link.sending or link.session.waiting or link.session.is_in_batch(call)):
+        outcome = link.count(call, outcome)
     call.outlet.finish(call, outcome)
 
 

@@ -47,6 +47,8 @@ MANY_CHANGES = 1_000
 """The number of waiting changes for one peer from which on parts of resources are not distinguished."""
 _LIGHT = 4_096
 """Bytes from which on a result is counted: the number of waiting messages is bounded."""
+_AT_ONCE = 100
+"""Calls of one batch that may be answered at once."""
 _NONE = Failure(None, -32603, "the client ended its stream")
 """The answer in place of that of a client that will not answer any more."""
 
@@ -181,6 +183,7 @@ class Connection:
     """One peer of a run, created by `Run.connect`. It ends with `close`. Never raises for an error of the peer."""
 
     __slots__ = (
+        "_batch_bytes",
         "_bus",
         "_changes",
         "_closing",
@@ -215,8 +218,9 @@ class Connection:
         self._loop = asyncio.get_running_loop()
         self.running = self.streams = self.sending = 0
         """The numbers of calls that run, of open listen streams, and of messages being sent."""
-        self._sending_bytes = self._result_bytes = self._sending_results = 0
-        """The bytes of the notifications being sent, and of the counted results that wait and that are being sent."""
+        self._sending_bytes = self._result_bytes = self._sending_results = self._batch_bytes = 0
+        """The bytes of the notifications being sent, and of the counted results that wait, that are being sent, and
+        that wait for the rest of their batches."""
         self.queue: deque[Call] | None = None
         """The calls that wait for a place; None until there is one."""
         self.budget: CallLimits | None = None
@@ -237,9 +241,10 @@ class Connection:
         """Take a message, and begin the call that it requests."""
         if self._observer is not None:
             self._observer.received(message)
-        for event in self.session.receive(message):
+        for number, event in enumerate(self.session.receive(message)):
             if isinstance(event, Call):
-                self.calls.begin(self, event)
+                # A thousand answers at once, to the calls of a batch, would stop the event loop.
+                self.calls.begin(self, event, at_once=number < _AT_ONCE)
             elif isinstance(event, Cancelled):
                 self.calls.cancel(event.call)
             elif isinstance(event, Opened):
@@ -264,6 +269,9 @@ class Connection:
         if self._result_bytes or self._sending_results:
             self.calls.give_memory(self.client, self._sending_results)
             self._sending_results, self._result_bytes = self._result_bytes, 0
+        if self._batch_bytes > self.session.batch_bytes:
+            self.calls.give_memory(self.client, self._batch_bytes - self.session.batch_bytes)
+            self._batch_bytes = self.session.batch_bytes
         outgoing = self.session.outgoing()
         self.sending = len(outgoing)
         if self._moved is not None:
@@ -329,8 +337,8 @@ class Connection:
         self._due, self.queue = _nothing, None
         for call in self.session.abandon():
             self.calls.cancel(call)
-        self.calls.give_memory(self.client, self._result_bytes + self._sending_results)
-        self._result_bytes = self._sending_results = 0
+        self.calls.give_memory(self.client, self._result_bytes + self._sending_results + self._batch_bytes)
+        self._result_bytes = self._sending_results = self._batch_bytes = 0
         return not self.is_busy
 
     async def close(self) -> None:
@@ -342,15 +350,18 @@ class Connection:
 
     # For calls, their handlers and the change bus
 
-    def count(self, outcome: Outcome) -> Outcome:
-        """Count a result that waits behind other messages, and return it; or an error in its place, if the results
-        that wait take too much memory."""
+    def count(self, call: Call, outcome: Outcome) -> Outcome:
+        """Count a result that waits behind other messages, or for the rest of its batch, and return it; or an error
+        in its place, if the results that wait take too much memory."""
         size = weigh_result(outcome) if isinstance(outcome, dict) else 0
         if size < _LIGHT:
             return outcome
         if not self.calls.take_memory(self.client, size):
-            return InternalError("too many results wait for you; read these before you call again")
-        self._result_bytes += size
+            return InternalError("the call was made, but too many results wait for you: read these first")
+        if self.session.is_in_batch(call):
+            self._batch_bytes += size
+        else:
+            self._result_bytes += size
         return outcome
 
     def changed(self, change: Change) -> None:

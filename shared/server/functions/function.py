@@ -148,7 +148,7 @@ class Function:
         """Return `arguments` as the function takes them, with the `context` if it has one. Raises InvalidArguments
         with the errors."""
         if len(arguments) > len(self._fields) + MAX_ERRORS:
-            unknown = sum(name not in self._fields for name in arguments)
+            unknown = len(arguments) - sum(name in arguments for name in self._fields)
             raise InvalidArguments(self._many(arguments, unknown))
         data = to_json(arguments)
         try:

@@ -170,6 +170,17 @@ async def test_arguments_are_written_without_secrets() -> None:
     assert "arguments_sha256" not in disk.lines[0]
 
 
+async def test_long_arguments_are_written_in_part_and_have_a_digest() -> None:
+    disk = Disk()
+    async with recorded(disk, arguments=True) as site:
+        assert await ask(site, "tools/call", echo("short")) == 200
+        assert await ask(site, "tools/call", echo("x" * 300_000)) == 200
+    short, long = disk.lines
+    assert "arguments_sha256" not in short
+    assert long["arguments"]["text"].endswith("x[37860 characters left out]")
+    assert long["arguments_sha256"] == sha256(b'{"text":"%s"}' % (b"x" * 300_000)).hexdigest()
+
+
 async def test_what_failed_says_how() -> None:
     disk = Disk()
     async with recorded(disk) as site:

@@ -10,8 +10,8 @@ import pytest
 
 from shared.protocol.session.events import Outgoing
 from shared.protocol.wire.codec import decode
-from shared.protocol.wire.jsonrpc import Message, Notification, Request, Response
-from shared.telemetry.trace import Trace, redacted
+from shared.protocol.wire.jsonrpc import Batch, Message, Notification, Request, Response
+from shared.telemetry.trace import MAX_TEXT, Trace, redacted
 
 SECRETS = [
     "token",
@@ -90,11 +90,33 @@ def test_what_was_refused_says_so(tmp_path: Path) -> None:
 
 def test_what_is_nested_too_deeply_ends_nothing(tmp_path: Path) -> None:
     value: dict[str, Any] = {}
-    for _ in range(220):
+    for _ in range(2_000):
         value = {"in": value}
     first, second = traced(tmp_path / "trace", ("sent", Response(1, value)), ("sent", Response(2, {})))
     assert isinstance(first["sent"], str)
     assert second["sent"]["id"] == 2
+
+
+def test_of_many_values_the_first_are_shown_and_the_rest_is_counted() -> None:
+    shown = redacted({"rows": list(range(20_000)), "more": 1, "password": "x"})
+    assert shown["rows"][:-1] == list(range(len(shown["rows"]) - 1))
+    assert shown["rows"][-1] == f"[{20_001 - len(shown['rows'])} left out]"
+    assert 4_900 < len(shown["rows"]) < 5_001
+    assert list(shown) == ["rows", "[2 left out]"]
+
+
+def test_of_a_long_text_the_beginning_is_shown_without_secrets() -> None:
+    first = "x" * (MAX_TEXT - 12) + " bearer "
+    (shown,) = redacted([f"{first}0123456789 and more"])
+    assert shown == f"{first}[red[15 characters left out]"
+
+
+def test_a_long_message_is_a_short_line(tmp_path: Path) -> None:
+    many = Batch(tuple(Response(number, {"rows": list(range(1_000))}) for number in range(100)))
+    (line,) = traced(tmp_path / "trace", ("sent", many))
+    assert len(line["sent"]) < 15
+    assert line["sent"][0]["result"] == {"rows": list(range(1_000))}
+    assert line["sent"][-1].endswith(" left out]")
 
 
 def test_a_file_that_is_there_is_added_to_and_closed_to_others(tmp_path: Path) -> None:

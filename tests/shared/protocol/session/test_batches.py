@@ -2,7 +2,7 @@
 
 from shared.protocol.session.batches import Batches
 from shared.protocol.session.events import Outgoing
-from shared.protocol.wire.jsonrpc import Batch, Malformed, Notification, Request, Response
+from shared.protocol.wire.jsonrpc import Batch, Failure, Malformed, Notification, Request, Response
 
 
 def opened(*messages):
@@ -59,6 +59,29 @@ def test_batches_that_overlap_are_kept_apart():
     batches.add(Response(2, {}))
     assert batches.close() == Outgoing(Batch((refusal, Response(2, {}))), 1)
     assert batches.add(Response(1, {})) == Outgoing(Batch((Response(1, {}),)), 1)
+
+
+def test_a_result_that_is_too_large_for_what_waits_already_is_left_out():
+    batches, text = expecting(1, 2, 3), "x" * 5_000_000
+    large = {"content": [{"type": "text", "text": text}]}
+    assert batches.add(Response(1, large)) is None
+    assert batches.add(Response(2, large)) is None
+    answer = batches.add(Response(3, {}))
+    first, second, third = answer.message.messages
+    assert (first, third) == (Response(1, large), Response(3, {}))
+    assert isinstance(second, Failure)
+    assert second.message.startswith("the call was made, but the results of your batches take too much memory")
+
+
+def test_results_of_a_batch_that_was_answered_count_no_more():
+    batches = expecting(1)
+    large = Response(1, {"content": [{"type": "text", "text": "x" * 5_000_000}]})
+    for _ in range(3):
+        assert batches.add(large) == Outgoing(Batch((large,)), 1)
+        batches.open(Batch((Request(1, "m"),)))
+        batches.expect(1)
+        batches.close()
+    assert batches.size == 0
 
 
 def test_initialize_may_not_be_part_of_a_batch():

@@ -352,7 +352,50 @@ async def test_results_that_wait_take_so_much_memory_of_all_connections():
             answers = await slow.take(20)
             refused = [answer for answer in answers if isinstance(answer, Failure)]
             assert 5 < len(refused) < 16
-            assert refused[0].message == "too many results wait for you; read these before you call again"
+            assert refused[0].message == "the call was made, but too many results wait for you: read these first"
+
+
+def called(number, name):
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name}}
+
+
+async def test_results_that_wait_for_their_batch_take_memory_until_it_is_answered():
+    app, _ = large_work(call_bytes=1_000_000)
+    go = anyio.Event()
+
+    @app.tool()
+    async def last() -> str:
+        """Returns when it may."""
+        await go.wait()
+        return "done"
+
+    async with app.open() as running, talking(running, "2025-03-26") as peer:
+        await peer.send([*[called(number, "large") for number in range(20)], called(20, "last")])
+        await quiet()
+        assert not running.calls.take_memory("", 900_000)
+        go.set()
+        answers = json.loads(await peer.end.receive_bytes())
+        assert 5 < sum("error" in answer for answer in answers) < 16
+        await peer.text("large")
+        assert running.calls.take_memory("", 900_000)
+
+
+async def test_many_calls_of_a_batch_have_their_turns():
+    app, turns = server(), set()
+
+    def small() -> str:
+        turns.add(asyncio.current_task())
+        return "done"
+
+    @app.tool(read_only=True, at_once=small)
+    async def glance() -> str:
+        """Looks."""
+        return small()
+
+    async with talking(app, "2025-03-26") as peer:
+        await peer.send([called(number, "glance") for number in range(200)])
+        assert len(json.loads(await peer.end.receive_bytes())) == 200
+    assert len(turns) == 101  # a hundred are answered at once, and each of the others in a task
 
 
 async def test_results_that_a_peer_has_left_unread_take_no_memory_of_others():
