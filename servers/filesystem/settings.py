@@ -52,7 +52,7 @@ class Settings(BaseModel):
     )
     no_undo: bool = Field(False, description="keep no undo journal, and offer neither undo nor recent_changes")
     undo_dir: Path | None = option(
-        None, "directory for the undo journal (default: in the user's data directory)", "DIR"
+        None, "directory for the undo journal (default: in the user's state directory)", "DIR"
     )
     undo_size: int = option(256, "size of the undo journal in megabytes; the oldest changes are dropped", "MB")
     undo_days: int = option(7, "days until a change is dropped from the undo journal", "DAYS")

@@ -338,7 +338,9 @@ def read_session_id(headers: Headers) -> str | Refusal:
     if refusal is not None:
         return refusal
     sent = headers.get(SESSION_ID)
-    return refuse(400, "the Mcp-Session-Id header is required") if sent is None else sent
+    if sent is None:
+        return refuse(400, "the Mcp-Session-Id header is required: send initialize first, whose answer has it")
+    return sent
 
 
 def read_event_id(text: str) -> tuple[str, int] | None:
