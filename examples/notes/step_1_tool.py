@@ -9,7 +9,7 @@ notes = {"shopping": "bread, milk"}
 
 @app.tool
 def write_note(name: str, text: str) -> str:
-    """Write a note, in place of the one with that name."""
+    """Write a note, replacing any note with that name."""
     notes[name] = text
     return f"wrote {name}"
 

@@ -12,7 +12,7 @@ notes = {"shopping": "bread, milk"}
 
 @app.tool
 async def write_note(ctx: Context[None], name: str, text: str) -> str:
-    """Write a note, in place of the one with that name."""
+    """Write a note, replacing any note with that name."""
     notes[name] = text
     ctx.changes.resource(expand_uri("note://{name}", name=name))
     return f"wrote {name}"
