@@ -141,7 +141,7 @@ BROKEN: dict[str, tuple[bytes, int | None, str]] = {
         6,
         "more than 10,000 values",
     ),
-    "an alias of itself": (b"---\ndescription: a\na: &a [*a]\n---\nx", 3, r"the alias 'a' names nothing"),
+    "an alias of itself": (b"---\ndescription: a\na: &a [*a]\n---\nx", 3, r"the alias 'a' refers to nothing"),
     "a tag": (b"---\ndescription: !!python/object/apply:os.system ['true']\n---\nx", 2, "has a tag"),
     "a plain tag": (b"---\ndescription: !!str a\n---\nx", 2, "has a tag"),
     "a key twice": (b"---\ndescription: a\ntitle: b\ndescription: c\n---\nx", 4, "'description' is given twice"),

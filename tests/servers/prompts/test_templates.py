@@ -131,7 +131,7 @@ UNBOUNDED = [
     ("{% set a, b = 1, 2 %}", "a value has one name"),
     ("{{ self }}", "'self' can't be the name"),
     ("{{ 1e999 }}", "a number in the template is too large"),
-    ("{{ '\\ud800' }}", "a string contains a lone surrogate"),
+    ("{{ '\\ud800' }}", "a text holds half of a surrogate pair"),
     ("{{ text['upper'] }}", "no attribute 'upper'"),
 ]
 

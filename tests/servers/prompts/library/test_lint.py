@@ -97,7 +97,7 @@ BROKEN = [
     (front(body="Say $1"), ":4: $1 is the second word: Claude Code counts from $0"),
     (
         front('title: a "b": c'),
-        ":3: the front matter is not YAML: a text with a colon",
+        ":3: the front matter is not YAML: a string that contains a colon",
     ),
     ("Say it.", ":1: there is no description"),
     ("", ":1: it has no text"),

@@ -268,7 +268,7 @@ async def test_rounds_have_an_end() -> None:
 
 async def test_a_silent_server_of_the_stateless_era_is_not_said_to_speak_another_version() -> None:
     ours, theirs = memory_pair()
-    with pytest.raises(TimeoutError, match="no answer"):
+    with pytest.raises(TimeoutError, match="did not answer"):
         async with Client(End(ours), ClientOptions(mode="stateless", opening_seconds=0.01)):
             pass
     theirs.close()
