@@ -58,7 +58,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def with_links(markdown: str, replace: Callable[[str, str], str]) -> str:
-    """Return `markdown` with each link, outside of blocks of code, replaced by `replace(label, target)`."""
+    """Return `markdown` with each link, outside blocks of code, replaced by `replace(label, target)`."""
     parts = FENCE.split(markdown)
     parts[::2] = [LINK.sub(lambda link: replace(link[1], link[2]), part) for part in parts[::2]]
     return "".join(parts)
@@ -74,7 +74,7 @@ def linked_files(page: File) -> Iterator[str]:
 
 
 def resolve(page: File, target: str) -> str | None:
-    """Return the path in the checkout of what a page links to; None for a target outside of it, such as a URL."""
+    """Return the path in the checkout of what a page links to; None for a target outside it, such as a URL."""
     source = Path(page.abs_src_path or "").relative_to(ROOT).as_posix()
     path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
     return None if "://" in target or path.startswith("..") else path

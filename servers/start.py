@@ -1,4 +1,4 @@
-"""Fast start of a server with little memory: the work of its `__main__` before it loads other modules of ours.
+"""Fast start of a server with little memory: the work of its `__main__` before it loads other modules of the bundle.
 
 A host waits for every server that it starts, and keeps all of them running, even those that are never called. So the
 garbage collector is off until `run` configures it, and some modules that others import before they need them are

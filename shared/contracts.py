@@ -4,7 +4,7 @@ Typed protocols and the records that pass through them; nothing here runs.
 
 Several processes, called replicas, may serve one server together. They share `Stores`. A request may wait for its
 `async` methods; the methods that callbacks call never wait, and take effect in the order of the calls. In memory no
-`async` method ever suspends; elsewhere they raise OSError while the other replicas are out of reach. There a replica
+`async` method ever suspends; elsewhere they raise OSError while the other replicas can't be reached. There a replica
 holds a lease. The others give up a replica that could not renew its lease, and answer the requests that it had not
 answered; it may not act any more, and continues as a new replica, without any of its former state.
 """
@@ -68,8 +68,8 @@ class Transport(Protocol):
     async def receive(self) -> Sequence[Message]:
         """Return the next messages, as many as have arrived; wait for at least one.
 
-        Raises `anyio.EndOfStream` when the peer has ended the stream in order: what is under way is finished
-        and answered. Raises `anyio.BrokenResourceError` when the peer is gone: what is under way is cancelled.
+        Raises `anyio.EndOfStream` when the peer has ended the stream cleanly: what is in progress is finished and
+        answered. Raises `anyio.BrokenResourceError` when the peer is gone: what is in progress is cancelled.
         """
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
@@ -197,8 +197,8 @@ class Limiter(Protocol):
 
 
 class Quota(Protocol):
-    """Limits how many calls each client that shares a server may have under way. It never waits or raises. A listener
-    has one (`transports/http/limits`); a custom transport gives its own to `Run.hooks`."""
+    """Limits how many calls each client that shares a server may have in progress. It never waits or raises. A
+    listener has one (`transports/http/limits`); a custom transport gives its own to `Run.hooks`."""
 
     def begin(self, client: str) -> "LimitExceeded | None":
         """Begin a call of `client`, which counts until `end`. Return the refusal if the client has too many,
@@ -252,7 +252,7 @@ class Replica(Protocol):
 
     @property
     def reason(self) -> str | None:
-        """The reason why the others are out of reach, in plain words; None if they are reachable."""
+        """The reason why the others can't be reached, in plain words; None if they are reachable."""
 
     def watch(self, watcher: ReplicaWatcher) -> None:
         """Notify `watcher` of the events of this replica and of the others while the replica exists."""
@@ -388,13 +388,13 @@ class Blobs(Protocol):
     """Data stored by name for a limited time."""
 
     async def put(self, data: bytes, seconds: float, name: str | None = None) -> str:
-        """Store `data` for so many seconds. Return its name: `name`, or a new one that can't be guessed."""
+        """Store `data` for `seconds`. Return its name: `name`, or a new one that can't be guessed."""
 
     async def get(self, name: str) -> bytes | None:
         """Return the data stored under that name; None if there is none."""
 
     async def claim(self, name: str, seconds: float) -> bool:
-        """Claim that name for so many seconds. Return False if it was claimed before."""
+        """Claim that name for `seconds`. Return False if it was claimed before."""
 
 
 @record

@@ -11,8 +11,8 @@ McpError
     │   ├── InsufficientScope   -32600  the token does not allow it; 403 over HTTP
     │   ├── LimitExceeded       -32600  too much, or too often; 429 over HTTP
     │   ├── InternalError       -32603  ours; never carries detail
-    │   │   └── Unavailable             what replicas share is out of reach; an OSError too, and 503 over HTTP
-    │   └── PeerError           the peer answered a request of ours with an error
+    │   │   └── Unavailable             what replicas share can't be reached; an OSError too, and 503 over HTTP
+    │   └── PeerError           the peer answered a request that we sent with an error
     ├── InvalidAnswer           a handler of this client's gave an answer that breaks the schema it was asked by
     ├── InvalidArguments        a tool's arguments break its schema; a result or -32602, by version
     ├── CallTimeout             the call used up its wall time; a result for a tool, else -32603
@@ -23,7 +23,7 @@ McpError
     ├── TaskLost                the server does not know a task any more: it was restarted, or the task expired
     │   └── TaskCancelled       the task was cancelled, by whomever
     ├── AuthError               the authorization that a server wants can't be had
-    │   └── LoginRequired       somebody has to log in first
+    │   └── LoginRequired       someone has to log in first
     └── ToolError               the tool could not do it; becomes a result that the model reads
     InputRequired               (BaseException) ends a call to ask the client; never an error
 
@@ -133,8 +133,8 @@ class InsufficientScope(InvalidRequest):
 
 
 class LimitExceeded(InvalidRequest):
-    """The peer does more than the operator allows: `limit` is the name of the limit. The peer may try again after so
-    many seconds, which are also in `data.retryAfter`; over HTTP the answer is a 429."""
+    """The peer does more than the operator allows: `limit` is the name of the limit. The peer may try again after
+    `seconds`, which are also in `data.retryAfter`; over HTTP the answer is a 429."""
 
     kind = "limit_exceeded"
 
@@ -151,7 +151,7 @@ class InternalError(RpcError):
 
 
 class Unavailable(InternalError, OSError):
-    """The state that the replicas of a server share is out of reach, or this replica is no longer one of them.
+    """The state that the replicas of a server share can't be reached, or this replica is no longer one of them.
     `data.mayHaveRun` is true if the work may have been done, and `data.retryAfter` is the number of seconds to wait.
     """
 
@@ -168,7 +168,7 @@ class Unavailable(InternalError, OSError):
 
 
 class PeerError(RpcError):
-    """The peer answered a request of ours with this error."""
+    """The peer answered a request that we sent with this error."""
 
 
 class InvalidArguments(McpError):
@@ -247,7 +247,7 @@ class ToolError(McpError):
 
 class InputRequired(BaseException):
     """Ends a stateless call to ask the client: `requests` maps keys to `{"method", "params"}` (2026-07-28,
-    multi-round-trip requests). `carried` is JSON that the next round of the call receives, in place of the answers so
+    multi-round-trip requests). `carried` is JSON that the next round of the call receives, instead of the answers so
     far."""
 
     def __init__(self, requests: dict[str, dict[str, Any]], carried: Any = None) -> None:

@@ -32,7 +32,7 @@ BUNDLE = Entry(
     extra="all",
     transports=["stdio"],
 )
-"""The entry of that program, used in place of a catalog entry."""
+"""The entry of that program, used instead of a catalog entry."""
 JOINED = "bundle"
 """The default name of an entry for several servers."""
 

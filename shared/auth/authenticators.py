@@ -32,7 +32,7 @@ _RETRY_AFTER = "30"
 
 
 class LocalTokens(Protocol):
-    """The tokens of the operator's own."""
+    """The operator's own tokens."""
 
     def owner_of(self, token: str) -> Principal | None:
         """Return the owner of `token`; None if it is not one of them."""

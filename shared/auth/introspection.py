@@ -25,8 +25,8 @@ class Introspection:
         self._silent_until = -math.inf
 
     async def check(self, token: str, audiences: Collection[str], now: float) -> Grant:
-        """Return the grant of `token` at one of `audiences`. Raises `BadToken`, or AuthError if its issuer is out of
-        reach."""
+        """Return the grant of `token` at one of `audiences`. Raises `BadToken`, or AuthError if its issuer can't be
+        reached."""
         issuer = self._issuer.url
         place = (await self._issuer.metadata()).introspection_endpoint
         if place is None:

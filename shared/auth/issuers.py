@@ -1,7 +1,7 @@
 """Issuers of accepted tokens: the metadata and the keys of an authorization server, fetched when needed.
 
-A token names the key that signed it, and anybody can name a key that does not exist. So an unknown name makes the
-keys be fetched again, but at most every half minute, and by one request for all who wait. While the issuer can't be
+A token names the key that signed it, and anyone can name a key that does not exist. So an unknown name makes the keys
+be fetched again, but at most every half minute, and by one request for all who wait. While the issuer can't be
 reached, its last keys stay valid for a day.
 """
 
@@ -25,7 +25,7 @@ from .web import Unreachable, Web, WebError
 
 MAX_KEYS = 100
 REFETCH = 30.0
-"""The least number of seconds between two fetches of all keys because of an unknown one."""
+"""The minimum number of seconds between two fetches of all keys because of an unknown one."""
 RETRY = 5.0
 """The number of seconds before the next request to an issuer after a failed one."""
 STALE = 24 * 3600.0
@@ -98,7 +98,7 @@ class Issuer:
         # While another task fetches new keys, the old ones are used: the new ones are most likely the same.
         if matching and (now < self._until or self._turn.locked()):
             return matching
-        # Anybody can name a key that does not exist, and could make us ask the issuer as often as they like.
+        # Anyone can name a key that does not exist, and could make us ask the issuer as often as they like.
         if self._keys is not None and now < min(self._until, self._tried + REFETCH):
             return matching
         await self._refresh(self._attempts)
@@ -147,7 +147,7 @@ class Issuer:
             # The metadata may be outdated, such as the URL of the keys: they are read again.
             self._fault, self._metadata = error, None
             self._until = now + REFETCH
-            # An issuer that is down for an hour must not lock everybody out; one that is down for a day may have
+            # An issuer that is down for an hour must not lock everyone out; one that is down for a day may have
             # revoked keys.
             if now - self._fetched > STALE:
                 self._keys = None

@@ -50,7 +50,7 @@ class Entitlement:
     ceilings: tuple[frozenset[str], ...] = ()
     """The scopes that it can have at most, whatever its token says: each of these has to allow a request."""
     settings: Any = None
-    """The settings by which it is served, in place of the general ones; None for those."""
+    """The settings by which it is served, instead of the general ones; None for those."""
 
 
 @record

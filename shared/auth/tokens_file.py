@@ -6,7 +6,7 @@
     expires = 2027-01-01T00:00:00Z  # never, if it is missing
 
 The file is read again after a change. Its last content stays valid for a moment if it is gone, and for a minute if it
-can't be read or is invalid, since somebody may be writing it; then none of its tokens is valid. Both are logged.
+can't be read or is invalid, since someone may be writing it; then none of its tokens is valid. Both are logged.
 """
 
 import hmac

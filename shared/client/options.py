@@ -44,11 +44,11 @@ class ClientOptions:
     name: str = "mcp-server-bundle"
     version: str = __version__
     info: Mapping[str, Any] | None = None
-    """The description of the client in place of name and version, as on the wire."""
+    """The description of the client instead of name and version, as on the wire."""
     mode: str = "auto"
     """ "auto" tries the stateless era first; "stateless", "handshake" or the date of a version requires that one."""
     dialect: str | None = None
-    """The name of a dialect to speak, "000" or "002", in place of a version of the specification."""
+    """The name of a dialect to speak, "000" or "002", instead of a version of the specification."""
     min_version: str | None = None
     """The date of the oldest accepted version; None for the oldest known."""
     max_version: str | None = None
@@ -81,9 +81,9 @@ class ClientOptions:
     """True if servers may turn long calls into tasks (SEP-2663, and tasks of 2025-11-25). They are followed to their
     ends: callers get the result as usual, whatever time it takes and on whatever connection it arrives."""
     capabilities: Mapping[str, Any] = field(default_factory=dict)
-    """Capabilities to declare besides those that follow from the handlers, or in place of them."""
+    """Capabilities to declare besides those that follow from the handlers, or instead of them."""
     relay: Relay | None = None
-    """Receives all questions and notifications of the server that belong to no request of a `Caller`, in place of the
+    """Receives all questions and notifications of the server that belong to no request of a `Caller`, instead of the
     handlers: only `capabilities` are declared then, and lists and reads are not cached."""
     permit: Permit | None = None
     """Asked before every tool call, read and prompt, and before every question of the server reaches its handler. An
@@ -105,7 +105,7 @@ class ClientOptions:
     """The size of the cache of lists and reads for the typed calls; results are used as long as the server allows.
     With 0 nothing is cached, and callers do not share requests either."""
     cache: ResponseCache | None = None
-    """A cache that clients share, in place of their own: a public result is found by all clients of its server."""
+    """A cache that clients share, instead of their own: a public result is found by all clients of its server."""
     cache_key: Hashable = field(default=None, repr=False)
     """The key that identifies the server in a shared cache; `connect` uses the URL or the command."""
 

@@ -22,7 +22,7 @@ class Relay(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The origin of a request that is made on behalf of somebody else."""
+    """The origin of a request that is made on behalf of someone else."""
 
     relay: Relay
     """Receives the messages that belong to the request, if the server or the transport tells them apart."""

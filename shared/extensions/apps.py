@@ -1,4 +1,4 @@
-"""MCP Apps: pages that a host shows in place of a tool's text (the extension io.modelcontextprotocol/ui, SEP-1865).
+"""MCP Apps: pages that a host shows instead of a tool's text (the extension io.modelcontextprotocol/ui, SEP-1865).
 
 server = Server(..., extensions=[apps(App("ui://weather/days", read_page))])
 

@@ -52,7 +52,7 @@ class ClientRoots:
     """The states for the clients of one server."""
 
     def __init__(self, narrow: Narrow, seconds: float) -> None:
-        """A client has so many `seconds` to name its roots."""
+        """A client has `seconds` to name its roots."""
         self._narrow = narrow
         self._seconds = seconds
         self._known: WeakKeyDictionary[ServerSession, _SessionRoots] = WeakKeyDictionary()

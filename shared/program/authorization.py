@@ -29,8 +29,8 @@ _CACHE_SECONDS, _ANSWER_CACHE_SECONDS = 300.0, 60.0
 
 
 def static_tokens(options: ProtectionOptions, token: str | None, path: Path | None = None) -> StaticTokens:
-    """Return the tokens of the operator's own: `token`, which was read from the file at `path` if there is one, and
-    those of a file of named tokens. Both files are read again after a change. Raises ValueError, in one line."""
+    """Return the operator's own tokens: `token`, which was read from the file at `path` if there is one, and those of
+    a file of named tokens. Both files are read again after a change. Raises ValueError, in one line."""
     files: list[TokensFile] = []
     # A pipe gives its token once.
     if path is not None and path.is_file():

@@ -1,6 +1,6 @@
 """Common parts of the programs that run servers, one or several: options, start, and end.
 
-Exit codes: 0 when it ended in order, 2 for a refused option or a busy port, 1 for a failure of ours. Nothing of HTTP
+Exit codes: 0 when it ended cleanly, 2 for a refused option or a busy port, 1 for an internal failure. Nothing of HTTP
 is loaded before a listener needs it.
 """
 

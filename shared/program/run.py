@@ -1,6 +1,6 @@
 """`run(app)`: any server as a program, with the same options for all of them.
 
-Exit codes: 0 when it ended in order, 2 for a refused option or a busy port, 1 for a failure of ours.
+Exit codes: 0 when it ended cleanly, 2 for a refused option or a busy port, 1 for an internal failure.
 
 Modules for a transport are loaded when it is chosen, so that a stdio server never loads a web server, and those for a
 file of settings if there is one.

@@ -78,7 +78,7 @@ class _PartBlobs:
         self._blobs = blobs
 
     async def put(self, data: bytes, seconds: float, name: str | None = None) -> str:
-        """Store `data` for so many seconds. Return its name: `name`, or a new one that can't be guessed."""
+        """Store `data` for `seconds`. Return its name: `name`, or a new one that can't be guessed."""
         name = name or secrets.token_urlsafe(16)
         await self._blobs.put(data, seconds, self._whole(name))
         return name
@@ -88,7 +88,7 @@ class _PartBlobs:
         return await self._blobs.get(self._whole(name))
 
     async def claim(self, name: str, seconds: float) -> bool:
-        """Claim that name for so many seconds. Return False if it was claimed before."""
+        """Claim that name for `seconds`. Return False if it was claimed before."""
         return await self._blobs.claim(self._whole(name), seconds)
 
     def _whole(self, name: str) -> str:

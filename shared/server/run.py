@@ -94,7 +94,7 @@ class Run(Generic[State]):
         return Identity(server.implementation, server.instructions, capabilities, spans, server.log_level, active)
 
     def present(self, identity: Identity) -> None:
-        """Present `identity` to later clients in place of the declared one. It may be called again."""
+        """Present `identity` to later clients instead of the declared one. It may be called again."""
         self.identity = identity
         self.__dict__.pop("method_table", None)
 

@@ -125,7 +125,7 @@ class Opening:
         log_level: LogLevel | None = None,
     ) -> None:
         """Present these capabilities and instructions, and `info` as the server's name and version, to later clients
-        in place of the declared ones. It may be called again. `spans` is as in `Identity`; `log_level` is the lowest
+        instead of the declared ones. It may be called again. `spans` is as in `Identity`; `log_level` is the lowest
         level that they receive before they set one, if it is not the server's."""
         server, active = self._run.server, self._run.conditions.active
         implementation = server.implementation if info is None else _implementation(info)

@@ -13,7 +13,7 @@ class MemoryBlobs:
         self._kept: dict[str, tuple[float, bytes]] = {}
 
     async def put(self, data: bytes, seconds: float, name: str | None = None) -> str:
-        """Store `data` for so many seconds. Return its name: `name`, or a new one that can't be guessed."""
+        """Store `data` for `seconds`. Return its name: `name`, or a new one that can't be guessed."""
         self._drop_expired()
         name = name or secrets.token_urlsafe(16)
         self._kept[name] = self._clock() + seconds, data
@@ -25,7 +25,7 @@ class MemoryBlobs:
         return data if ends > self._clock() else None
 
     async def claim(self, name: str, seconds: float) -> bool:
-        """Claim that name for so many seconds. Return False if it was claimed before."""
+        """Claim that name for `seconds`. Return False if it was claimed before."""
         self._drop_expired()
         is_new = name not in self._kept
         if is_new:

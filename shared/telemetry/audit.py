@@ -90,7 +90,7 @@ class Audit:
         required: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`arguments` are written without their secrets, in place of a digest; `required` lines are kept until they
+        """`arguments` are written without their secrets, instead of a digest; `required` lines are kept until they
         are written."""
         self.arguments = arguments
         self.lost = 0
@@ -338,7 +338,7 @@ def _outcome_of(outcome: Outcome | Failure | None) -> dict[str, Any]:
 def _outcome_of_error(error: BaseException, *, is_over: bool) -> dict[str, Any]:
     match error:
         case asyncio.CancelledError():
-            # A call that is still to be answered was not cancelled by anybody: its time was up.
+            # A call that is still to be answered was not cancelled by anyone: its time was up.
             return {"outcome": "cancelled" if is_over else "timeout"}
         case CallTimeout():
             return {"outcome": "timeout"}

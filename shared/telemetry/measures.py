@@ -1,6 +1,6 @@
 """The counts of each server, as a table: the same for every reader and protocol.
 
-Names are those of OpenTelemetry; Prometheus has `_` in place of a dot, and `_total` at the end of a counter
+Names are those of OpenTelemetry; Prometheus has `_` instead of a dot, and `_total` at the end of a counter
 (https://opentelemetry.io/docs/specs/otel/compatibility/prometheus_and_openmetrics/).
 """
 

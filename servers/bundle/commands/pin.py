@@ -1,4 +1,4 @@
-"""`python -m servers pin NAME --config FILE`: print the changed tools of a foreign server, and accept them."""
+"""`python -m servers pin NAME --config FILE`: print the changed tools of a third-party server, and accept them."""
 
 import sys
 from argparse import Namespace
@@ -59,7 +59,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _foreign_server(path: Path, name: str) -> Foreign:
-    """Return the foreign server called `name`. Raises ValueError if it does not exist."""
+    """Return the third-party server called `name`. Raises ValueError if it does not exist."""
     configuration = read_configuration(path)
     foreign = configuration.foreign()
     if name in foreign:

@@ -34,7 +34,7 @@ class Launch(NamedTuple):
     words: tuple[str, ...] = ()
     """The arguments of the server itself, without those of the command that starts it."""
     is_foreign: bool = False
-    """True if it is the program of the bundle, which represents foreign servers."""
+    """True if it is the program of the bundle, which represents third-party servers."""
 
     @property
     def where(self) -> str:

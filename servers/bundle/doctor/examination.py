@@ -139,7 +139,7 @@ class Trial(NamedTuple):
 async def try_launch(
     launch: Launch, machine: Machine, installation: Installation, seconds: float, modes: Sequence[str] = MODES
 ) -> Trial:
-    """Start or reach it unless there is a fault, once for each of the `modes`, with so many `seconds` to answer."""
+    """Start or reach it unless there is a fault, once for each of the `modes`, with `seconds` to answer."""
     server = launch.server
     try:
         findings = list(check_launch(launch, machine))

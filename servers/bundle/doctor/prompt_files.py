@@ -45,7 +45,7 @@ async def read_problems(client: Client) -> PromptProblems:
         problems = json.loads(result["contents"][0]["text"])["problems"]
         return PromptProblems(tuple(_parse(problem) for problem in problems[:_NAMED]), len(problems))
     except (McpError, ValueError, LookupError, TypeError):
-        # A foreign server may have the same name, and anything at the URI.
+        # A third-party server may have the same name, and anything at the URI.
         return NO_PROBLEMS
 
 

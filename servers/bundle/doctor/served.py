@@ -1,6 +1,6 @@
-"""Checks of a configuration of `serve`, and of the foreign servers in it.
+"""Checks of a configuration of `serve`, and of the third-party servers in it.
 
-Each foreign server is started or connected to once, as by any client, and its tools are listed: which of them are
+Each third-party server is started or connected to once, as by any client, and its tools are listed: which of them are
 withheld by their pins, and which rules of the operator match none of them.
 """
 
@@ -119,7 +119,7 @@ async def _server(served: Served, configuration: Configuration, name: str) -> li
 async def _ask(
     served: Served, foreign: Foreign, pins: Pins | None, where: str, others: Collection[str]
 ) -> list[Finding]:
-    """Connect to a foreign server and check its tools; `others` are the names of all other servers."""
+    """Connect to a third-party server and check its tools; `others` are the names of all other servers."""
     lines = deque[str](maxlen=1)
     _lines.set(lines)
     try:

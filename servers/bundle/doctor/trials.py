@@ -99,7 +99,7 @@ class _Listening:
 
 
 async def try_server(start: Start, mode: str, seconds: float) -> Attempt:
-    """Start the server, open a session, list its tools, and end it; it has so many `seconds` to answer."""
+    """Start the server, open a session, list its tools, and end it; it has `seconds` to answer."""
     try:
         process = start_process(start.command, env=start.env, cwd=start.directory, stderr="keep")
         async with process as child:
@@ -149,7 +149,7 @@ class Tried(NamedTuple):
     secrets: Sequence[str] = ()
     """The values that must not be displayed."""
     is_foreign: bool = False
-    """True if it represents a foreign server, whose name no catalog has."""
+    """True if it represents a third-party server, whose name no catalog has."""
 
 
 def judge(tried: Tried, attempts: Sequence[Attempt]) -> Iterator[Finding]:

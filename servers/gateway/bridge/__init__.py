@@ -1,4 +1,4 @@
-"""Bridge to a foreign server, of any version and over any transport: it forwards every request, question and
+"""Bridge to a third-party server, of any version and over any transport: it forwards every request, question and
 notification, within both eras and between them."""
 
 from .bridge import Bridge, Place, bridge

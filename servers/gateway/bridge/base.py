@@ -43,8 +43,8 @@ _ENDED = "it ended the connection"
 
 
 def reason_of(error: BaseException) -> str:
-    """Describe the error in one line of at most 200 characters, without paths of ours, and of URLs only with the
-    scheme: clients see it."""
+    """Describe the error in one line of at most 200 characters, without our paths, and of URLs only with the scheme:
+    clients see it."""
     root_error = first_error(error)
     text = " ".join(_words(root_error).split()) or type(root_error).__name__
     return _URL.sub(r"\1…", text)[:200]
@@ -98,7 +98,7 @@ class Base:
         return self._client
 
     async def come_up(self) -> None:
-        """Wait, for at most `AWAY_SECONDS`, for an attempt to connect that begins now or is under way.
+        """Wait, for at most `AWAY_SECONDS`, for an attempt to connect that begins now or is in progress.
 
         Raises RpcError like `client` if it is not up by then.
         """

@@ -1,4 +1,4 @@
-"""Notifications outside of calls: from a server to the session of one client, and from clients to a server that they
+"""Notifications outside calls: from a server to the session of one client, and from clients to a server that they
 share."""
 
 from collections.abc import Callable

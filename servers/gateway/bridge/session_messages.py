@@ -1,5 +1,5 @@
-"""Messages of a session outside of calls: subscriptions, log levels, changes of lists and of roots, and the
-description of a bridge."""
+"""Messages of a session outside calls: subscriptions, log levels, changes of lists and of roots, and the description
+of a bridge."""
 
 from contextlib import suppress
 from functools import partial

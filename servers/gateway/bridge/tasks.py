@@ -38,7 +38,7 @@ class TaskClient(Protocol):
     """Represents the client of a call."""
 
     async def became_task(self) -> None:
-        """Handle that the server has turned the call into a task."""
+        """Called when the server has turned the call into a task."""
 
     def on_status(self, task: TaskState) -> None:
         """Receive the state of the task. Never waits or raises."""

@@ -27,7 +27,7 @@ class Upstream:
     shared: bool = False
     """True if all clients share one session, where the server has sessions; else each client has its own."""
     processes: int | None = None
-    """The limit of sessions of clients that have one each, if each is a process; one client gets at most half of
+    """Maximum number of sessions of clients that have one each, if each is a process; one client gets at most half of
     them. None if a session is not a process."""
     opening_seconds: float = OPENING_SECONDS
     """The time limit for the first attempt to reach it, and for opening the session of a client."""

@@ -59,7 +59,7 @@ def gateway(
 ) -> Server[Joined]:
     """Return a server that joins all `members`; it opens none of them. Names of tools and prompts get the name of
     their server as a prefix if several servers use them, or `always`; `implementation` is the name that it reports.
-    The names in `foreign` are foreign servers, which come after ours.
+    The names in `foreign` are third-party servers, which come after ours.
 
     Raises ValueError for two members with the same name, and for a name that is not allowed.
     """

@@ -41,7 +41,7 @@ class Joined:
     def __init__(
         self, opening: Opening, members: Sequence[Member], prefix: Prefix, foreign: Collection[str] = ()
     ) -> None:
-        """`foreign` are the names of foreign servers: an entry that both have belongs to ours."""
+        """`foreign` are the names of third-party servers: an entry that both have belongs to ours."""
         parts = [Part(member, opening.settings.principals, is_foreign=member.name in foreign) for member in members]
         self.parts = sorted(parts, key=lambda part: part.is_foreign)
         self.directory = Directory(self.parts, prefix, self._returned)
@@ -86,7 +86,7 @@ class Joined:
             await asyncio.wait(tasks, timeout=LISTING_SECONDS)
 
     def came(self, part: Part) -> None:
-        """Handle that `part` has opened, has been replaced, or has closed."""
+        """Called when `part` has opened, has been replaced, or has closed."""
         self._forget(part, _ALL, is_new=True)
         if part.running is not None:
             self.owners.forget(part)
@@ -117,7 +117,7 @@ class Joined:
         if not self._changed_lists:
             return
         self._pausing = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._announce_lists)
-        # A foreign server with other tools may have been replaced by another.
+        # A third-party server with other tools may have been replaced by another.
         self._describe()
         lists, self._changed_lists = self._changed_lists, set()
         for what in LISTS:

@@ -191,14 +191,15 @@ async def _whole(part: Part, kind: Kind, context: Context[Any]) -> Listing:
 
 
 def cursor_in(page: Mapping[str, Any]) -> str | None:
-    """Return the cursor of the next page, given a page that may come from a foreign server; None if there is none."""
+    """Return the cursor of the next page, given a page that may come from a third-party server; None if there is
+    none."""
     cursor = page.get("nextCursor")
     return cursor if isinstance(cursor, str) and cursor else None
 
 
 def fresh_ms_of(page: Mapping[str, Any]) -> int:
-    """Return the milliseconds for which clients may cache a page, which may come from a foreign server; 0 if it has
-    none."""
+    """Return the milliseconds for which clients may cache a page, which may come from a third-party server; 0 if it
+    has none."""
     ttl = page.get("ttlMs")
     return ttl if isinstance(ttl, int) and ttl >= 0 else 0
 

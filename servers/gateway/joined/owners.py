@@ -32,7 +32,7 @@ GUESS_SECONDS = 5.0
 """The time that a server which may not have the resource can delay the ones after it."""
 _NOT_FOUND = -32002
 
-# The rank of a server's claim to a URI. Foreign servers rank lower: they may list any URI.
+# The rank of a server's claim to a URI. Third-party servers rank lower: they may list any URI.
 _DECLARED, _PAGE, _LISTED, _TEMPLATE, _FOREIGN = range(5)
 
 
@@ -180,7 +180,7 @@ def _remember(cache: OrderedDict[str, Value], uri: str, value: Value) -> None:
 
 
 def _is_missing(error: McpError) -> bool:
-    """Return True if the error means "no such resource"; foreign servers express it as their version does."""
+    """Return True if the error means "no such resource"; third-party servers express it as their version does."""
     if isinstance(error, ResourceNotFound):
         return True
     if not isinstance(error, RpcError):

@@ -54,7 +54,7 @@ class Part:
 
     def __init__(self, member: Member, principals: str = "", *, is_foreign: bool = False) -> None:
         """`principals` is the name of the principals that are served; they may have their own run of the member.
-        `is_foreign` is true for a foreign server, which may list entries that belong to another."""
+        `is_foreign` is true for a third-party server, which may list entries that belong to another."""
         self.member = member
         self.name = member.name
         self.is_foreign = is_foreign

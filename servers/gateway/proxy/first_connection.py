@@ -31,8 +31,8 @@ class FirstConnection:
     """Connects to the server, and stores the result of the first attempt."""
 
     def __init__(self, name: str, connect: Connect, seconds: float, advice: str = "") -> None:
-        """`name` is the server's name in messages; the first attempt may take so many `seconds`; `advice` is the hint
-        for an error of access."""
+        """`name` is the server's name in messages; the first attempt may take `seconds`; `advice` is the hint for an
+        error of access."""
         self._name = name
         self._connect = connect
         self._seconds = seconds

@@ -1,1 +1,1 @@
-"""Rules of the operator for a foreign server: which tools, under which names, and limits of size and time."""
+"""Rules of the operator for a third-party server: which tools, under which names, and limits of size and time."""

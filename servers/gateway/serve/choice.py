@@ -60,7 +60,7 @@ class Chosen(NamedTuple):
     rules: Rules = Rules()
     """The permissions by principal and scope."""
     is_foreign: bool = False
-    """True for a foreign server."""
+    """True for a third-party server."""
     default: str = ""
     """A note on the settings that it has without a configuration, if they open anything of this machine."""
 
@@ -123,7 +123,7 @@ def choose_joined(
 
 
 def foreign_names(servers: Sequence[Chosen]) -> list[str]:
-    """Return the names of the foreign servers."""
+    """Return the names of the third-party servers."""
     return [server.name for server in servers if server.is_foreign]
 
 

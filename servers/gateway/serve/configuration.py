@@ -72,7 +72,7 @@ class Configuration(NamedTuple):
         return next((setting.source for name, setting in settings.items() if is_secret(fields[name])), None)
 
     def foreign(self) -> dict[str, Foreign]:
-        """Return its foreign servers, by name. Raises ValueError, in one line, for an invalid one."""
+        """Return its third-party servers, by name. Raises ValueError, in one line, for an invalid one."""
         return {
             name: read_foreign(name, content, self.path, readable=self.readable_by_others)
             for name, content in (self.servers or {}).items()

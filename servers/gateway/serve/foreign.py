@@ -1,4 +1,4 @@
-"""A foreign server in a configuration: a command to start or a URL, and what its operator allows.
+"""A third-party server in a configuration: a command to start or a URL, and what its operator allows.
 
     github:
       command: npx -y some-server
@@ -75,7 +75,7 @@ class _Tools(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A foreign server."""
+    """A third-party server."""
 
     name: str
     settings: ForeignSettings
@@ -135,7 +135,7 @@ class Foreign:
 
 
 def is_foreign(content: Mapping[str, Any]) -> bool:
-    """Return True if `content` describes a foreign server."""
+    """Return True if `content` describes a third-party server."""
     return "command" in content or "url" in content
 
 

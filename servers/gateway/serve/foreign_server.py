@@ -1,4 +1,4 @@
-"""The server for one foreign server: a bridge to it, within the rules of its operator."""
+"""The server for one third-party server: a bridge to it, within the rules of its operator."""
 
 import logging
 from typing import Any

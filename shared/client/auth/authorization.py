@@ -68,8 +68,8 @@ class Authorization:
         return str(page)
 
     def code(self, answer: Mapping[str, str], issuer: IssuerMetadata) -> str:
-        """Return the code with which the person came back. Raises `AuthError`; text from anybody but the issuer is
-        not repeated."""
+        """Return the code with which the person came back. Raises `AuthError`; text from anyone but the issuer is not
+        repeated."""
         # Checked before anything else in the answer: without our state it belongs to another login, error or not.
         if not secrets.compare_digest(answer.get("state", "").encode(errors="replace"), self.state.encode()):
             raise AuthError("the answer to the login has the wrong state")

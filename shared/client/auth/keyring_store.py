@@ -1,4 +1,4 @@
-"""Tokens in the keyring of the system; a file has the parts that are no secrets, such as the scopes."""
+"""Tokens in the system keyring; a file has the parts that are no secrets, such as the scopes."""
 
 import asyncio
 import configparser
@@ -28,8 +28,8 @@ _UNUSABLE = (KeyringError, RuntimeError, configparser.Error)
 
 
 def usable_keyring() -> KeyringBackend | None:
-    """Return the keyring of the system; None without one, or if it stores nothing. Raises AuthError if the user has
-    named a keyring that is not available."""
+    """Return the system keyring; None without one, or if it stores nothing. Raises AuthError if the user has named a
+    keyring that is not available."""
     try:
         system = keyring.get_keyring()
     except (*_NO_SUCH, *_UNUSABLE) as error:

@@ -80,7 +80,7 @@ class OAuth:
 
     @property
     def may_wait_for_person(self) -> bool:
-        """True if a request may have to wait until somebody has logged in."""
+        """True if a request may have to wait until someone has logged in."""
         return self._grant.redirect is not None
 
     async def headers(self, method: str, url: str) -> Mapping[str, str]:

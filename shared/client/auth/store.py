@@ -21,7 +21,7 @@ from ...program.files.entries import current, entry_at
 from .tokens import Key
 
 IN_KEYRING = "in_keyring"
-"""Marks an entry whose secrets are in the keyring of the system."""
+"""Marks an entry whose secrets are in the system keyring."""
 
 POLL_SECONDS = 0.05
 """Seconds between two attempts to acquire a lock that another process holds."""
@@ -112,7 +112,7 @@ class FileTokens:
             entry = entry_at(self.path.resolve())
             status = current(entry)
             if status is not None and status.st_mode & 0o077 and os.name != "nt":
-                # The new file inherits the mode, which is wrong if somebody has copied this file or changed its mode.
+                # The new file inherits the mode, which is wrong if someone has copied this file or changed its mode.
                 self.path.chmod(0o600)
                 status = current(entry)
             put_in_place(prepared(entry, text, status, mode=0o600), entry, status)

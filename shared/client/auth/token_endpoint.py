@@ -101,7 +101,7 @@ class TokenEndpoint:
 
     async def revoke(self, token: Token) -> bool:
         """Ask the issuer to revoke `token` and its refresh token. Returns True if it confirms that (RFC 7009); raises
-        `AuthError` if it is out of reach."""
+        `AuthError` if it can't be reached."""
         endpoint = self._issuer.revocation_endpoint
         if endpoint is None:
             return False

@@ -4,7 +4,7 @@
         ...
 
 One task maintains the subscription, and queues the changes for the reader. A slow reader receives each change once,
-however often it was reported; one that is too far behind receives a single change `missed` in place of all.
+however often it was reported; one that is too far behind receives a single change `missed` instead of all.
 """
 
 from collections.abc import AsyncIterator, Sequence

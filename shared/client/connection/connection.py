@@ -45,7 +45,7 @@ over."""
 
 class Waiter:
     """Waits for the end of one of our requests. `on_notice` receives the notifications that belong to it; `relay`
-    receives all its messages if it is made on behalf of somebody else."""
+    receives all its messages if it is made on behalf of someone else."""
 
     __slots__ = ("_outcome", "_settled", "id", "is_stream", "on_notice", "relay", "timer")
 

@@ -48,9 +48,9 @@ class Cost:
         self._levels = [self._next([0] * len(self._order))]
 
     def at(self, levels: int) -> int:
-        """Return the maximum number of schemas applied to a value with so many `levels` beneath it, and to one part
-        of each level. A schema with a list of names or values counts as many times. Raises UnusableSchema for too
-        many levels."""
+        """Return the maximum number of schemas applied to a value with `levels` beneath it, and to one part of each
+        level. A schema with a list of names or values counts as many times. Raises UnusableSchema for too many
+        levels."""
         if levels > MAX_LEVELS:
             raise UnusableSchema(f"the value has more than {MAX_LEVELS} levels")
         while len(self._levels) <= levels:

@@ -75,9 +75,9 @@ class TaskChannel:
     """True if the task is one of 2025-11-25."""
     on_task: OnTask | None = None
     pause: Callable[[float], Awaitable[None]] = anyio.sleep
-    """Waits for so many seconds, or until the connection is lost."""
+    """Waits for `seconds`, or until the connection is lost."""
     answer_all: Callable[[Questions], Awaitable[dict[str, dict[str, Any]]]] | None = None
-    """Returns the answers to all new questions at once, by key, in place of `answer`: for callers that pass them
+    """Returns the answers to all new questions at once, by key, instead of `answer`: for callers that pass them
     on."""
 
 

@@ -13,7 +13,7 @@ MAX_TOOLS = 5_000
 
 
 class StartedTool:
-    """A call of a tool. Its task continues, whether or not anybody waits for it, until it is over, expires or is
+    """A call of a tool. Its task continues, whether or not anyone waits for it, until it is over, expires or is
     cancelled."""
 
     def __init__(

@@ -62,8 +62,8 @@ _ROWS = {row.name: row for row in REQUESTS}
 
 
 async def ask(running: Run[Any], context: Context[Any], method: str, params: Params) -> dict[str, Any]:
-    """Return the result of the protocol's `method` with `params` in place of the call of a dialect: everything
-    around it, rules and records included, sees the call in that form. Raises the exceptions of its handler."""
+    """Return the result of the protocol's `method` with `params` instead of the call of a dialect: everything around
+    it, rules and records included, sees the call in that form. Raises the exceptions of its handler."""
     with context.call.acting_as(_ROWS[method], params):
         return await running.handlers[method](running, context, params)
 

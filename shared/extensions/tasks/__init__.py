@@ -5,7 +5,7 @@ server = Server(..., extensions=[tasks()])
     @server.tool(task="optional")
     async def import_csv(ctx: Context[State], ...) -> str: ...
 
-Clients with the extension io.modelcontextprotocol/tasks (SEP-2663) get a task in place of a result if a call lasts
+Clients with the extension io.modelcontextprotocol/tasks (SEP-2663) get a task instead of a result if a call lasts
 long; those of 2025-11-25 if they request one. For all others a tool works as usual.
 """
 

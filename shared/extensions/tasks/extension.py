@@ -88,8 +88,8 @@ def detailed(task: TaskRecord) -> dict[str, Any]:
 
 
 def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None = None) -> Extension[Any]:
-    """Return the extension. A call becomes a task after so many seconds. `support` returns the task support of each
-    tool, if the tools are not those of the server itself."""
+    """Return the extension. A call becomes a task after `seconds`. `support` returns the task support of each tool,
+    if the tools are not those of the server itself."""
 
     def around(method: Method, handler: Handler) -> Handler:
         if method.name != "tools/call":

@@ -89,7 +89,7 @@ class HostedCall:
     )
 
     def __init__(self, tasks: Tasks, context: Context[Any], form: Form, seconds: float) -> None:
-        """The task is stored for so many `seconds`."""
+        """The task is stored for `seconds`."""
         # For unauthenticated clients the id is all that is needed to access the task: 192 random bits (SEP-2663,
         # Security).
         self.id = secrets.token_hex(24)
@@ -118,7 +118,7 @@ class HostedCall:
     # Becoming a task
 
     def detach_after(self, seconds: float) -> None:
-        """Turn the call into a task if it still runs after so many seconds."""
+        """Turn the call into a task if it still runs after `seconds`."""
         self._timer = asyncio.get_running_loop().call_later(seconds, self._detach_soon)
 
     def stay(self) -> None:

@@ -42,7 +42,7 @@ class ProtectedResource:
         algorithms: Sequence[str] = (),
     ) -> str:
         """Return the value of the WWW-Authenticate header for a refused request: because of `error`, and with the
-        needed `scope`, in place of the first scopes."""
+        needed `scope`, instead of the first scopes."""
         needed = self.scopes() if scope is None else scope
         return challenge(
             scheme,

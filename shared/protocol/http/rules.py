@@ -55,7 +55,7 @@ class Refusal:
 
 
 def refuse(status: int, reason: str, **headers: str) -> Refusal:
-    """Return a refusal for `reason`; `Allow="POST"` and the like become headers, with `-` in place of `_`."""
+    """Return a refusal for `reason`; `Allow="POST"` and the like become headers, with `-` instead of `_`."""
     sent = tuple((name.replace("_", "-").lower(), value) for name, value in headers.items())
     return Refusal(status, failure(None, InvalidRequest(reason)), sent)
 
@@ -137,8 +137,8 @@ class Headers:
 
 
 Claim = Callable[[str, float], Awaitable[bool]]
-"""Claims a name at all replicas for so many seconds. Returns False if it was claimed before. Raises OSError if that
-can't be known."""
+"""Claims a name at all replicas for `seconds`. Returns False if it was claimed before. Raises OSError if that can't
+be known."""
 
 
 @record

@@ -40,7 +40,7 @@ class Batches:
         self._opening: _Pending | None = None
 
     def open(self, batch: Batch) -> tuple[Message, ...]:
-        """Begin a batch, and return its messages, with refusals in place of those that may not be in one."""
+        """Begin a batch, and return its messages, with refusals instead of those that may not be in one."""
         ids = [message.id for message in batch.messages if isinstance(message, Request)]
         self._opening = _Pending(ids[0] if ids else None)
         refusal = InvalidRequest("initialize may not be part of a batch")

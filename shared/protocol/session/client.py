@@ -62,7 +62,7 @@ MAX_UNSENT_REPLIES = 10_000
 MAX_ABANDONED = 100
 """The number of cancelled calls that may have become tasks; the oldest are forgotten, as most get no answer."""
 _TOO_MANY = -31_000
-"""A code outside of the ranges that JSON-RPC and the protocol reserve."""
+"""A code outside the ranges that JSON-RPC and the protocol reserve."""
 _NOT_CANCELLABLE = ("initialize", "server/discover")
 
 
@@ -253,7 +253,7 @@ class ClientSession:
         return True
 
     def refused(self, refusal: Failure) -> bool:
-        """Take an error in place of an opening; whether it says that the version was the reason: it names others
+        """Take an error instead of an opening; whether it says that the version was the reason: it names others
         (2025-11-25, Lifecycle, and 2026-07-28, Versioning)."""
         supported = refusal.data.get("supported") if isinstance(refusal.data, dict) else None
         if not isinstance(supported, list):
@@ -386,7 +386,7 @@ class ClientSession:
             case Response():
                 return self._answered(message)
             case Failure(id_):
-                # An error without an id may be about any message of ours, so it is ignored.
+                # An error without an id may be about any message that we sent, so it is ignored.
                 return Answered(id_, message) if id_ is not None and self._forget(id_) else None
             case Notification():
                 return self._notified(message)

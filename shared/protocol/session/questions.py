@@ -195,7 +195,8 @@ class PendingQuestions:
         """The source of its ids; without it they count up from 1."""
 
     def enter(self, about: RequestId | Enum) -> int:
-        """Return a fresh id for a request of ours that is about the peer's request `about`, or about STANDALONE."""
+        """Return a fresh id for a request that we sent that is about the peer's request `about`, or about
+        STANDALONE."""
         if self.numbers is None:
             self._last_id += 1
         else:
@@ -235,7 +236,7 @@ def open_round(
     if state is None:
         return FIRST_ROUND if answers is None else Round(answers=answers)
     opened = signer.verify("requestState", state)
-    # A state that was signed for one call must not bring its answers to another one, nor to somebody else.
+    # A state that was signed for one call must not bring its answers to another one, nor to someone else.
     if opened["request"] != _binding(method, params, principal):
         raise InvalidParams("this requestState belongs to another request")
     if opened["expires"] < now:

@@ -359,7 +359,7 @@ class ServerSession:
         return id_
 
     def withdraw(self, id: Any, reason: str) -> None:
-        """Cancel a request of ours. Does nothing if it is answered, or was never sent."""
+        """Cancel a request that we sent. Does nothing if it is answered, or was never sent."""
         about = self._questions.settle(id) if isinstance(id, int) else None
         if about is not None:
             params = {"requestId": id, "reason": reason}

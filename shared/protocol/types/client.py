@@ -37,7 +37,7 @@ class SetLevelParams(Params):
 
 
 class CancelledParams(Params):
-    """Which request is no longer wanted."""
+    """Which request is no longer needed."""
 
     request_id: str | int = Field(union_mode="left_to_right")
     reason: str | None = None

@@ -22,7 +22,7 @@ DIRECTORY = "inode/directory"
 """The media type of a directory."""
 
 DYNAMIC: Literal["dynamic"] = "dynamic"
-"""The value in place of the files of a skill whose content has no lasting digests."""
+"""The value instead of the files of a skill whose content has no lasting digests."""
 
 
 class DirectoryParams(UriParams, ListParams):

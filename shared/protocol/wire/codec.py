@@ -13,7 +13,7 @@ Decisions where the specifications leave room:
   as 1e999, reads as infinity, as in Python's own parser;
 * a text that it refuses is read again, leniently, and answered under its id: -32602 with the place in the params,
   -32600 with any other place, -32700 if no place is known. In a notification, which has no answer, U+FFFD replaces
-  invalid text; an answer to a request of ours becomes an error, so that nobody waits for it;
+  invalid text; an answer to a request that we sent becomes an error, so that nobody waits for it;
 * the last of duplicate keys counts, as in nearly every parser; names are compared exactly, so `"Method"` is an
   unknown key and not a method;
 * an `id` is a string or an integer; `true`, `1.5` and `null` are refused (-32600), "7" and 7 differ;
@@ -154,7 +154,7 @@ class Codec:
             value = plain(message)
         elif isinstance(message.result, Prepared):
             result = message.result.json
-            # A list that is the same for everybody is JSON already: serializing it again would take most of the time.
+            # A list that is the same for everyone is JSON already: serializing it again would take most of the time.
             data = b'{"jsonrpc":"2.0","id":%b,"result":%b}%b' % (json_of(message.id), result, self._end)
             return self._with_header(data) if self._has_headers else data
         else:
@@ -346,7 +346,7 @@ _BUGS = (AttributeError, LookupError, TypeError, ValueError)
 
 
 def _in_dialect(dialect: Dialect, message: Message) -> dict[str, Any] | None:
-    """Return `message` in the form of `dialect`; an internal error in place of a result that can't be converted."""
+    """Return `message` in the form of `dialect`; an internal error instead of a result that can't be converted."""
     try:
         return dialect.write(message)
     except _BUGS:

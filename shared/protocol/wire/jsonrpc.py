@@ -59,7 +59,7 @@ class Malformed:
     failure: Failure
     silent: bool = False
     is_call: bool = False
-    """True if it has a method: then the id is the peer's, else that of a request of ours."""
+    """True if it has a method: then the id is the peer's, else that of a request that we sent."""
 
 
 @record
@@ -76,8 +76,8 @@ did not do it, as it no longer knows the session."""
 
 @record
 class Unanswered:
-    """Sent by a client's transport in place of the answer to request `id`, which will not come. `reason` is one
-    short sentence for people."""
+    """Sent by a client's transport instead of the answer to request `id`, which will not come. `reason` is one short
+    sentence for people."""
 
     id: RequestId
     reason: str

@@ -1,6 +1,6 @@
 """The memory that a JSON text takes once it is read, judged by its bytes before it is.
 
-A text of 4 MB may hold a million empty lists, which take twenty times as much, and reading them stops everybody else
+A text of 4 MB may hold a million empty lists, which take twenty times as much, and reading them stops everyone else
 for half a second. So values are counted where they begin: after a comma or a bracket that is in no string.
 """
 
@@ -37,7 +37,7 @@ def count_values(text: bytes) -> int:
 
 
 def weigh(text: bytes, values: int) -> int:
-    """The bytes of memory that a JSON text with so many `values` takes once it is read."""
+    """The bytes of memory that a JSON text with `values` takes once it is read."""
     return len(text) * (1 if text.isascii() else _WIDE) + values * _VALUE_BYTES
 
 

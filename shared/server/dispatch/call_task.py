@@ -26,4 +26,4 @@ class CallTask(Protocol):
 
     async def ask(self, questions: Mapping[str, Question]) -> dict[str, Any]:
         """Return the raw answers to the questions of a task, by key. Raises MissingCapability for a capability that
-        its peer has not declared, and PeerError for an error in place of an answer."""
+        its peer has not declared, and PeerError for an error instead of an answer."""

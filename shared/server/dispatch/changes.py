@@ -42,7 +42,7 @@ class Listener(Protocol):
         """Take notice of a change."""
 
     def announce(self, message: LogMessage) -> None:
-        """Take notice of a message that concerns everybody."""
+        """Take notice of a message that concerns everyone."""
 
 
 class Changes:
@@ -55,7 +55,7 @@ class Changes:
         self.share: Share | None = None
         """Notifies other replicas of the server of a change; None if there are no others."""
         self.on_remote_change: OnRemoteChange | None = None
-        """Returns the keys to notify of here, for a change of a resource in another replica, in place of the key of
+        """Returns the keys to notify of here, for a change of a resource in another replica, instead of the key of
         the change: for a `written` one, all keys that it concerns. A server that looks for changes itself looks then,
         and returns no keys. It neither waits nor raises."""
         self._wanted = False
@@ -94,7 +94,7 @@ class Changes:
         self._notify_replicas(Change("written", key))
 
     def announce(self, message: LogMessage) -> None:
-        """Pass a message that concerns everybody on to all listeners."""
+        """Pass a message that concerns everyone on to all listeners."""
         for listener in tuple(self._listeners):
             listener.announce(message)
 

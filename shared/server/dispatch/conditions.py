@@ -25,8 +25,8 @@ class Conditions:
         needed."""
 
     def begin(self, key: str, level: LogLevel, text: str) -> None:
-        """Begin the condition `text`, in place of the one under `key`; it is announced once. No secrets, and no
-        paths that clients may not know."""
+        """Begin the condition `text`, instead of the one under `key`; it is announced once. No secrets, and no paths
+        that clients may not know."""
         message = LogMessage(level, text, self._logger)
         if self.active.get(key) != message:
             self.active[key] = message

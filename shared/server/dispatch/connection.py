@@ -50,7 +50,7 @@ _LIGHT = 4_096
 _AT_ONCE = 100
 """Calls of one batch that may be answered at once."""
 _NONE = Failure(None, -32603, "the client ended its stream")
-"""The answer in place of that of a client that will not answer any more."""
+"""The answer instead of that of a client that will not answer any more."""
 
 
 class Watcher(Protocol):
@@ -392,7 +392,7 @@ class Connection:
             await self.wait_writable()
 
     async def ask_standalone(self, question: Question) -> Response | Failure:
-        """Return the answer of the peer to a question that belongs to none of its calls. Raises like
+        """Return the answer of the peer to a question that belongs to none of its calls. Raises the errors of
         `ServerSession.ask_standalone`."""
         id_ = self.session.ask_standalone(question)
         self.answers.expect([id_])

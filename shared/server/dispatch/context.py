@@ -203,9 +203,9 @@ class Context(Generic[State]):
         return list((await self.inputs({key: list_roots()}))[key].roots)
 
     async def inputs(self, questions: Mapping[str, Question]) -> dict[str, Any]:
-        """Ask several questions at once, and return the answers as models, by key. Raises like `ask`, PeerError if
-        the client answers with an error, AnswerTimeout if it does not answer, and DeclarationError if a key named
-        another question in this call."""
+        """Ask several questions at once, and return the answers as models, by key. Raises the errors of `ask`,
+        PeerError if the client answers with an error, AnswerTimeout if it does not answer, and DeclarationError if a
+        key named another question in this call."""
         if (task := self._task) is not None:
             answers = await task.ask(questions)
             return {key: read_answer(question, answers[key]) for key, question in questions.items()}
@@ -231,7 +231,7 @@ class Context(Generic[State]):
 
     @property
     def _task(self) -> CallTask | None:
-        """The task in place of the client, if the call has become one."""
+        """The task instead of the client, if the call has become one."""
         task: CallTask | None = self.call.task
         return task if task is not None and task.is_detached else None
 
@@ -246,8 +246,8 @@ class Context(Generic[State]):
         """Ask the client the questions of another server, by key the method and params, and return the raw answers.
 
         Waits for them if the protocol allows it, otherwise ends the call: its next round has them in
-        `call.round.answers`, and `carried`, which is not None, in `call.round.carried`. Raises like `inputs`, and
-        RpcError with the error of the client.
+        `call.round.answers`, and `carried`, which is not None, in `call.round.carried`. Raises the errors of
+        `inputs`, and RpcError with the error of the client.
         """
         questions = {key: question_of(*request) for key, request in requests.items()}
         if (task := self._task) is not None:

@@ -31,7 +31,7 @@ class Limits:
     question_seconds: float = 600.0
     """Time for the user of a client to answer a question, and for its model to complete a conversation."""
     drain_seconds: float = 5.0
-    """Time for calls under way to finish when the peer ends its stream or the server stops."""
+    """Time for calls in progress to finish when the peer ends its stream or the server stops."""
 
 
 @record
@@ -58,7 +58,7 @@ class CallLimits:
         object.__setattr__(self, "page_bytes", text)
 
     def lasting(self, seconds: float) -> "CallLimits":
-        """Return the same limits with so many `seconds`."""
+        """Return the same limits with `seconds`."""
         return replace(self, seconds=seconds)
 
     def entries_within(self, requested: int | None) -> int:

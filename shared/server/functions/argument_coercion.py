@@ -47,7 +47,7 @@ def coerce(arguments: Any, errors: Sequence[ErrorDetails], is_optional: Callable
 
 
 def _is_left_out(arguments: Any, error: ErrorDetails, is_optional: Callable[[str], bool]) -> bool:
-    """Return True for null in place of an optional argument, and for an argument of the host."""
+    """Return True for null instead of an optional argument, and for an argument of the host."""
     name = str(error["loc"][0]) if error["loc"] else ""
     if error["type"] == "extra_forbidden":
         return len(error["loc"]) == 1 and name in _OF_HOSTS

@@ -6,13 +6,13 @@ from .link import Link
 
 
 class RedisBlobs:
-    """`Blobs` in Redis. The methods raise OSError while Redis is out of reach."""
+    """`Blobs` in Redis. The methods raise OSError while Redis can't be reached."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
 
     async def put(self, data: bytes, seconds: float, name: str | None = None) -> str:
-        """Store `data` for so many seconds. Return its name: `name`, or a new one that can't be guessed."""
+        """Store `data` for `seconds`. Return its name: `name`, or a new one that can't be guessed."""
         name = name or secrets.token_urlsafe(16)
         await self._link.ask("put_blob", name, data, max(1, round(seconds * 1000)))
         return name
@@ -23,5 +23,5 @@ class RedisBlobs:
         return None if reply is None else reply[0]
 
     async def claim(self, name: str, seconds: float) -> bool:
-        """Claim that name for so many seconds. Return False if it was claimed before."""
+        """Claim that name for `seconds`. Return False if it was claimed before."""
         return bool(await self._link.ask("claim", name, max(1, round(seconds * 1000))))

@@ -90,7 +90,7 @@ class Link:
         self.lease_seconds = lease_seconds
         self.number = 0
         self.reason: str | None = "it has not joined the other replicas yet"
-        """The reason why the others are out of reach; None if they are reachable."""
+        """The reason why the others can't be reached; None if they are reachable."""
         self.is_joined = False
         self._receive = receive
         self._lost = lost
@@ -124,7 +124,7 @@ class Link:
         """Return the reply to an operation. Raises Unavailable if there is none in time, or with `is_patient` only
         after the lease is lost; it is unknown then if the operation was done. `undo` returns the operation that
         undoes it if its caller no longer waits."""
-        # At once, if it is known that Redis is out of reach: otherwise each request would wait for two seconds to
+        # At once, if it is known that Redis can't be reached: otherwise each request would wait for two seconds to
         # learn the same.
         if not self.is_joined or (self._is_away and not is_patient):
             raise Unavailable

@@ -128,7 +128,7 @@ class RedisEvents:
 
     async def find(self, name: str | None = None) -> RedisStream | None:
         """Return a stream that was shown, or the session's own, in its present state, for reading. Raises OSError
-        while the others are out of reach."""
+        while the others can't be reached."""
         log = self.log
         name = self._own_name if name is None else name
         is_own = name == self._own_name

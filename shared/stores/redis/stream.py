@@ -200,8 +200,8 @@ class RedisStream:
     # Reading
 
     def settled(self) -> Awaitable[None] | None:
-        """Return an awaitable for the time when other replicas know the messages that were put, to await before
-        their bytes are sent; None if they know them already. It raises OSError while they are out of reach."""
+        """Return an awaitable for the time when other replicas know the messages that were put, to await before their
+        bytes are sent; None if they know them already. It raises OSError while they can't be reached."""
         settling = self._settling
         return None if settling is None or (settling.done() and settling.exception() is None) else self._wait()
 

@@ -22,7 +22,7 @@ _ERROR = {"error": {"code": -32603, "message": _GONE, "data": {"mayHaveRun": Tru
 
 
 class RedisTasks:
-    """A `TaskStore` in Redis. It raises OSError while Redis is out of reach."""
+    """A `TaskStore` in Redis. It raises OSError while Redis can't be reached."""
 
     def __init__(self, link: Link, limits: TaskLimits) -> None:
         self._link = link

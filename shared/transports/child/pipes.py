@@ -33,7 +33,7 @@ class PipeReader(asyncio.Protocol):
         self._woken = Signal()
 
     def attach(self, pipe: asyncio.ReadTransport) -> None:
-        """Read from `pipe` in place of the previous protocol, which is still notified of the end."""
+        """Read from `pipe` instead of the previous protocol, which is still notified of the end."""
         self._pipe, self._before = pipe, pipe.get_protocol()
         pipe.set_protocol(self)
 

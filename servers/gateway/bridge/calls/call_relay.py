@@ -66,7 +66,7 @@ class CallRelay:
 
     @property
     def is_detached(self) -> bool:
-        """True if the call is a task of ours."""
+        """True if the call is our own task."""
         task = self.context.call.task
         return task is not None and task.is_detached
 
@@ -133,7 +133,7 @@ async def _answer_to(
     except MissingCapability as error:
         raise MethodNotFound(f"the client did not declare support for this: {request.method}") from error
     except (AttributeError, KeyError, TypeError, ValueError):
-        # The request of a foreign server may have any form, and must not end the session with it.
+        # The request of a third-party server may have any form, and must not end the session with it.
         raise InvalidParams(f"{request.method} has a form that no client can show") from None
 
 

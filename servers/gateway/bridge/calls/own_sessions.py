@@ -37,7 +37,7 @@ class SessionListener(Protocol):
         """Handle a notification of the server to the client of `link`. Never waits."""
 
     def updated(self, session: "OwnSession", notice: Notified | Gap) -> None:
-        """Handle that a resource `session` has subscribed to has changed, or, after a gap, any of them. Never
+        """Called when a resource `session` has subscribed to has changed, or, after a gap, any of them. Never
         waits."""
 
     async def reopened(self, session: "OwnSession") -> None:
@@ -117,7 +117,7 @@ class OwnSession:
 
     @contextmanager
     def calling(self, context: Context[Any]) -> Iterator[CallRelay]:
-        """Yield a relay for one call, which is under way during the block."""
+        """Yield a relay for one call, which is in progress during the block."""
         relay = CallRelay(context, self.on_server_message)
         self._calls.append(relay)
         try:
@@ -188,7 +188,7 @@ class OwnSession:
 
     async def answer(self, request: ServerRequest) -> dict[str, Any]:
         """Return the client's answer to a request that can't be attributed to a call: it is sent during the call that
-        began last, or outside of calls if there are none. Raises RpcError."""
+        began last, or outside calls if there are none. Raises RpcError."""
         if not self._calls:
             return await ask_standalone(self.link, request)
         *others, newest = self._calls
@@ -206,8 +206,8 @@ class OwnSession:
 
 
 class _Room:
-    """The limit of processes: one client gets at most half of them, and the least recently used session is closed for
-    another."""
+    """Maximum number of processes: one client gets at most half of them, and the least recently used session is
+    closed for another."""
 
     def __init__(self, processes: int) -> None:
         self._portions = Portions(processes)

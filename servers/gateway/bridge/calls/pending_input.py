@@ -25,7 +25,7 @@ PARKED_SECONDS = 300.0
 AWAY_SECONDS = 20.0
 """The same while other calls wait for the session that it has."""
 PARKED_MOST = 1_000
-"""The limit of calls that wait for their clients."""
+"""Maximum number of calls that wait for their clients."""
 GATHER_SECONDS = 0.02
 """The time to wait for further questions after the first: servers send them one after the other."""
 

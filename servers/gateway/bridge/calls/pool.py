@@ -31,7 +31,7 @@ from .upstream_call import Exchange, UpstreamCall
 IDLE_SECONDS = 60.0
 """The time that an unused session is kept open."""
 SESSIONS_MOST = 32
-"""The limit of sessions, each of which may be a process."""
+"""Maximum number of sessions, each of which may be a process."""
 
 
 class Pool:

@@ -1,8 +1,8 @@
 """One session at a server for all clients, if the operator configures it: then a command is a single process.
 
 A message of the server on the stream of a request, or of a task, belongs to its caller. Other messages belong to the
-client whose calls are under way; if there are several such clients, they are dropped: a question is refused, since it
-may reveal to the user of one client what another does.
+client whose calls are in progress; if there are several such clients, they are dropped: a question is refused, since
+it may reveal to the user of one client what another does.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ SHARED_CAPABILITIES: Mapping[str, Any] = {
 }
 """The capabilities that are declared for all clients: one without a capability refuses its requests."""
 VISITS_MOST = 1_000
-"""The limit of page visits whose clients are remembered; the oldest are forgotten."""
+"""Maximum number of page visits whose clients are remembered; the oldest are forgotten."""
 _LOGGED, _VISITED = "notifications/message", "notifications/elicitation/complete"
 
 
@@ -50,7 +50,7 @@ class _Shared:
         self._visits = visits
 
     async def became_task(self) -> None:
-        """Handle that the server has turned the call into a task."""
+        """Called when the server has turned the call into a task."""
         await self.inner.became_task()
 
     def on_status(self, task: TaskState) -> None:
@@ -146,8 +146,8 @@ class SharedSession:
     # Messages of the server that belong to no call, attributed as far as possible
 
     async def answer(self, request: ServerRequest) -> dict[str, Any]:
-        """Return the answer of the client that the request belongs to, by its task or by the calls under way. Raises
-        RpcError if it belongs to no client or may belong to several, and if the client refuses."""
+        """Return the answer of the client that the request belongs to, by its task or by the calls in progress.
+        Raises RpcError if it belongs to no client or may belong to several, and if the client refuses."""
         if (task := related_task(request.params)) is not None:
             for relay in self._under_way:
                 if relay.task == task:
@@ -165,7 +165,7 @@ class SharedSession:
             return await newest.answer(request)
 
     def on_server_message(self, notice: Notified | Gap) -> None:
-        """Forward a log message to the client whose calls are under way, and the end of a visit to the client that
+        """Forward a log message to the client whose calls are in progress, and the end of a visit to the client that
         was asked to visit the page. Other messages are not handled here."""
         if isinstance(notice, Gap):
             return
@@ -180,5 +180,5 @@ class SharedSession:
 
     @property
     def _is_of_one(self) -> bool:
-        """True if all calls under way are of one client."""
+        """True if all calls in progress are of one client."""
         return len({relay.link for relay in self._under_way}) == 1

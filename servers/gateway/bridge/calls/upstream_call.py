@@ -76,7 +76,7 @@ class UpstreamCall:
     # Messages of the server
 
     async def became_task(self) -> None:
-        """Handle that the server has turned the call into a task. Returns once it is a task of ours, or its client
+        """Called when the server has turned the call into a task. Returns once it is our own task, or its client
         supports none."""
         self._is_task = True
         self._moved.wake()

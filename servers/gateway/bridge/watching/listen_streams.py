@@ -23,7 +23,7 @@ _log = logging.getLogger("shared.gateway.bridge.listening")
 GATHER_SECONDS = 0.01
 """The time that a new stream waits for more resources."""
 MAX_URIS = 1_000
-"""The limit of resources of one stream."""
+"""Maximum number of resources of one stream."""
 PAUSE_SECONDS = 30.0
 """The pause between attempts to open a stream again that the server has ended for good."""
 

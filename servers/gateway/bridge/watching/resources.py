@@ -24,9 +24,9 @@ from ..base import Base
 from .listen_streams import Listening
 
 AT_ONCE = 32
-"""The limit of concurrent requests to subscribe."""
+"""Maximum number of concurrent requests to subscribe."""
 MAX_LEVELS = 256
-"""The limit of slashes considered in a URI: a hostile one has thousands."""
+"""Maximum number of slashes considered in a URI: a hostile one has thousands."""
 HEARING_SECONDS = 2.0
 """The time that clients wait at the start until the bridge receives changes."""
 FAREWELL_SECONDS = 5.0
@@ -111,7 +111,7 @@ class Watching:
                     await self.subscriber.remove(uri)
 
     def turned(self) -> None:
-        """Handle that the connection came up or went down: the lists may have changed."""
+        """Called when the connection came up or went down: the lists may have changed."""
         if self._base.up:
             self._tasks.start(self._again())
         if self._base.up and self._base.stateless:

@@ -1,4 +1,4 @@
-"""Dialects: older descriptions of the protocol that a peer may use in place of the specification.
+"""Dialects: older descriptions of the protocol that a peer may use instead of the specification.
 
 The first message of a connection settles its dialect, and from then on a `Dialect` converts between the JSON of that
 peer and standard messages. The core does not know dialects: a request in a dialect becomes a standard one that needs

@@ -36,7 +36,7 @@ Fields = dict[str, Any]
 
 @record
 class Form:
-    """The method of the dialect in place of one of the specification, its params, and the result of the latter."""
+    """The method of the dialect instead of one of the specification, its params, and the result of the latter."""
 
     method: str
     params: Callable[[Fields], Fields]

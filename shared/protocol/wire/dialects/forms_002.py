@@ -119,7 +119,7 @@ def tool_params(params: _Object) -> _Object:
 
 
 def tool_result(result: _Object) -> _Object:
-    """Data as `json`, in place of the text that is its JSON, or else behind it all; other content as it is."""
+    """Data as `json`, instead of the text that is its JSON, or else behind it all; other content as it is."""
     content = result["content"]
     if "structuredContent" in result:
         data = result["structuredContent"]

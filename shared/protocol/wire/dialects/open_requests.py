@@ -44,7 +44,7 @@ class OpenRequests:
     def open(
         self, id: RequestId | None, method: str, call: str, params: dict[str, Any], *, is_bare: bool = False
     ) -> Request:
-        """Return the standard request, to `call` and with an id of ours, for the peer's request to `method`.
+        """Return the standard request, to `call` and with our own id, for the peer's request to `method`.
 
         Raises InvalidRequest if the peer's id is in use.
         """
@@ -71,7 +71,8 @@ class OpenRequests:
             return [Malformed(answer, silent=True) if is_silent else self.refuse(answer, is_bare=is_bare)]
 
     def refuse(self, answer: Failure, *, is_bare: bool = False) -> Malformed:
-        """Return `answer`, which has the peer's id, with a new id of ours: an open request with that id goes on."""
+        """Return `answer`, which has the peer's id, with a new id of our own: an open request with that id goes
+        on."""
         number = next(self._numbers)
         self._by_number[number] = OpenRequest(answer.id, is_bare=is_bare)
         return Malformed(Failure(number, answer.code, answer.message, answer.data))

@@ -92,13 +92,13 @@ class HttpOptions:
     tokens: tuple[str, ...] = ()
     """Bearer tokens, one of which every request needs; if empty, tokens are not needed."""
     authenticator: Authenticator | None = None
-    """Determines the sender of a request, in place of `tokens`."""
+    """Determines the sender of a request, instead of `tokens`."""
     issuers: Issuers | None = None
     """The issuers whose tokens the authenticator accepts, if others than the operator issue them."""
     public_url: str | None = None
     """The URL of the listener for clients, if it differs from the host in their requests."""
     cards: bool = False
-    """True if the servers and their paths are published to everybody."""
+    """True if the servers and their paths are published to everyone."""
     connections: int | None = None
     """The maximum connections of the process; one address may have seven eighths of them; None for as many as the
     system allows."""

@@ -88,7 +88,7 @@ class Endpoint:
         self._closed = None
 
     def stop(self) -> None:
-        """Stop accepting requests; pending ones are finished, and streams are ended in order."""
+        """Stop accepting requests; pending ones are finished, and streams are ended cleanly."""
         self._closed = _STOPPING
         if self._sessions is not None:
             self._running.stop()

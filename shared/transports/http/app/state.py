@@ -53,7 +53,7 @@ def _server(mount: Mount, principal: Principal | None) -> dict[str, Any]:
     replica = running.replication.replica
     return {
         **status,
-        # The number of this replica, and why the others are out of reach.
+        # The number of this replica, and why the others can't be reached.
         **({} if replica is None else {"replica": {"number": replica.number, "reason": replica.reason}}),
         "connections": _listed(links, lambda link: _connection(link, sessions.get(link))),
         "calls": _listed(calls, lambda call: _call(call, sessions)),

@@ -181,7 +181,7 @@ async def open_sse(
 ) -> AsyncIterator[SseTransport]:
     """Open the event stream at `url` during the block. `headers` and those of `credentials` are sent with every
     request; `dialect` is that of `ClientOptions`. The server may take `seconds` to open the stream, and again to name
-    its endpoint; credentials may take longer, for example if somebody logs in.
+    its endpoint; credentials may take longer, for example if someone logs in.
 
     Raises PeerError if the server has no stream there, with the HTTP status as its code; TimeoutError if it takes too
     long; and ConnectionError if it can't be reached, or its endpoint must not be used.

@@ -172,7 +172,7 @@ class LegacySse:
         return refusal
 
     def _find(self, id: str, principal: Principal | None) -> LegacySession | None:
-        """Return the session with that id, if it is here. Somebody else's session is treated as unknown."""
+        """Return the session with that id, if it is here. Someone else's session is treated as unknown."""
         session = self._by_id.get(id)
         return session if session is not None and session.is_of(principal) else None
 

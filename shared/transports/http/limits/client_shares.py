@@ -144,7 +144,7 @@ class Shares:
         holder, share = max(self._by_client.items(), key=lambda item: len(item[1]))
         if holder == client:
             return share, _first(share.unused, _is_forgotten)
-        # The new client would have as many as the one that gives way: sessions would be replaced to and fro.
+        # The new client would have as many as the one that gives way: sessions would be replaced back and forth.
         if len(share) <= len(self._by_client.get(client, ())) + 1:
             return share, None
         session = _first(share.unused, _is_idle) or _first(share.used, _is_idle)

@@ -82,8 +82,8 @@ def _knows_nobody(_request: HttpRequest) -> bool:
 
 
 def _is_attempt(denial: Denial) -> bool:
-    """Return True if the credentials themselves were invalid: not if the issuer is out of reach, or if only the nonce
-    that comes with the denial was missing."""
+    """Return True if the credentials themselves were invalid: not if the issuer can't be reached, or if only the
+    nonce that comes with the denial was missing."""
     return denial.status != _UNAVAILABLE and all(name != "dpop-nonce" for name, _ in denial.headers)
 
 

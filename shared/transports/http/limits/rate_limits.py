@@ -70,7 +70,7 @@ class Allowances:
             # Nothing is taken: the number of bytes is known when they are sent, and `spend` takes them then.
             wait = await self.limiter.take(_bytes_of(client), self._bytes, 0.0)
         except OSError:
-            return None  # the other replicas are out of reach, but this one can serve the request
+            return None  # the other replicas can't be reached, but this one can serve the request
         return self.exceeded("bytes", wait) if wait else None
 
     async def check_message(self, client: str, message: Message) -> LimitExceeded | None:

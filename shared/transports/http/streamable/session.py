@@ -69,7 +69,7 @@ class HttpSession:
         self.changes = running.parts.for_principal(record.principal).changes
         """The registry of its subscriptions."""
         self._adopting: dict[str, str] | None = None
-        """The resources that it begins to report in place of other replicas, by the id of the subscribing request."""
+        """The resources that it begins to report instead of other replicas, by the id of the subscribing request."""
         self._held: Sequence[Outgoing] = ()
         self._waiting: tuple[asyncio.TimerHandle, Callable[[], None]] | None = None
         self._open = 0
@@ -96,7 +96,7 @@ class HttpSession:
         if session.is_at(before):
             return
         with ExitStack() as undoing:
-            # If the store is out of reach, the others keep their state, and the next message updates it.
+            # If the store can't be reached, the others keep their state, and the next message updates it.
             undoing.callback(self._set_known, before)
             self._set_known(session.snapshot())
             await self._keeping.store.update(self.id, before, self._known)
@@ -107,7 +107,7 @@ class HttpSession:
 
     async def publish_scopes(self) -> None:
         """Inform other replicas of the scopes that its calls have needed, which readers there need as well. Raises
-        like `publish`."""
+        the errors of `publish`."""
         if self._connection.session.needed_scopes != self._known.needed_scopes:
             await self.publish()
 
@@ -147,7 +147,7 @@ class HttpSession:
         return self._connection.session.subscriptions.unsubscribe(uri)
 
     def adopt(self, uris: Sequence[str]) -> None:
-        """Report resources in place of a replica that is gone. Their changes since then are unknown, so the client is
+        """Report resources instead of a replica that is gone. Their changes since then are unknown, so the client is
         asked to read them again."""
         for uri in uris:
             # As a request of the client's own, so that all checks of a subscription apply. No client knows the id, so
@@ -262,7 +262,7 @@ class HttpSession:
             self._streams.compact()
 
     def _adopted(self, outgoing: Sequence[Outgoing]) -> Sequence[Outgoing]:
-        """Return `outgoing` with a notification in place of each answer to an adopted subscription."""
+        """Return `outgoing` with a notification instead of each answer to an adopted subscription."""
         adopting, replaced = self._adopting or {}, list[Outgoing]()
         for item in outgoing:
             uri = None if item.about is None else adopting.pop(str(item.about), None)

@@ -94,12 +94,12 @@ class Sessions:
         return sum(session.streams for session in (*self._opening, *self._by_id.values()))
 
     def open(self, principal: Principal | None, client: str) -> HttpSession | Refusal:
-        """Open a session whose id is not known to anybody yet. Returns a refusal if there are too many and none can
-        be ended for it."""
+        """Open a session whose id is not known to anyone yet. Returns a refusal if there are too many and none can be
+        ended for it."""
         refusal = self.shares.make_room(client)
         if refusal is not None:
             return refusal
-        # 256 random bits: an id that can be guessed would give access to somebody else's session (2025-11-25, Session
+        # 256 random bits: an id that can be guessed would give access to someone else's session (2025-11-25, Session
         # Management).
         record = SessionRecord(secrets.token_urlsafe(32), principal, client, self._limits.idle_seconds, NEW)
         session = self._add(record)
@@ -117,7 +117,7 @@ class Sessions:
         self, id: str, principal: Principal | None, ids: Sequence[RequestId] = ()
     ) -> tuple[HttpSession, bool] | Refusal:
         """Return the session with that id, and True if the requests `ids` are served here from now on, because none
-        of them is being served. Somebody else's session is treated as unknown."""
+        of them is being served. Someone else's session is treated as unknown."""
         try:
             # Without other replicas nothing can change while the store in memory answers, so no ends have to be
             # recorded.

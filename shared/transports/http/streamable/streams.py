@@ -133,7 +133,7 @@ class Streams:
 
     async def listen(self) -> Reader | Refusal:
         """Return the reader of unrequested messages; 409 if there already is one. Raises Unavailable if the other
-        replicas are out of reach."""
+        replicas can't be reached."""
         stream = await self._events.find()
         # One stream for unrequested messages: each is sent once (2025-11-25, Streamable HTTP, Multiple Connections).
         if stream is None or stream.is_read:
@@ -142,7 +142,7 @@ class Streams:
 
     async def resume(self, event_id: str) -> Reader | Refusal:
         """Return the reader of the events after `event_id`; 400 if that is unknown, or if not all later events are
-        stored. Raises Unavailable if the other replicas are out of reach."""
+        stored. Raises Unavailable if the other replicas can't be reached."""
         # Not 404: to a client that means that its session has ended.
         stream_id, number = read_event_id(event_id) or ("", 0)
         stream = await self._events.find(stream_id)
