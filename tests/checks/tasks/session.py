@@ -38,7 +38,7 @@ class Session:
             self.size += len(text.encode())
             raise Refused(text)
         result = answer["result"]
-        self.size += _size(result["content"])
+        self.size += sum(map(_shown, result["content"]))
         text = "\n".join(block.get("text") or block.get("uri", f"[{block['type']}]") for block in result["content"])
         if result.get("isError"):
             raise Refused(text)
@@ -50,7 +50,7 @@ class Session:
         answer = self._ask("resources/read", uri=uri)
         if "error" in answer:
             raise Refused(str(answer["error"]["message"]))
-        self.size += _size(answer["result"])
+        self.size += sum(len(content["text"].encode()) for content in answer["result"]["contents"])
         return "".join(content["text"] for content in answer["result"]["contents"])
 
     def _ask(self, method: str, **params: Any) -> dict[str, Any]:
@@ -65,6 +65,11 @@ def opened(command: list[str]) -> Iterator[Session]:
     """Give a session with the server that `command` starts."""
     with Raw(command) as process:
         yield Session(process.open())
+
+
+def _shown(block: dict[str, Any]) -> int:
+    """Return the bytes of a block that a model reads: those of its text, if it has one."""
+    return len(block["text"].encode()) if block["type"] == "text" else _size(block)
 
 
 def _size(value: Any) -> int:
