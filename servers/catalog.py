@@ -1,4 +1,4 @@
-"""`catalog.yaml` as typed records: which servers there are, how each is started, what it offers and what it asks for.
+"""`catalog.yaml` as typed records: which servers exist, how each is started, what it offers and what it requires.
 
 The content of a catalog is data: nothing in it is expanded or passed to a shell. `catalog.schema.json` next to this
 file is the JSON Schema of these records, for editors.
@@ -68,7 +68,7 @@ class Tools(_Record):
 
 
 class Permissions(_Record):
-    """What a server takes hold of on the machine it runs on."""
+    """What a server uses on the machine that it runs on."""
 
     paths: list[str] = []
     """The arguments whose files and directories it opens; it opens no others."""

@@ -1,4 +1,4 @@
-"""The program of the gateway: several servers as one, started by a client."""
+"""The gateway program: several servers as one, started by a client."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""`python -m servers config`: print the snippet for the configuration of a client; and the options of all commands
+"""`python -m servers config`: prints the snippet for a client's configuration. Also has the options of all commands
 that add a server to a client."""
 
 import codecs

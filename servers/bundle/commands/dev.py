@@ -1,7 +1,7 @@
 """`python -m servers dev FILE.py`: serve a server in one file while its author writes it.
 
 A process serves the file, with the workbench, to this machine only. It is restarted when the file changes, or a
-Python file beside it or in a folder beside it, always at the same port, so that an open page goes on.
+Python file beside it or in a folder beside it, always on the same port, so that an open page keeps working.
 """
 
 import os
@@ -62,8 +62,8 @@ def main(argv: Sequence[str]) -> int:
 
 
 def watched_folders(file: Path) -> set[Path]:
-    """Return the folder of `file`, and the folders in it that have Python files. Everything below could be a whole
-    home directory: 100,000 folders, some of them unreadable."""
+    """Return the folder of `file`, and the folders in it that have Python files. Watching everything below could mean
+    a whole home directory: 100,000 folders, some of them unreadable."""
     return {file.parent, *(module.parent for module in file.parent.glob("*/*.py"))}
 
 

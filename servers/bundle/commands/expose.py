@@ -1,4 +1,4 @@
-"""`python -m servers expose -- COMMAND`: an HTTP server for the one that a command starts."""
+"""`python -m servers expose -- COMMAND`: serves over HTTP the server that a command starts."""
 
 import os
 import re

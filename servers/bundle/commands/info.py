@@ -1,4 +1,4 @@
-"""`python -m servers list` and `info NAME`: the servers of a catalog, and all details of one."""
+"""`python -m servers list` and `info NAME`: prints the servers of a catalog, and all details of one."""
 
 import textwrap
 from collections.abc import Iterator, Sequence

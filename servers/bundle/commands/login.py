@@ -203,7 +203,7 @@ async def _forget(accounts: Accounts, account: Account) -> None:
             if stored and issuer and not await issuer.revoke(stored.token):
                 _say("the issuer did not revoke the tokens, which remain valid until they expire")
         except OutOfReach:
-            raise  # what is not revoked and can't be deleted is not to be forgotten
+            raise  # a login that was not revoked and can't be deleted stays listed
         except AuthError as error:
             _say(f"the issuer did not revoke the tokens, which remain valid until they expire: {error}")
         await tokens.delete(server_key(url))

@@ -1,1 +1,1 @@
-"""Checks of what keeps the servers from running on this machine: one module for each group of checks."""
+"""Checks that find out why servers do not work on this machine: one module for each group of checks."""

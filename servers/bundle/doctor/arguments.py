@@ -105,8 +105,8 @@ def _no_such(what: str, name: str, names: Iterable[str]) -> str:
 
 
 def environment_from(client: Client | None, machine: Machine) -> dict[str, str]:
-    """Return the environment that the client passes on to a server, besides the variables of its entry; None stands
-    for a desktop program."""
+    """Return the environment that the client passes on to a server, besides the variables of its entry; None means a
+    desktop program."""
     shell = machine.environment
     if client is not None and client.name in _OF_TERMINALS:
         return {"PATH": "", **shell}

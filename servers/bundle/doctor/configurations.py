@@ -134,7 +134,7 @@ def _add(configuration: Configuration, source: _Source, name: str, value: Any, e
     try:
         server = as_configured(client, name, value)
     except ValueError as error:
-        # Only the name shows if it is ours.
+        # Only the name shows whether it is ours.
         if any(entry.name in name.lower() for entry in entries):
             what = f"{client.title} can't use it: {error}"
             configuration.findings.append(fault(source.where, what, f"correct the entry in {source.path}"))

@@ -90,7 +90,7 @@ async def take(steps: Sequence[Step]) -> list[Finding]:
 
 
 async def _try_out(examination: Examination, entry: Entry) -> list[Finding]:
-    """Start a server that no client has, with minimal settings."""
+    """Start a server that no client has configured, with minimal settings."""
     with tempfile.TemporaryDirectory(prefix="mcp-doctor-") as folder:
         arguments = _arguments(entry, folder)
         if arguments is None:

@@ -1,8 +1,5 @@
-"""Checks of the token issuers of a server at a URL.
-
-The libraries for that are an extra, and the doctor must work without them.
-
-The libraries for that are an extra, and a doctor has to work where they are missing.
+"""Checks of the token issuers of a server at a URL. The libraries for that are an extra, and the doctor must work
+without them.
 """
 
 from collections.abc import Callable, Sequence

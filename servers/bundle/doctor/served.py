@@ -37,7 +37,7 @@ from .installation import Installation, check_installation
 from .trials import mask, split_secrets
 
 _NAMED = 5
-"""The limit of tools named in one finding."""
+"""Maximum number of tools named in one finding."""
 _lines: ContextVar[deque[str] | None] = ContextVar("lines", default=None)
 
 

@@ -79,7 +79,7 @@ class _Listening:
     def __init__(self, transport: ClosableTransport) -> None:
         self.noise = 0
         self.ended = False
-        """True if the child closed its stdout before we did."""
+        """True if the child closed its stdout first."""
         self._transport = transport
 
     async def receive(self) -> Sequence[Message]:
@@ -197,8 +197,7 @@ def mask(text: str, secrets: Sequence[str]) -> str:
 
 
 def split_secrets(values: Iterable[str]) -> list[str]:
-    """Return these secrets and their parts: an error message may repeat a header without the word before its
-    token."""
+    """Return these secrets and their parts: an error message may repeat a header's token without its scheme."""
     return [part for value in values for part in (value, *re.split(r"[=:@\s]+", value))]
 
 

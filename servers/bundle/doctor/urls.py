@@ -1,8 +1,6 @@
 """Check of the server at the URL in a client's configuration.
 
 The library for HTTP is an extra, and the doctor must work without it.
-
-The library for HTTP is an extra, and a doctor has to work where it is missing.
 """
 
 from collections.abc import Iterator, Sequence

@@ -2,10 +2,10 @@
 
 The format: https://github.com/docker/mcp-gateway, docs/server-entry-spec.md and pkg/catalog/types.go; the templates:
 pkg/eval. Its profiles and catalogs take such an entry by `--server file://NAME.yaml`; it calls the older single-file
-catalogs with a `registry` legacy. The gateway mounts a path at the same place in the container, read-only unless its
-operator allows more. For an empty value it sets no variable, but puts an empty word into a command; so the command
-contains only required values. It sets a missing secret to `<UNKNOWN>`, or does not start the server; so only required
-secrets are listed.
+catalogs with a `registry` "legacy". The gateway mounts a path at the same place in the container, read-only unless
+its operator allows more. For an empty value it sets no variable, but puts an empty word into a command; so the
+command contains only required values. It sets a missing secret to `<UNKNOWN>`, or does not start the server; so only
+required secrets are listed.
 """
 
 from typing import Any

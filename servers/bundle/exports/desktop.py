@@ -3,13 +3,13 @@
 A bundle is of the type `uv` (manifest 0.4, https://github.com/modelcontextprotocol/mcpb): it contains the sources of
 one server and a pyproject.toml with its requirements, and the host's uv creates the environment on the user's
 machine, for its system and processor. Claude Code 2.1.332 refuses this type, and has plugins (`plugins.py`). The type
-`python`, which it takes, would need a uv on the PATH of a desktop host, where many have none.
+`python`, which it accepts, would need uv on the PATH of a desktop host, which many do not have.
 
 A value that the user has left empty stays in the command as the literal `${user_config.NAME}`, unless it has a
 default; so an optional value has an empty default, and is set in the environment, where empty means unset.
 
 Prompts can't be listed, since the manifest requires the text of each, and ours is rendered on request. The tools
-listed are those that need no permission. The icon must be a PNG file in the bundle; any other is left out.
+listed are those that need no permission. The icon must be a PNG file in the bundle; any other is omitted.
 """
 
 import re

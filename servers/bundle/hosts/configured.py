@@ -47,7 +47,7 @@ def read_entries(client: Client, path: Path) -> dict[str, Any]:
 
 
 def of_project(client: Client, path: Path, project: Path) -> dict[str, Any]:
-    """Return the servers that Claude Code has for a project only: the default place for `claude mcp add`
+    """Return the servers that Claude Code stores for one project only: the default place for `claude mcp add`
     (https://code.claude.com/docs/en/mcp, "Local scope"); nothing for other clients.
 
     Raises ValueError like `read_bytes`, and for a file that is not JSON.

@@ -1,4 +1,4 @@
-"""The differences that a change makes to a file, for display: with the lines around it, and without secrets.
+"""The differences that a change makes to a file, for display: with context lines, and without secrets.
 
 A configuration may contain secrets anywhere: in variables and headers, in arguments, in commented entries. So of
 everything except the new entry only the keys are shown; the new entry is shown as requested.
@@ -14,7 +14,7 @@ from .toml_tree import parse_toml
 AROUND = 3
 """The number of context lines before and after the changed ones."""
 MAX_LINE = 300
-"""The length up to which a line is shown in full, in characters."""
+"""Maximum length of a line that is shown in full, in characters."""
 HIDDEN = "…"
 _SCALARS = {
     *("string", "number", "unary_expression"),

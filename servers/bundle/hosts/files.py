@@ -91,7 +91,7 @@ def _keep_owner(fresh: Entry, entry: Entry) -> None:
 
 @contextmanager
 def hold_lock(path: Path) -> Iterator[None]:
-    """Hold the lock at `path` during the block, after waiting for its holder, ten seconds at most.
+    """Hold the lock at `path` during the block, after waiting at most ten seconds for its holder.
 
     The system releases the lock of a process that dies. The file is removed afterwards, and so are the empty
     directories created for it. Raises ValueError if the lock can't be acquired.
@@ -116,7 +116,7 @@ def _wait_for(path: Path) -> tuple[FileLock, int]:
     folders = 0
     while True:
         remaining = max(end - time.monotonic(), 0)
-        # A lock by the mere existence of the file would outlive a holder that dies.
+        # A lock that is merely an existing file would outlive a holder that dies.
         lock = FileLock(path, remaining, mode=0o600, poll_interval=_STEP_SECONDS, fallback_to_soft=False)
         try:
             folders = max(folders, sum(not folder.exists() for folder in path.parents))

@@ -17,8 +17,8 @@ from tree_sitter import Language, Node, Parser
 
 BOM = b"\xef\xbb\xbf"
 MAX_BYTES = 64_000_000
-"""The largest file that is read, in bytes; a client's configuration with the history of its sessions has some
-millions."""
+"""Maximum size of a file, in bytes; a client's configuration with the history of its sessions can have several
+million."""
 
 _JAVASCRIPT = Language(tree_sitter_javascript.language())
 # Inside parentheses braces are an object, and the newline ends a comment on the last line.

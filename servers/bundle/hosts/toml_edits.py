@@ -1,7 +1,7 @@
 """Insertion of an entry into a TOML file, and its removal, with the rest unchanged byte for byte.
 
-An entry is its own table, `[mcp_servers.NAME]`, at the end of the file, where a table is always valid. If the result
-of an edit does not have the intended meaning, the file is left unchanged.
+An entry is a separate table, `[mcp_servers.NAME]`, at the end of the file, where a table is always valid. If the
+result of an edit does not have the intended meaning, the file is left unchanged.
 """
 
 import json

@@ -38,13 +38,13 @@ _log = logging.getLogger("shared.gateway.bridge.base")
 _URL = re.compile(r"\b([a-z][a-z0-9+.-]*://)\S+", re.IGNORECASE)
 DOUBT_SECONDS = 10.0
 AWAY_SECONDS = 1.0
-"""The time that a call waits for a server that is away: enough for one that is being restarted."""
+"""Seconds that a call waits for an unavailable server: enough for one that is being restarted."""
 _ENDED = "it ended the connection"
 
 
 def reason_of(error: BaseException) -> str:
-    """Describe the error in one line of at most 200 characters, without our paths, and of URLs only with the scheme:
-    clients see it."""
+    """Describe the error in one line of at most 200 characters. Clients see it, so it has no paths of this machine,
+    and only the scheme of URLs."""
     root_error = first_error(error)
     text = " ".join(_words(root_error).split()) or type(root_error).__name__
     return _URL.sub(r"\1…", text)[:200]
@@ -59,12 +59,12 @@ def _words(error: BaseException) -> str:
 
 
 class Base:
-    """The connection, and the server's description received over it. It is the relay of that connection."""
+    """The connection, its relay, and the server's description received over it."""
 
     def __init__(self, upstream: Upstream, options: ClientOptions) -> None:
-        """`options` are the declarations to the server; their `relay` answers its requests, if there is one."""
+        """`options` is what is declared to the server; its `relay`, if set, answers the server's requests."""
         self.reason = "it has not been reached yet"
-        """The reason why it is down; while it is up, the reason of the last time."""
+        """The reason that it is down or, while it is up, was down last."""
         self.description: ServerDescription | None = None
         """The description of the server when it was last up."""
         self.stateless = False
@@ -73,7 +73,7 @@ class Base:
         """Set once it has been up or down for the first time."""
         self.upstream = upstream
         self._answers = options.relay
-        # `live` opens a lost connection again, so the client must not do so too.
+        # `live` reopens a lost connection, so the client must not.
         self._options = replace(options, relay=self, reconnect=False, restart=False)
         self._client: Client | None = None
         self._doubted = anyio.Event()
@@ -128,11 +128,11 @@ class Base:
         try:
             while True:
                 pauses.started(anyio.current_time())
-                # Waited for, not awaited: `_failed` reports its error, which must end nothing else.
+                # Not awaited directly: `_failed` reports its error, which must not end anything else.
                 await asyncio.wait([lives.start(self._live_once())])
                 self._wanted = anyio.Event()
                 self._tried.wake()
-                # Without the shortest pause each of many requests would start a server that can't run.
+                # Without a minimum pause, each request would start a server that can't run.
                 await anyio.sleep(pauses.min_remaining(anyio.current_time()))
                 with anyio.move_on_after(pauses.remaining(anyio.current_time())):
                     await self._wanted.wait()
@@ -170,7 +170,7 @@ class Base:
             try:
                 await client.ping()
             except PeerError as error:
-                # An error response shows that the server is there, unless a proxy reports that its server is not.
+                # An error response shows that the server is available, unless a proxy reports the opposite.
                 if error.code in BUSY:
                     raise
 
@@ -191,7 +191,7 @@ class Base:
     # The relay of the connection
 
     async def answer(self, request: ServerRequest) -> dict[str, Any]:
-        """Answer a request of the server that belongs to none of ours. Raises RpcError if there is no answer."""
+        """Answer a request of the server that belongs to none of our calls. Raises RpcError if there is no answer."""
         if self._answers is None:
             raise MethodNotFound(f"method not found: {request.method[:100]}")
         return await self._answers.answer(request)

@@ -94,8 +94,7 @@ class Bridge:
                 await self.tasks.stop()
 
     def place(self, context: Context[Any]) -> Place:
-        """Return the kind of session for the call of `context`. Raises RpcError while nothing is known of the
-        server."""
+        """Return the kind of session for the call of `context`. Raises RpcError while the server is still unknown."""
         if self.base.description is None or self.base.stateless:
             self.base.client  # noqa: B018 - raises the reason
             return self._stateless

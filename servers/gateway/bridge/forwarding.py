@@ -33,7 +33,7 @@ _log = logging.getLogger("shared.gateway.bridge.forwarding")
 _OURS = frozenset({PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, "progressToken"})
 _OF_TRACES = frozenset({TRACEPARENT, TRACESTATE})
 _OF_A_ROUND = ("inputResponses", "requestState", "task")
-"""The params of a request for one round; `task` too, since whether a task is requested depends on the server."""
+"""The params that apply to one round; also `task`, since the server determines whether a task is requested."""
 _NAMES = ("name", "uri", "cursor")
 _NO_RESOURCE, _INVALID_PARAMS = -32002, -32602
 _NOT_DECLARED, _INVALID_REQUEST = -32021, -32600

@@ -19,7 +19,7 @@ _CHANGES = {f"notifications/{change.what}/list_changed": change for change in LI
 
 def forward(link: Connection, notice: Notified) -> None:
     """Forward a notification to the client of `link`: a changed list only once until it is sent, log messages only of
-    the level that the client set, none about the server's tasks, and all others unchanged. While too many messages
+    the level that the client set, nothing about the server's tasks, and all others unchanged. While too many messages
     wait for the client, only changes of lists are kept. Never waits or raises."""
     if notice.method in _CHANGES:
         link.changed(_CHANGES[notice.method])

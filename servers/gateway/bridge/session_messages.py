@@ -61,7 +61,7 @@ class SessionMessages:
         PeerError, ConnectionError and TimeoutError, and RpcError while the server is not available."""
         link = context.link
         link.session.set_log_level(level)
-        # A client of several joined servers gets the conditions of each from the gateway.
+        # A client of several joined servers gets their conditions from the gateway.
         if link.calls is context.running.calls:
             for condition in context.running.conditions.active.values():
                 link.session.log(context.call, condition.level, condition.data, condition.logger)

@@ -28,14 +28,14 @@ from shared.server.dispatch.context import Context
 OF_TASKS = "notifications/tasks"
 """The prefix of notifications about tasks of the server, which its clients do not know."""
 ASK_SECONDS = 60.0
-"""The time limit for the server to return the state of a task."""
+"""Seconds that the server has to return the state of a task."""
 
 Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 """Returns the server's result of a request, by method and params."""
 
 
 class TaskClient(Protocol):
-    """Represents the client of a call."""
+    """The client of a call."""
 
     async def became_task(self) -> None:
         """Called when the server has turned the call into a task."""
@@ -150,5 +150,5 @@ async def through_task(
 
 
 async def nobody(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Reject a question that comes as a single request."""
+    """Reject a question that arrives as a separate request."""
     raise MethodNotFound(f"this client accepts questions only in results, not by {method}")

@@ -1,4 +1,4 @@
-"""Conditions that keep the joined servers from working as their users expect, for the time that they last."""
+"""Current conditions that keep the joined servers from working as their users expect."""
 
 from collections.abc import Iterator, MutableMapping, Sequence
 

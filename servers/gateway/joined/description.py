@@ -31,7 +31,7 @@ def capabilities_of(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def spans_of(parts: Sequence[Part]) -> dict[tuple[str, ...], Span]:
-    """Return the clients that each capability is declared to: all those that one of the servers declares it to."""
+    """Return the clients to which each capability is declared: those to which one of the servers declares it."""
     spans: dict[tuple[str, ...], Span] = {}
     for identity in _identities(parts):
         for path, span in identity.spans.items():

@@ -40,7 +40,7 @@ from .uris import full_uri, split_uri
 log = logging.getLogger("shared.gateway")
 
 MAX_CLASHES = 1_000
-"""The number of name clashes that are logged and remembered; a server may produce new ones without end."""
+"""Maximum number of name clashes that are logged and remembered; a server may produce new ones endlessly."""
 
 Prefix = Literal["auto", "always"]
 
@@ -61,7 +61,7 @@ class JoinedList:
     def __init__(
         self, kind: Kind, lists: Sequence[tuple[Part, Listing]], prefix: Prefix, gone: Sequence[Listing] = ()
     ) -> None:
-        """`gone` are the last lists of servers that are not available now."""
+        """`gone` has the last lists of servers that are currently unavailable."""
         self._kind = kind
         self._names = frozenset(part.name for part, _ in lists)
         self._parts = [part for part, _ in lists]
@@ -74,7 +74,7 @@ class JoinedList:
         self.templates: dict[Part, list[str]] = {}
         """The templates of a server that are published under another name than its own."""
         self.clashes: list[tuple[Part, str, str]] = []
-        """The entries that got another name because their own would belong to another server: the server, and both
+        """The entries that were renamed because their own name would belong to another server: the server, and both
         names."""
         self._entries: list[dict[str, Any]] = []
         every = [*(listing.entries for _, listing in lists), *(listing.entries for listing in gone)]
@@ -143,9 +143,9 @@ class Directory:
         self._joined_lists: dict[str, JoinedList] = {}
         self._joined_lists_of: WeakKeyDictionary[ServerSession, dict[str, JoinedList]] = WeakKeyDictionary()
         self._ages: Counter[str] = Counter()
-        """The number of times that each list was invalidated at one of them."""
+        """The number of invalidations of each list at one of the servers."""
         self._built: dict[str, int] = {}
-        """The age at which the roster was built."""
+        """The age at which each list was built."""
         self._clashes: set[tuple[str, str]] = set()
         self._incomplete: set[str] = set()
         """The lists to which a server has not contributed its entries."""
@@ -187,13 +187,13 @@ class Directory:
         gone = [cache.last for cache, (_, listing) in shown if cache.is_gone and not listing.entries]
         united = JoinedList(kind, lists, self._prefix, gone)
         self._log_clashes(united)
-        # A build that began before a change may end after one that began behind it.
+        # A build that began before a change may end after one that began after it.
         if age >= self._built.get(what, 0):
             self._joined_lists[what], self._built[what] = united, age
         if all(cache.is_fresh or cache.part.running is None for cache in caches):
             self._incomplete.discard(what)
         else:
-            # The next request asks the server again, unless it was too slow a moment ago.
+            # The next request asks the server again, unless it has just been too slow.
             self._incomplete.add(what)
         if differs and context.peer.lasts:
             self._joined_lists_of.setdefault(context.link.session, {})[what] = united
@@ -294,7 +294,7 @@ def _task_support_in(entry: dict[str, Any]) -> TaskSupport | None:
 
 
 async def _current_lists(caches: Sequence[ListCache], context: Context[Any]) -> list[Listing]:
-    """Request the lists of all at the same time, so that a slow server does not delay those after it."""
+    """Request the lists of all servers at the same time, so that a slow server does not delay those after it."""
     listings: dict[int, Listing] = {}
 
     async def ask(number: int, cache: ListCache) -> None:

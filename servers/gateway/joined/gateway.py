@@ -43,8 +43,8 @@ from .uris import full_uri, with_uris
 
 
 class JoinedSettings(BaseModel):
-    """Whom one run serves. What the members keep apart has to be apart here, too: so each of their principals has a
-    run to itself."""
+    """The principals that one run serves. What the members keep separate must be separate here, too, so each of their
+    principals has its own run."""
 
     principals: str = ""
     """The name of the principals that it serves; empty for all others."""
@@ -87,7 +87,7 @@ def gateway(
 
 
 def _handing_on() -> Extension[Joined]:
-    """Return an extension that hands every method, of the protocol or not, to the server that it is about."""
+    """Return an extension that forwards every method, of the protocol or not, to the server that it concerns."""
     rows = {row.name: row for row in REQUESTS} | {SET_LEVEL.name: SET_LEVEL}
     handlers: dict[str, Handler] = {
         "tools/list": _listing(TOOLS),

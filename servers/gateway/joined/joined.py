@@ -1,4 +1,4 @@
-"""Several servers as one at run time: which are open, what they declare, and what changes at each."""
+"""Several servers as one at run time: which are open, what they declare, and what changes in each."""
 
 import asyncio
 import logging
@@ -31,7 +31,7 @@ log = logging.getLogger("shared.gateway")
 _KINDS = {"tools": ("tools",), "prompts": ("prompts",), "resources": ("resourceTemplates",)}
 """The lists to invalidate at a server for each list that it announces as changed."""
 PAUSE_SECONDS = 0.1
-"""The pause between two notifications of changed lists."""
+"""Seconds between two notifications of changed lists."""
 _ALL = [kind for kinds in _KINDS.values() for kind in kinds]
 
 
@@ -111,8 +111,8 @@ class Joined:
                 self._announce_lists()
 
     def _announce_lists(self) -> None:
-        """Notify clients of changed lists, at once and then after each pause: a server may announce changes without
-        end."""
+        """Notify clients of changed lists, at once and then after each pause: a server may announce changes
+        endlessly."""
         self._pausing = None
         if not self._changed_lists:
             return

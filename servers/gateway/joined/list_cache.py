@@ -1,7 +1,7 @@
 """Cache of one list of one server, valid until the server announces a change.
 
-A slow server is not waited for again at once: its last list remains in use. One that fails to list has no entries
-until it lists again.
+After a slow answer, the last list remains in use, and the server is not asked again at once. A server that fails to
+list has no entries until it succeeds.
 
 If its lists may differ by client, each request fetches them again, and the cache only tells which server a name
 belongs to.
@@ -32,9 +32,9 @@ from .part import Part
 _log = logging.getLogger("shared.gateway")
 
 LISTING_SECONDS = 5.0
-"""The time limit for a server to list all its entries of a kind."""
+"""Seconds that a server has to list all its entries of a kind."""
 PATIENCE_SECONDS = 30.0
-"""The time for which a server that missed the limit is not asked again."""
+"""Seconds for which a server that missed the limit is not asked again."""
 MAX_PAGES = 1_000
 _ROWS = {row.name: row for row in REQUESTS}
 
@@ -61,7 +61,7 @@ class Listing:
 
     entries: list[dict[str, Any]]
     fresh_ms: int = FRESH_MS
-    """The time that clients may cache it."""
+    """Milliseconds for which clients may cache it."""
     is_public: bool = True
     """True if shared caches may store it."""
 
@@ -184,7 +184,7 @@ async def _whole(part: Part, kind: Kind, context: Context[Any]) -> Listing:
         is_public = is_public and page.get("cacheScope") == "public"
         cursor = cursor_in(page)
         if cursor in cursors:
-            # This was the last page, or the list has no end.
+            # This was the last page, or the list is endless.
             break
         cursors.add(cursor)
     return Listing(list(entries.values()), fresh_ms, is_public)

@@ -29,7 +29,7 @@ MAX_KNOWN = 10_000
 LONGEST_KNOWN = 8_192
 """The largest URI that is remembered, in characters."""
 GUESS_SECONDS = 5.0
-"""The time that a server which may not have the resource can delay the ones after it."""
+"""Seconds by which a server that may not have the resource can delay those after it."""
 _NOT_FOUND = -32002
 
 # The rank of a server's claim to a URI. Third-party servers rank lower: they may list any URI.
@@ -132,13 +132,14 @@ class Owners:
         parts = sorted(parts, key=lambda part: part is not self._guessed.get(uri))
         for part in parts:
             try:
-                # No server waits behind the last one.
+                # No server comes after the last one.
                 with anyio.fail_after(GUESS_SECONDS if part is not parts[-1] else None):
                     result = await attempt(part, uri)
             except TimeoutError:
                 failure = failure or part.late()
             except McpError as error:
-                # A request for another scope does not tell if the resource exists, since the server is only a guess.
+                # A request for another scope does not show that the resource exists, since the server is only a
+                # guess.
                 if _is_missing(error) or isinstance(error, InsufficientScope):
                     missing.append(str(error) if _is_missing(error) else "resource not found")
                 else:

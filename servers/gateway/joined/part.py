@@ -105,11 +105,11 @@ class Part:
         if running is None or TASKS not in running.opened:
             return None
         tasks = tasks_of(running)
-        # The list follows its rules, under which a tool may have another name than the declared one.
+        # The list follows its rules, which may give a tool another name than the declared one.
         return listed if tasks.support is None else await tasks.support_of(_handed(running, context), name)
 
     def refusal(self, method: str) -> RpcError | ToolError:
-        """Return the error for a request that can't be served now."""
+        """Return the error for a request that can't currently be served."""
         reason = self.member.reason
         text = f"the server {self.name} is not available{': ' if reason else ''}{reason}"
         return ToolError(text) if method == "tools/call" else RpcError(text, code=-32603)
@@ -183,8 +183,7 @@ class Part:
 
 
 def _handed(running: Run[Any], context: Context[Any]) -> Context[Any]:
-    """Return `context` as the call sees it at `running`. A call that may become a task keeps the time that it has
-    anyway."""
+    """Return `context` as the call sees it at `running`. A call that may become a task keeps its own time limit."""
     call, budget = context.call, running.calls.budget
     if call.task is not None:
         budget = budget.lasting(context.budget.seconds)
@@ -219,8 +218,8 @@ class _Explained:
 
 
 def absent(parts: Iterable[Part]) -> str:
-    """Return the end of an error message that names the parts which are not available, since this may be its reason;
-    empty if all are."""
+    """Return the end of an error message, which names the unavailable parts as a possible reason; empty if all are
+    available."""
     names = [part.name for part in parts if part.running is None or not part.running.hooks.is_there()]
     return f"; not available at the moment: {', '.join(names)}" if names else ""
 

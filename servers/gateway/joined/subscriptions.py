@@ -1,7 +1,7 @@
 """Subscriptions to resources of the joined servers: one at the owner for all clients that share its key.
 
-Each client's subscription is made at the owner, which decides about it; that of the first client is kept until the
-last has ended. If the owner closes, they remain, and are made again when it returns.
+Each client's subscription is made at the owner, which accepts or refuses it; the first client's is kept until the
+last one ends. If the owner closes, they remain, and are made again when it returns.
 """
 
 import logging
@@ -74,8 +74,8 @@ class Subscriptions:
             self._tell(ours, of)
 
     async def renew(self, part: Part) -> None:
-        """Subscribe again at `part` after it was opened again, and notify all clients of a change: there may have
-        been one meanwhile."""
+        """Subscribe again at `part` after it was opened again, and notify all clients of a change: something may have
+        changed meanwhile."""
         for ours, subscription in list(self._subscriptions.items()):
             if subscription.part is not part:
                 continue

@@ -1,1 +1,2 @@
-"""Another server behind this program: how to reach it, as which user, and if its tools match the accepted ones."""
+"""Another server behind this program: how to reach it, as which user, and whether its tools match the accepted
+ones."""

@@ -14,7 +14,7 @@ from .options import Options
 
 
 class Limits(BaseModel):
-    """What clients are shown of the server behind it, and how long it may take to be there."""
+    """The tools that clients see of the server behind it, and the time that it may take to start."""
 
     allow: list[str] = option([], "show only this tool to clients; a* means every tool that starts with a", "NAME")
     deny: list[str] = option([], "hide this tool from clients", "NAME")
@@ -39,8 +39,8 @@ class BridgeProgram:
         processes: int | None = None,
         advice: str = "",
     ) -> None:
-        """`name` is the server's name in messages, `advice` the hint for an error of access; `shared` is true if all
-        clients share one session with it, `processes` limits the sessions if each is a process."""
+        """`name` is the server's name in messages, `advice` the hint for an authorization error; `shared` is true if
+        all clients share one session with it, `processes` limits the sessions if each is a process."""
         self._first = FirstConnection(name, connect, limits.timeout, advice)
         self._upstream = Upstream(name, self._first.connect, shared, processes, limits.timeout)
         self._rules = Rules(allow=tuple(limits.allow) or None, deny=tuple(limits.deny))

@@ -1,8 +1,6 @@
 """The first connection to the server behind a bridge: without it nothing is served, and the program reports the
-reason.
-
-A server that was available once may be lost, and the bridge connects to it again. One that was never available is
-most likely a mistake, and whoever starts the program needs to know that at once.
+reason. A server that was available before may be lost, and the bridge reconnects to it. One that was never available
+is most likely a mistake, which the user needs to know at once.
 """
 
 import logging
@@ -32,7 +30,7 @@ class FirstConnection:
 
     def __init__(self, name: str, connect: Connect, seconds: float, advice: str = "") -> None:
         """`name` is the server's name in messages; the first attempt may take `seconds`; `advice` is the hint for an
-        error of access."""
+        authorization error."""
         self._name = name
         self._connect = connect
         self._seconds = seconds

@@ -1,4 +1,4 @@
-"""Options of a program with another server behind it: those of every server that apply there."""
+"""Options of a program that relays another server: the options of every server that apply there."""
 
 import os
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _MEANINGLESS = ("settings", "transport", "max_result", "max_entries", "workers")
 
 
 class Options(process.Options):
-    """As a server of ours has them, but for the time: how long its calls take is the other server's matter."""
+    """The options of every server, without its time limit: the other server limits its own calls."""
 
     max_seconds: float = Field(600.0, gt=0, description="seconds that one call may take")
 

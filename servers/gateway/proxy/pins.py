@@ -87,7 +87,7 @@ def accept(pins: Pins, tools: Sequence[Tool], names: Collection[str]) -> None:
 
 
 MAX_LINE = 200
-"""The length up to which a line is shown in full, in characters."""
+"""Maximum length of a line that is shown in full, in characters."""
 MAX_LINES = 60
 """The number of lines shown for the change of one tool."""
 

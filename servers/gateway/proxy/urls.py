@@ -1,4 +1,4 @@
-"""URLs of servers: which are valid, and what of them is displayed."""
+"""URLs of servers: which are valid, and which parts are displayed."""
 
 from urllib.parse import urlsplit
 

@@ -32,8 +32,8 @@ _LIST, _CALL = "tools/list", "tools/call"
 _OF_TASKS = "tasks/"
 _LIST_ROW = next(row for row in REQUESTS if row.name == _LIST)
 _EMPTY_PAGES = 20
-"""The number of pages without visible entries that are skipped for one request; after that the client requests the
-next page."""
+"""Maximum number of pages without visible entries that are skipped for one request; after that, the client requests
+the next page."""
 _MOST_PAGES = 1_000
 """The number of pages after which a list counts as endless."""
 
@@ -68,7 +68,7 @@ class _Run:
         """Return the handler of `method` within the rules."""
         if method.name in (_LIST, _CALL):
             self.handlers[method.name] = handler
-        # Results of tasks are within the limits already, which were those of the call.
+        # Results of tasks are already within the limits of their call.
         if method.is_stream or method.built_in or method.name.startswith(_OF_TASKS):
             return handler
         if self._rules.concern_tools or self._guard is not None:
@@ -107,7 +107,7 @@ class _Run:
         name = self._rules.meant(params.name)
         if name is None:
             raise UnknownTool(f"unknown tool: {params.name[:100]}")
-        # A later round continues a call that has passed the check.
+        # A later round continues a call that has already been checked.
         if self._guard is not None and context.call.round.number == 1:
             listing = self._listing(running, context)
             await self._guard.begin(running, context.link, listing, shows_pages=shows_apps(context))

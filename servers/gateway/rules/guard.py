@@ -26,11 +26,11 @@ log = logging.getLogger("shared.gateway")
 
 _CONDITION = "pins"
 _TRIES = 3
-"""The number of attempts to list the tools while they change; the last list counts."""
+"""Maximum number of attempts to list the tools while they change; the last list is used."""
 _TOLD = 1_000
-"""The number of withheld tools that are remembered as logged; a server may produce new ones without end."""
+"""Maximum number of withheld tools that are remembered as logged; a server may produce new ones endlessly."""
 _NAMED = 5
-"""The number of tools named in a message."""
+"""Maximum number of tools named in a message."""
 
 _NOT_WRITTEN = "%s: its tools are pinned only until this program ends, since %s can't be written: %s"
 
@@ -152,7 +152,7 @@ class Guard:
         self._is_complete = True
 
     def _pin(self, tools: Tools, *, shows_pages: bool) -> None:
-        # Another call may have been faster, and a server that is not ready may have no tools yet.
+        # Another call may have been faster, or a server that is not ready has no tools yet.
         if not tools or not self._pins.is_new:
             return
         try:

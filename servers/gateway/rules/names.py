@@ -30,10 +30,10 @@ class Rules:
     describe: Mapping[str, str] = field(default_factory=dict)
     """Descriptions that replace the tool's own, by the name of the tool."""
     result_bytes: int | None = None
-    """The largest result, in bytes of JSON; None for no limit of its own."""
+    """Maximum size of a result, in bytes of JSON; None for no separate limit."""
     seconds: float | None = None
-    """The longest call, without the time that the user takes to answer; None for no limit of its own. It no longer
-    applies once the call becomes a task, which has a limit of its own."""
+    """Maximum time of a call, without the time that the user takes to answer; None for no separate limit. It no
+    longer applies once the call becomes a task, which has its own limit."""
 
     def __post_init__(self) -> None:
         old_names: dict[str, str] = {}

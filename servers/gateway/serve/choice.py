@@ -86,7 +86,7 @@ class Choice(NamedTuple):
 def choose(
     names: Sequence[str], catalog: Catalog, configuration: Configuration, *, is_local: bool = True
 ) -> list[Chosen]:
-    """Return the servers called `names`, or all configured ones, or else all that are useful without a configuration.
+    """Return the servers called `names`, or all configured ones, or those that are useful without a configuration.
 
     A server that can't be loaded is included, and fails when it is started, so that the others run nevertheless.
     Without `is_local`, other machines can reach them, and the current directory is not a default. Raises ValueError,

@@ -49,7 +49,7 @@ def _split(command: Any) -> Any:
 
 
 class ForeignSettings(BaseModel):
-    """What is said of one server of others."""
+    """The settings of one third-party server."""
 
     command: Annotated[list[str], Field(min_length=1), BeforeValidator(_split)] | None = None
     env: Values = {}
@@ -80,11 +80,11 @@ class Foreign:
     name: str
     settings: ForeignSettings
     rules: Rules
-    """The rules of the operator for it."""
+    """The operator's rules for it."""
     path: Path
     """The configuration. Its directory is the base of paths, and the default working directory of a command."""
     exposed: str | None
-    """The location of a secret of it that other users of the machine can read; None if there is none."""
+    """The location of one of its secrets that other users of the machine can read; None if there is none."""
     written: Mapping[str, Written]
     """All its settings, by key."""
 

@@ -16,7 +16,7 @@ from shared.telemetry.supervised import Supervised
 from ..joined.gateway import JoinedSettings, gateway
 
 OPENING_SECONDS = 8.0
-"""The time that clients wait for all of them to be open at the start: they request lists at once, and many never
+"""Seconds that clients wait at the start for all of them to be open: they request lists at once, and many never
 again. Some allow a server ten seconds to answer."""
 
 

@@ -14,7 +14,7 @@ JOINED = "joined"
 
 
 class Selection(BaseModel):
-    """Which servers run, and whether they are offered as one as well."""
+    """Which servers run, and whether they are also offered as one."""
 
     names: list[str] = positional("server to serve (default: all configured ones)", "NAME")
     config: Path | None = option(
@@ -40,7 +40,7 @@ def _all_or_some(value: Any) -> bool | list[str]:
 
 
 class Joining(BaseModel):
-    """Which servers are offered as one as well, and how its tools are called."""
+    """Which servers are also offered as one, and how its tools are named."""
 
     join: Annotated[bool | list[str], PlainValidator(_all_or_some)] = Field(
         False, description="also offer all of them as one server, at /mcp"

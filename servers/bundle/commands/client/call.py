@@ -121,7 +121,7 @@ async def _tools(client: Client, session: Session) -> Mapping[str, Any]:
 
 
 def _arguments(options: Namespace, tools: Mapping[str, Any], *, is_whole: bool) -> dict[str, Any]:
-    """Return the KEY=VALUE words as arguments of the types in the tool's schema. Raises Misuse for an unknown or a
+    """Return the KEY=VALUE words as arguments with the types of the tool's schema. Raises Misuse for an unknown or a
     missing argument.
 
     A tool that is not listed is called nevertheless, since only the server knows why it does not list it.
@@ -147,7 +147,7 @@ def _naming_tools(name: str, tools: Mapping[str, Any]) -> Iterator[None]:
 
 async def _give(client: Client, result: dict[str, Any], options: Namespace, session: Session) -> int:
     """Show a result, and save the parts that are for `--out`; return the exit code. Raises Misuse if they can't be
-    saved, but after the rest is shown: the call is made, and would not give its answer again."""
+    saved, but only after the rest is shown: the call can't be repeated for its answer."""
     links = [block for block in records_of(result.get("content")) if block.get("type") == "resource_link"]
     if options.out is None:
         if links and "://" not in options.server:
@@ -167,8 +167,8 @@ async def _give(client: Client, result: dict[str, Any], options: Namespace, sess
 
 
 async def _read_links(client: Client, links: Sequence[dict[str, Any]], session: Session) -> list[Piece]:
-    """Read what the links lead to, before a server that the command has started ends with it. Report those that can't
-    be read."""
+    """Read the links' contents before a server that the command has started ends with it. Report those that can't be
+    read."""
     linked: list[Piece] = []
     uris = list(dict.fromkeys(as_text(link.get("uri")) for link in links))
     for uri in uris[:_MOST_LINKS]:

@@ -37,13 +37,13 @@ class LeasedSession:
         self.client: Client | None = None
         """The client of the session while it is open."""
         self.error: Exception | None = None
-        """The reason why it could not be opened."""
+        """The reason that it could not be opened."""
         self.settled = anyio.Event()
         """Set when it is open, or never will be."""
         self.closing = anyio.Event()
         """Set when it is no longer needed."""
         self.is_left = False
-        """True if the call that it was opened for is gone."""
+        """True if the call for which it was opened is gone."""
         # A server that has ended is restarted by the next call.
         self.options = ClientOptions(
             mode="handshake",
@@ -101,7 +101,7 @@ class LeasedSession:
     # Messages of the server
 
     async def answer(self, request: ServerRequest) -> dict[str, Any]:
-        """Return the answer of the client of its call. If there is none, or none that can be asked, a request for
+        """Return the answer of its call's client. If there is no call, or its client can't be asked, a request for
         roots waits for the next call: servers send it when a session begins. Raises RpcError for a request that can't
         be answered."""
         if request.method != "roots/list":

@@ -55,7 +55,7 @@ class CallRelay:
         raise RpcError("the call that this question belongs to has ended")
 
     async def became_task(self) -> None:
-        """Turn our call into a task too, if the client supports tasks."""
+        """Turn the client's call into a task too, if the client supports tasks."""
         if self.context.call.task is not None:
             await self.context.call.task.detach()
 
@@ -103,8 +103,8 @@ class CallRelay:
 
 
 def newest_of_one(calls: Sequence[CallRelay]) -> CallRelay | None:
-    """Return the call that began last, if all current calls came on one connection: then messages of the server about
-    any of them may go there."""
+    """Return the call that began last, if all current calls came on one connection: messages of the server about any
+    of them may go there."""
     return calls[-1] if len({relay.context.link for relay in calls}) == 1 else None
 
 

@@ -60,8 +60,8 @@ class _Life:
 
 
 class OwnSession:
-    """The session of one client, with a new one at the server if that was lost. It receives the events of the
-    client's connection, and is the relay of its own."""
+    """The session of one client, and its session at the server, which is reopened if it was lost. It receives the
+    events of the client's connection, and is the relay of the server's."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class OwnSession:
         listener: SessionListener,
         room: "_Room | None",
     ) -> None:
-        """`room` limits the processes, if its session at the server is one."""
+        """`room` limits the processes, if each session at the server is a process."""
         self.link = link
         self.level: str | None = None
         """The log level that the client has set."""
@@ -87,7 +87,7 @@ class OwnSession:
         self._life: _Life | None = None
         self._was_open = False
         self.has_left = False
-        """True if the client is gone: then the session is not opened again."""
+        """True if the client is gone, so that the session is not reopened."""
 
     @property
     def client(self) -> Client | None:
@@ -102,8 +102,8 @@ class OwnSession:
             self._tasks.start(self._live(self._life))
 
     async def open(self) -> Client:
-        """Return its client once it is open. Raises RpcError with the reason if it can't be opened in time, and soon
-        if the server is away."""
+        """Return its client once it is open. Raises RpcError with the reason if it can't be opened in time, or soon
+        if the server is unavailable."""
         if self.client is None:
             await self._base.come_up()
         self.begin()
@@ -144,7 +144,7 @@ class OwnSession:
 
     @property
     def may_give_way(self) -> bool:
-        """True if it is open and its client would lose nothing: the next call opens it again."""
+        """True if it is open and could be closed without loss for its client: the next call reopens it."""
         return self.client is not None and not self._calls and not self.link.is_busy
 
     def give_way(self) -> None:

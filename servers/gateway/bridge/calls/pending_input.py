@@ -21,13 +21,13 @@ from .upstream_call import UpstreamCall
 from .visiting import VISIT_SECONDS, Visiting
 
 PARKED_SECONDS = 300.0
-"""The time that a call waits for its client to come back."""
+"""Seconds that a call waits for its client to come back."""
 AWAY_SECONDS = 20.0
-"""The same while other calls wait for the session that it has."""
+"""The same while other calls wait for its session."""
 PARKED_MOST = 1_000
 """Maximum number of calls that wait for their clients."""
 GATHER_SECONDS = 0.02
-"""The time to wait for further questions after the first: servers send them one after the other."""
+"""Seconds to wait for further questions after the first: servers send them one after the other."""
 
 
 class Parking:

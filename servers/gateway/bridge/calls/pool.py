@@ -29,7 +29,7 @@ from .pending_input import Parking
 from .upstream_call import Exchange, UpstreamCall
 
 IDLE_SECONDS = 60.0
-"""The time that an unused session is kept open."""
+"""Seconds that an unused session is kept open."""
 SESSIONS_MOST = 32
 """Maximum number of sessions, each of which may be a process."""
 
@@ -87,7 +87,7 @@ class Pool:
                     task_params = await self.upstream_tasks.task_param(client, context, name)
                 is_known = True
             finally:
-                if not is_known:  # nothing else releases the session
+                if not is_known:  # otherwise nothing would release the session
                     session.lease(None)
                     self._release(session)
             exchange = partial(
@@ -139,7 +139,7 @@ class Pool:
 
     def _crowded(self, owner: str) -> list[LeasedSession]:
         """Return the sessions of which one must end before `owner` may have another; an empty list if there is room.
-        No client gets all of them if there are several clients."""
+        One of several clients never gets all sessions."""
         own = [session for session in self._sessions if session.owner == owner]
         if len(own) >= self._most_of_one:
             return own
@@ -154,7 +154,7 @@ class Pool:
                 is_there = True
         finally:
             if not is_there:
-                # No call waits for it any more: once open, it is available for the next call of the same client.
+                # No call waits for it anymore: once open, it is available for the next call of the same client.
                 session.is_left = True
                 if session.client is not None:
                     self._release(session)
@@ -209,8 +209,8 @@ class Pool:
             self._waiting -= 1
 
     def _end_longest_away(self, among: list[LeasedSession]) -> float:
-        """End the call `among` these whose client is away longest, if that is too long; return the seconds until the
-        next check."""
+        """End the call `among` these whose client has been away longest, if that is too long; return the seconds
+        until the next check."""
         away = {session: seconds for session in among if (seconds := self.parking.away(session.call)) is not None}
         longest = max(away, key=away.__getitem__, default=None)
         patience = self.parking.away_seconds

@@ -96,7 +96,7 @@ class SharedSession:
         self._least_severe = len(LOG_LEVELS)
 
     def join(self, base: Base, level: SharedLevel) -> None:
-        """Set its connection, and the log level of that."""
+        """Set its connection, and the log level of that connection."""
         self._base, self._level = base, level
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
@@ -180,5 +180,5 @@ class SharedSession:
 
     @property
     def _is_of_one(self) -> bool:
-        """True if all calls in progress are of one client."""
+        """True if all calls in progress belong to one client."""
         return len({relay.link for relay in self._under_way}) == 1

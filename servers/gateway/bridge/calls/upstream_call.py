@@ -23,7 +23,7 @@ OF_CALLS = ("notifications/progress", "notifications/message")
 
 
 class CallOver(RpcError):
-    """The call that a question belongs to is over."""
+    """The call that a question belongs to has ended."""
 
 
 class _Pending:
@@ -133,7 +133,7 @@ class UpstreamCall:
 
     async def attend(self, context: Context[Any], gather_seconds: float) -> dict[str, tuple[str, dict[str, Any]]]:
         """Wait for questions to the client, which gets the server's notifications meanwhile; return none if the call
-        is over. After the first question it waits `gather_seconds` for others."""
+        has ended. After the first question it waits `gather_seconds` for others."""
         self._relay = CallRelay(context, self._session_messages)
         try:
             while not self.is_over:
@@ -159,7 +159,7 @@ class UpstreamCall:
                 await self._moved.wait()
 
     def result(self) -> dict[str, Any]:
-        """Return the result of the call, which is over. Raises the error of the call."""
+        """Return the result of the call, which has ended. Raises the error of the call."""
         if isinstance(self._outcome, dict):
             return self._outcome
         raise self._outcome or InternalError("the call was stopped")

@@ -9,12 +9,12 @@ from shared.protocol.session.client_events import Notified
 from shared.server.dispatch.context import Context
 
 VISIT_SECONDS = 20.0
-"""The time to wait for the end of a visit after the page was opened: a server need not report it."""
+"""Seconds to wait for the end of a visit after the page was opened: a server need not report it."""
 _KEY = "visited"
 
 
 class Visiting:
-    """The visits that clients of one server were asked for."""
+    """The visits that clients of one server were asked to make."""
 
     def __init__(self, seconds: float = VISIT_SECONDS) -> None:
         self._seconds = seconds
@@ -30,7 +30,7 @@ class Visiting:
             await context.pass_on(required.requests, {_KEY: list(required.requests)})
 
     async def over(self, context: Context[Any]) -> bool:
-        """Return True if this round follows one that asked for visits, after these are over or have timed out.
+        """Return True if this round follows one that asked for visits, after these have ended or timed out.
 
         Raises ToolError if the user did not open every page.
         """
@@ -44,6 +44,6 @@ class Visiting:
         return True
 
     def on_server_message(self, notice: Notified) -> None:
-        """Handle a notification of the server: a visit may be over."""
+        """Handle a notification of the server: a visit may have ended."""
         if notice.method == "notifications/elicitation/complete":
             self._visits.end(str(notice.params.get("elicitationId")))

@@ -21,11 +21,11 @@ from shared.errors import McpError
 _log = logging.getLogger("shared.gateway.bridge.listening")
 
 GATHER_SECONDS = 0.01
-"""The time that a new stream waits for more resources."""
+"""Seconds that a new stream waits for more resources."""
 MAX_URIS = 1_000
 """Maximum number of resources of one stream."""
 PAUSE_SECONDS = 30.0
-"""The pause between attempts to open a stream again that the server has ended for good."""
+"""Seconds between attempts to reopen a stream that the server has ended for good."""
 
 
 class _Batch:
@@ -39,8 +39,8 @@ class _Batch:
 
 
 class _Stream:
-    """One listen stream, and the resources in it that are still needed. `tell` is called for each that changes, or
-    may have changed."""
+    """One listen stream, and the resources in it that are still needed. `tell` is called for each resource that
+    changes, or may have changed."""
 
     def __init__(self, uris: Iterable[str], tell: Callable[[Change], None]) -> None:
         self.uris = dict.fromkeys(uris)
@@ -48,7 +48,7 @@ class _Stream:
         """Set when it is open for the first time, or has failed."""
         self.refused: frozenset[str] = frozenset()
         self.error: Exception | None = ConnectionError("the bridge is closed")
-        """The reason why it could not be opened."""
+        """The reason that it could not be opened."""
         self._tell = tell
         self._scope = anyio.CancelScope()
 

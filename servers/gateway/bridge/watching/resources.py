@@ -28,7 +28,7 @@ AT_ONCE = 32
 MAX_LEVELS = 256
 """Maximum number of slashes considered in a URI: a hostile one has thousands."""
 HEARING_SECONDS = 2.0
-"""The time that clients wait at the start until the bridge receives changes."""
+"""Seconds that clients wait at the start until the bridge receives changes."""
 FAREWELL_SECONDS = 5.0
 """The time limit for ending a subscription at the server; the caller waits for it."""
 
@@ -94,7 +94,7 @@ class Watching:
         ConnectionError and TimeoutError, and RpcError while it is down."""
         async with self._turn(uri):
             if uri not in self._held:
-                # The caller can't be cancelled here.
+                # Here, the caller can't be cancelled.
                 with anyio.fail_after(self._seconds):
                     is_accepted = await self._current().add(uri)
                 if not is_accepted:

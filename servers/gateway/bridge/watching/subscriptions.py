@@ -1,5 +1,5 @@
 """Subscriptions of clients to resources: a client with its own session at the server gets the notifications of that
-session, and all others those of the resources that the bridge watches.
+session, and all others get those of the resources that the bridge watches.
 
 The core handles `resources/subscribe` and `subscriptions/listen`. Here are its hooks, with a key for each resource of
 a session, and one for each shared resource.
@@ -135,7 +135,7 @@ class Subscriptions:
         if uri is None:
             self._missed(own)
             return
-        # The server may spell it differently from its client: in any case it was subscribed to.
+        # The server may spell it differently from its client; either way, it was subscribed to.
         for whole in [*covering(uri, own.keys.__contains__)] or [*own.keys][:1]:
             self._changes.resource(own.keys[whole], None if whole == uri else uri)
 
