@@ -94,5 +94,5 @@ OTHERS := $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 python3.11)
 	  exit 1; \
 	}
 	@echo 'Installing what the bundle and its tests need into .venv: 170 packages, 970 MB, a minute or two.'
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]' -c tests/constraints.txt
+	@$(BIN)/pip install -qq --disable-pip-version-check -e '.[dev]' -c tests/constraints.txt
 	@touch $@

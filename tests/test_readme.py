@@ -31,7 +31,6 @@ from shared.server.server import Server
 from shared.testing import connected
 from tests.documents import PAGES
 from tests.raw import BARE
-from tests.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[1]
 SERVERS = {"fetch": fetch, "filesystem": filesystem, "postgres": postgres, "prompts": prompts, "sqlite": sqlite}
@@ -195,7 +194,7 @@ def demo(*options: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-async def test_the_snippet_of_the_demo_starts_all_servers_from_any_directory(tmp_path: Path) -> None:
+def test_the_commands_that_the_demo_shows_install_servers_from_any_directory(tmp_path: Path) -> None:
     """Executed exactly as printed, from a directory with a folder called `servers` in it."""
     (tmp_path / "servers").mkdir()
     (tmp_path / "servers" / "__init__.py").write_text("raise RuntimeError('shadowed')")
@@ -204,10 +203,13 @@ async def test_the_snippet_of_the_demo_starts_all_servers_from_any_directory(tmp
     assert len(told.splitlines()) <= 55
     assert "the same work through one program that joins them" in told
     assert '| ["Chien-Shiung Wu",' in told
-    config = json.loads(told[told.index("\n{") :])["mcpServers"]["bundle"]
-    async with Wire([config["command"], *config["args"]], env={**BARE, **config["env"]}, cwd=tmp_path) as server:
-        result = await server.initialize()
-    assert result["serverInfo"]["name"] == "mcp-server-bundle"
+    (tmp_path / "Documents").mkdir()
+    home = {**BARE, "HOME": str(tmp_path)}
+    for command in told.splitlines()[-2:]:
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=tmp_path, env=home, capture_output=True, text=True, timeout=120, check=True
+        )
+        assert "\nworks: " in done.stdout
 
 
 @pytest.mark.slow

@@ -20,9 +20,7 @@ from shared.client.options import ClientOptions
 
 from ..demo.printing import DemoOutput, say
 from ..demo.work import PARTS, Part
-from ..host_entries import BUNDLE, JOINED, joined
-from ..hosts.clients import client_named
-from ..hosts.configured import write_snippet
+from ..host_entries import BUNDLE
 from ..hosts.launching import local_command
 from ..terminal.command_parser import CommandParser
 
@@ -44,9 +42,11 @@ def main(argv: Sequence[str]) -> int:
             anyio.run(_show, part, Path(folder).resolve(), verbose)
     with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
         anyio.run(_show_all, Path(folder).resolve(), verbose)
-    say("\nAll in Claude Desktop: use `install --join`, or paste this into claude_desktop_config.json:")
-    names = [part.server for part in _JOINED]
-    say(write_snippet(client_named("claude-desktop"), [joined(JOINED, names, None, load_catalog(), {})]))
+    # By its path, so that the commands work in any directory and shell.
+    program, names = local_command(BUNDLE)[0], " ".join(part.server for part in _JOINED)
+    say("\nTo let Claude Desktop use one of them on your Documents, or all of them as one entry:")
+    say(f"  {program} install filesystem ~/Documents --client claude-desktop")
+    say(f"  {program} install --join {names} --env MCP_FILESYSTEM_ROOTS=~/Documents --client claude-desktop")
     return 0
 
 

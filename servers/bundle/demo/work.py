@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from textwrap import shorten
 from threading import Thread
 from typing import Any
 
@@ -214,7 +215,7 @@ class _Pages(Part):
         page = await teller.call(client, "fetch", url=f"{site}/")
         teller.sum_up("fetch", "a page, as Markdown without its menu:")
         heading = next(at for at, line in enumerate(page) if line.startswith("# "))
-        teller.quote(line[:90] for line in page[heading : heading + 3] if line)
+        teller.quote(shorten(line, 90, placeholder=" ...") for line in page[heading : heading + 3] if line)
         part = await teller.call(client, "fetch", url=f"{site}/", section="What it takes", format="text")
         teller.sum_up("fetch", f"one section of it, as text: {', '.join(part[-2:])}")
         await teller.call(client, "fetch_many", urls=[f"{site}/prices.json", f"{site}/nothing.html"])

@@ -19,12 +19,16 @@ from mcp import Client
 from .peers import MODES, ROOT, HttpServer, command, over_http, over_stdio
 
 PROJECT = ROOT / "shared" / "protocol"
+_ERAS = dict(zip(MODES, ("in the newest version", "with a handshake", "without a handshake"), strict=True))
 OLD, NEW = "to_wire", "as_message"
 
 
 def main() -> int:
     """Runs it; 0 when all of it worked. Raises what went wrong."""
-    _say(f"The official Python client renames {OLD} in a copy of {PROJECT.relative_to(ROOT)}")
+    _say(
+        f"The official Python client renames the function {OLD} to {NEW} everywhere in a copy of the folder "
+        f"{PROJECT.relative_to(ROOT)}, through the filesystem server:"
+    )
     with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
         for number, mode in enumerate(MODES):
             anyio.run(_over_stdio, _copied(Path(folder).resolve() / f"stdio-{number}"), mode)
@@ -40,7 +44,7 @@ def _copied(folder: Path) -> Path:
 async def _over_stdio(folder: Path, mode: str) -> None:
     opening = over_stdio([*command("filesystem", folder), "--allow-write"])
     async with opening as transport, Client(transport, mode=mode) as client:
-        _say(f"  over stdio, mode {mode}: {await _rename(client, folder)}")
+        _say(f"  over stdio, {_ERAS[mode]}: {await _rename(client, folder)}")
 
 
 async def _over_http(folder: Path) -> None:
@@ -67,7 +71,7 @@ async def _rename(client: Client, folder: Path) -> str:
     changed = await _call(client, "changes", cursor=cursor, wait=10)
     if len(changed.splitlines()) < 2:
         raise RuntimeError("nobody was told of the changes")
-    return f"{lines} lines in {len(edits)} files changed; every file of the project compiles"
+    return f"{lines} lines in {len(edits)} files; all files still compile"
 
 
 async def _call(client: Client, tool: str, **arguments: Any) -> str:
