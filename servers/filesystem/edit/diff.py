@@ -1,8 +1,9 @@
 """Unified diffs as git writes them, built from the spans where two texts differ.
 
 Only those places and the lines around them are looked at, so the size of the texts hardly matters. Only LF ends a
-line here, so a CRLF file shows its CRs and odd Unicode line ends split nothing. Within one span difflib finds the
-unchanged lines; a span too repetitive for its quadratic search is shown as one replaced block instead.
+line here, or CR in a text without LF: a CRLF file shows its CRs, and odd Unicode line ends split nothing. Within one
+span difflib finds the unchanged lines; a span too repetitive for its quadratic search is shown as one replaced block
+instead.
 """
 
 from collections import Counter
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
-from servers.filesystem.edit.text import Edited, Span
+from servers.filesystem.edit.text import Edited, Span, has_cr_alone
 from shared.text import displayed
 
 _MAX_COST = 2_000_000
@@ -30,9 +31,15 @@ class _Change(NamedTuple):
 
 def unified_diff(edited: Edited, path: str, context: int = 3) -> str:
     """Return the changes of `edited` as a diff with `context` lines around them; empty if nothing changed."""
+    if has_cr_alone(edited.before):
+        edited = edited._replace(before=_as_lf(edited.before), after=_as_lf(edited.after))
     hunks = "".join(_hunks(edited, context))
     shown = displayed(path)
     return f"--- a/{shown}\n+++ b/{shown}\n{hunks}" if hunks else ""
+
+
+def _as_lf(text: str) -> str:
+    return text.replace("\r", "\n")
 
 
 def _hunks(edited: Edited, context: int) -> Iterator[str]:

@@ -21,7 +21,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from servers.filesystem.edit.indentation import Indents, compared, described, indent_of, moved
-from servers.filesystem.edit.text import Edited, Replacement, Text, lf
+from servers.filesystem.edit.text import Edited, Replacement, Text
 from servers.filesystem.errors import FilesError
 
 MAX_PLACES = 100_000
@@ -69,7 +69,8 @@ def apply_edits(text: str, edits: Sequence[Edit], path: str = "", check: Callabl
         if not edit.old:
             raise where.error("bad_edit", "the old text is empty")
         with _step():
-            changes, note = _replacements(body.seen, edit._replace(old=lf(edit.old), new=lf(edit.new)), where)
+            with_lf = edit._replace(old=body.lf(edit.old), new=body.lf(edit.new))
+            changes, note = _replacements(body.seen, with_lf, where)
             body.replace(changes)
         if note is not None:
             tolerated.append(note)

@@ -30,12 +30,16 @@ class Text:
 
     def __init__(self, original: str) -> None:
         self._original = original
-        self._first = self.seen = lf(original)
         self._usual_eol = eol_of(original)
+        self._first = self.seen = self.lf(original)
         self._crlf: list[int] = []
         if len(self.seen) != len(original):
             self._crlf = [match.start() - i for i, match in enumerate(re.finditer("\r\n", original))]
         self._spans: list[Span] = []
+
+    def lf(self, text: str) -> str:
+        """Return a text that is compared with this one, with LF line ends."""
+        return lf(text).replace("\r", "\n") if self._usual_eol == "\r" else lf(text)
 
     def replace(self, replacements: Sequence[Replacement]) -> None:
         """Make the replacements, which are in order and without overlaps. Lines that stay the same are left out."""
@@ -63,7 +67,7 @@ class Text:
         for old_start, old_end, start, end in self._spans:
             first, last = self._offset(old_start), self._offset(old_end)
             eol, line_end = self._usual_eol, self._first.find("\n", old_start, old_end)
-            if line_end >= 0:
+            if line_end >= 0 and eol != "\r":
                 # The line end in this part of the original.
                 eol = "\r\n" if self._offset(line_end + 1) - self._offset(line_end) == 2 else "\n"
             new = self.seen[start:end].replace("\n", eol)
@@ -85,8 +89,16 @@ def lf(text: str) -> str:
 
 
 def eol_of(text: str) -> str:
-    """Return the line end of most lines of `text`; LF if it has none."""
+    """Return the line end of most lines of `text`, CRLF or LF; CR, as on old Macs, if it has no other; LF without
+    any."""
+    if has_cr_alone(text):
+        return "\r"
     return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+
+
+def has_cr_alone(text: str) -> bool:
+    """Return True if CR is the only line end of `text`."""
+    return "\n" not in text and "\r" in text
 
 
 def _common_lines(old: str, new: str, from_end: bool = False) -> int:

@@ -211,8 +211,9 @@ def _as_before(start: bytes, request: _WriteRequest, written: str) -> tuple[str,
 
 
 def _with_eol_of(was: str, text: str) -> str:
-    """Return `text` with CRLF line ends if most of those of `was` are; otherwise with its own."""
-    return lf(text).replace("\n", "\r\n") if eol_of(was) == "\r\n" else text
+    """Return `text` with the line ends of most lines of `was`, or with its own if those are LF."""
+    eol = eol_of(was)
+    return text if eol == "\n" else lf(text).replace("\n", eol)
 
 
 def _longer(beneath: RootedFiles, entry: Entry, handle: Handle | None, request: _WriteRequest) -> Written:

@@ -26,6 +26,13 @@ def test_an_edit_changes_the_file_and_shows_how(root, edit):
     assert (result.size, result.etag) == (6, etag_of((root / "file").stat()))
 
 
+def test_a_file_that_ends_its_lines_with_cr_keeps_them_and_is_shown_by_lines(root, edit):
+    (root / "file").write_bytes(b"a\rb\rc\r")
+    result = edit("file", ("a\nb", "a\nB"))
+    assert (root / "file").read_bytes() == b"a\rB\rc\r"
+    assert result.diff == "--- a/file\n+++ b/file\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"
+
+
 def test_f1_an_edit_keeps_the_charset(root, edit):
     text = "Le café est fermé à midi.\nIl n'y a personne à côté.\n"
     (root / "file").write_bytes(text.encode("latin-1"))

@@ -26,6 +26,8 @@ EDITED = {
     "one upon the other": ("a", [("a", "b"), ("b", "c")], "c"),
     "CRLF stays": ("a\r\nb\r\nc\r\n", [("a\nb\n", "a\nx\ny\n")], "a\r\nx\r\ny\r\nc\r\n"),
     "written with CRLF": ("a\nb\n", [("a\r\nb", "a\r\nx")], "a\nx\n"),
+    "CR stays": ("a\rb\rc\r", [("a\nb\n", "a\nx\ny\n")], "a\rx\ry\rc\r"),
+    "written with CR": ("a\rb\rc\r", [("a\rb", "a\rx")], "a\rx\rc\r"),
     "mixed line ends": ("a\r\nb\nc\r\nd\n", [("a\nb\nc\nd\n", "a\nB\nc\nd\n")], "a\r\nB\nc\r\nd\n"),
     "the line end of the first line": ("\r\na\nb\nc\n", [("\na\n", "x\ny\n")], "x\r\ny\nb\nc\n"),
     "a line goes": ("a\r\nb\r\nc\r\n", [("b\n", "")], "a\r\nc\r\n"),

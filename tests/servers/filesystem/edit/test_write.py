@@ -133,10 +133,13 @@ def test_what_is_added_is_in_the_file_that_others_have_open(root, write):
 def test_what_is_added_has_the_charset_and_the_line_ends_of_the_file(root, write):
     (root / "wide").write_bytes("\ufeffa\r\n".encode("utf-16-le"))
     (root / "latin").write_bytes("très fermé, à côté\n".encode("latin-1"))
+    (root / "mac").write_bytes(b"a\rb\r")
     write("wide", "b\n", "append")
     write("latin", "été\n", "append")
+    write("mac", "c\n", "append")
     assert (root / "wide").read_bytes() == "\ufeffa\r\nb\r\n".encode("utf-16-le")
     assert (root / "latin").read_bytes() == "très fermé, à côté\nété\n".encode("latin-1")
+    assert (root / "mac").read_bytes() == b"a\rb\rc\r"
 
 
 def test_f1_finnish_is_added_to_finnish(root, write):
@@ -154,6 +157,7 @@ OVERWRITTEN = [
     ("très fermé, à côté\n".encode("cp1252"), "été\n", "été\n".encode("cp1252")),
     (b"a\r\nb\r\n", "c\r\nd\n", b"c\r\nd\r\n"),
     (b"a\nb\n", "c\r\nd\r\n", b"c\r\nd\r\n"),
+    (b"a\rb\r", "c\nd\n", b"c\rd\r"),
     (b"", "é\n", "é\n".encode()),
     (b"abc", "é\n", "é\n".encode()),
     (b"\x00\xff\x01", "é\n", "é\n".encode()),
