@@ -1,4 +1,4 @@
-"""The protocol package: the base of every server of the bundle, and the names that a server author imports.
+"""The protocol package: the base of every server of the bundle, with the names that a server author imports.
 
 It imports nothing from the servers. Layers, each importing only those before it: errors and texts, protocol,
 contracts and auth, server and stores, extensions and telemetry, transports, and last client, program and testing.

@@ -45,7 +45,7 @@ class MetadataError(OSError):
 
 
 class CodedError(Exception):
-    """A refusal or failure: `code` for programs, which stays the same, `reason` and `suggestion` for readers."""
+    """A refusal or failure: a stable `code` for programs, `reason` and `suggestion` for readers."""
 
     def __init__(self, code: str, reason: str, suggestion: str = "") -> None:
         self.code = code

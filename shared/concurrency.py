@@ -70,8 +70,8 @@ class Entered:
 
 
 class TaskSet:
-    """Tasks of one owner, who stops them. One task for each of many small things, as tasks of a task group cost more
-    than the work itself. `failed` is called with an exception that leaves one of them."""
+    """Tasks of one owner, who stops them. For many small tasks, since those of a task group cost more than the work
+    itself. `failed` is called with an exception that leaves one of them."""
 
     def __init__(self, failed: Callable[[BaseException], None]) -> None:
         self._failed = failed
@@ -120,7 +120,7 @@ class Signal:
     async def wait(self) -> None:
         """Wait for the next `wake`."""
         future = asyncio.get_running_loop().create_future()
-        # A tuple: an empty one takes no memory of its own, and several tasks hardly ever wait.
+        # A tuple: an empty one takes no memory, and several tasks hardly ever wait.
         self._waiting = (*self._waiting, future)
         try:
             await future

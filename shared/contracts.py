@@ -6,7 +6,7 @@ Several processes, called replicas, may serve one server together. They share `S
 `async` methods; the methods that callbacks call never wait, and take effect in the order of the calls. In memory no
 `async` method ever suspends; elsewhere they raise OSError while the other replicas can't be reached. There a replica
 holds a lease. The others give up a replica that could not renew its lease, and answer the requests that it had not
-answered; it may not act any more, and continues as a new replica, without any of its former state.
+answered; it may no longer act, and continues as a new replica, without any of its former state.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -83,7 +83,7 @@ class ClosableTransport(Transport, Protocol):
     """A transport that its user closes, as a client does."""
 
     async def aclose(self) -> None:
-        """End the connection in order. Never raises; may be called twice."""
+        """Close the connection cleanly. Never raises; may be called twice."""
 
 
 @runtime_checkable
@@ -111,7 +111,7 @@ class ByteStream(Protocol):
         the peer is gone."""
 
     async def aclose(self) -> None:
-        """End the stream in order. Never raises; may be called twice."""
+        """Close the stream cleanly. Never raises; may be called twice."""
 
 
 @runtime_checkable
@@ -133,7 +133,7 @@ class Authenticator(Protocol):
 
 @runtime_checkable
 class CachingAuthenticator(Authenticator, Protocol):
-    """An authenticator for which a token that it has not seen before means work, of its own or of another server."""
+    """An authenticator for which a token that it has not seen before means work, here or on another server."""
 
     def knows(self, request: "HttpRequest") -> bool:
         """Return True if it can identify the sender of `request` without that work. Never waits or raises."""
@@ -144,11 +144,11 @@ class RemoteAuthenticator(Authenticator, Protocol):
     """An authenticator that needs issuers of tokens on other machines."""
 
     async def reach_issuers(self) -> None:
-        """Ask each issuer until it has answered once. Never raises."""
+        """Contact each issuer until it has answered once. Never raises."""
 
     @property
     def unreached(self) -> str | None:
-        """The issuers, in words, if none of them has answered yet; None once one has."""
+        """A description of the issuers if none of them has answered yet; None once one has."""
 
 
 class Credentials(Protocol):
@@ -180,7 +180,7 @@ class Rate:
 
     per_second: float
     burst: float
-    """The number allowed at once, after a time of rest."""
+    """The number allowed at once when the allowance is full."""
 
 
 class Limiter(Protocol):
@@ -188,11 +188,11 @@ class Limiter(Protocol):
 
     async def take(self, key: str, rate: Rate, cost: float = 1.0) -> float:
         """Take `cost` from the allowance of `key` under `rate`. Return 0 if the action may be done now; otherwise
-        nothing is taken, and the result is the number of seconds to wait. An action that costs more than the burst
-        may be done after a time of rest."""
+        nothing is taken, and the result is the number of seconds to wait. An action that costs more than the burst is
+        allowed once the allowance is full."""
 
     def spend(self, key: str, rate: Rate, cost: float) -> None:
-        """Take `cost` for an action that was done already, even beyond the allowance: later actions wait longer.
+        """Take `cost` for an action that has already been done, even beyond the allowance: later actions wait longer.
         Never waits."""
 
 
@@ -244,7 +244,7 @@ class Replica(Protocol):
 
     @property
     def number(self) -> int:
-        """The number: from 0 on, below 2^20, and a new one after the replica was lost."""
+        """The number, from 0 to below 2^20; a new one after the replica was lost."""
 
     @property
     def secret(self) -> bytes:
@@ -296,7 +296,7 @@ class SessionRecord:
 
 @record
 class Post:
-    """The body of a POST of an HTTP+SSE client that arrived at another replica than the one that has its stream."""
+    """The body of a POST of an HTTP+SSE client that arrived at a replica other than the one with its stream."""
 
     body: bytes
     principal: Principal | None
@@ -352,7 +352,7 @@ class SessionStore(Protocol):
 
     async def lapse(self, id: str, *, busy: bool) -> bool:
         """Note that this replica had no request for the session during the idle time. Return True if that ended the
-        session, which is so if all replicas that have it have noted the same since the last request. Otherwise this
+        session, which happens if all replicas that have it have noted the same since the last request. Otherwise this
         replica no longer has it, unless it is `busy` with it."""
 
     def release(self, id: str) -> None:
@@ -363,7 +363,7 @@ class SessionStore(Protocol):
         """End a session. The other replicas that have it are notified by their bus. Never waits."""
 
     async def settle(self) -> None:
-        """Return when all replicas have applied the calls made before. Raises Unavailable if that is not known."""
+        """Return when all replicas have applied the earlier calls. Raises Unavailable if that is unknown."""
 
 
 class Bus(Protocol):
@@ -454,7 +454,7 @@ class SessionEvents(Protocol):
         without a reader are deleted."""
 
     def release(self) -> None:
-        """Release the session: this caller of the log needs it no more, and the session continues."""
+        """Release the session: this caller of the log no longer needs it, but the session continues."""
 
 
 class EventReader(Protocol):
@@ -462,7 +462,7 @@ class EventReader(Protocol):
     its methods waits."""
 
     def wake(self) -> None:
-        """There are messages to take, or the stream has ended."""
+        """Called when there are messages to take, or the stream has ended."""
 
     def pause(self, retry_ms: int) -> None:
         """Stop reading; the stream continues, and the client reconnects after so many milliseconds."""
@@ -606,13 +606,13 @@ class TaskRecord:
 
 
 class TaskStore(Protocol):
-    """The tasks of a server, until they expire. An expired task is not found any more."""
+    """The tasks of a server, until they expire. An expired task is no longer found."""
 
     async def create(self, task: "TaskRecord") -> bool:
         """Store a new task. Called before its id is given to anyone. Return False if there are too many."""
 
     async def get(self, id: str) -> "TaskRecord | None":
-        """Return the task of that id."""
+        """Return the task with that id."""
 
     async def replace(self, before: "TaskRecord", after: "TaskRecord") -> bool:
         """Replace `before` by `after`, of the next revision. Return False if `before` is not the stored record.

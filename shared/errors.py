@@ -69,7 +69,7 @@ class McpError(Exception):
 
 
 class DeclarationError(McpError):
-    """A decorator or a server was given something that can't work; raised when the module is imported."""
+    """A decorator or a server got something that can't work; raised when the module is imported."""
 
 
 class RpcError(McpError):
@@ -172,7 +172,7 @@ class PeerError(RpcError):
 
 
 class InvalidArguments(McpError):
-    """The arguments of a tool or a prompt break its schema; the text names each and what is wrong."""
+    """The arguments of a tool or a prompt violate its schema; the text names each one and its error."""
 
 
 class InvalidAnswer(McpError):
@@ -226,7 +226,7 @@ class MissingCapability(McpError):
 
 
 class TaskLost(McpError):
-    """The result of a task is lost: the server does not know the task any more."""
+    """The result of a task is lost: the server no longer knows the task."""
 
 
 class TaskCancelled(TaskLost):

@@ -22,7 +22,7 @@ from .server.dispatch.context import Answer, Context
 from .server.features import Features
 from .server.results import Data, Text
 from .server.run import Run
-from .server.run import Run as Running  # as programs of others name it
+from .server.run import Run as Running  # the name that other programs use
 from .server.running import Opening
 from .server.server import Server
 from .version import __version__

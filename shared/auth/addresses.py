@@ -1,9 +1,9 @@
-"""Addresses that a document may point to: those of the URLs that an authorization server or a protected resource
-names.
+"""Addresses to which a document may point: those of the URLs in the metadata of an authorization server or a
+protected resource.
 
 The author of such a document chooses URLs that this process then opens, from inside its network. So a document may
-name only addresses that are at least as public as its own: one from the public web names nothing of a private
-network, and one from a private network nothing of this machine. Link-local addresses, where clouds hand out
+name only addresses that are at least as public as its own: one from the public web must not name an address of a
+private network, and one from a private network none of this machine. Link-local addresses, where clouds hand out
 credentials to any client inside, are never allowed. https is required, except within one machine.
 
 (RFC 9728, section 7.7; RFC 8414, section 6.)
@@ -72,7 +72,7 @@ class Addresses:
 
     async def find(self, url: str, referrer: str | None = None) -> Sequence[str]:
         """Return the addresses to connect to for `url`, which the document from `referrer` names; for a URL from the
-        operator or the user, `referrer` is None, or the URL itself. Empty if a proxy of the environment connects.
+        operator or the user, `referrer` is None, or the URL itself. Empty if a proxy from the environment connects.
 
         Raises `ForbiddenAddress` if the document may not name it, OSError if the host has no address.
         """

@@ -1,4 +1,4 @@
-"""Authentication of HTTP requests by the token in their header: one of the operator's own, or one of an issuer.
+"""Authentication of HTTP requests by the token in their header: one of the operator's own, or one from an issuer.
 
 A checked token is cached by its digest for a while, with its grant. Proofs of possession are checked each time.
 Neither answers nor logs contain any part of a token.
@@ -65,7 +65,7 @@ class OAuthTokens:
         keep: float = 300.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`own` are the tokens of the operator's, and `contact` asks the issuers at the start. A result of `checker`
+        """`own` are the operator's own tokens, and `contact` contacts the issuers at the start. A result of `checker`
         is cached for `keep` seconds."""
         self._checker = checker
         self._possession = possession
@@ -110,12 +110,12 @@ class OAuthTokens:
         return granted.principal if fault is None else fault
 
     async def reach_issuers(self) -> None:
-        """Ask each issuer until it has answered once. Never raises."""
+        """Contact each issuer until it has answered once. Never raises."""
         await self._contact.make()
 
     @property
     def unreached(self) -> str | None:
-        """The issuers, in words, if none of them has answered yet; None once one has."""
+        """A description of the issuers if none of them has answered yet; None once one has."""
         return self._contact.unreached
 
     def knows(self, request: HttpRequest) -> bool:
@@ -185,7 +185,7 @@ def _read(request: HttpRequest) -> _Sent | Denial | None:
 
 def _has_token(query: bytes) -> bool:
     try:
-        # Also a blank one: its sender tries to authenticate there.
+        # Even a blank one: its sender tries to authenticate there.
         return any(name == "access_token" for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True))
     except ValueError:
         return True

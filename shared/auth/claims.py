@@ -1,4 +1,4 @@
-"""Rules for the claims of a token, which decide if its sender is a principal.
+"""Rules for the claims of a token, which decide whether its sender is a principal.
 
 They apply to the claims of a signed token (RFC 7519, RFC 9068) and to the answer of an issuer about any other one
 (RFC 7662), which have the same names.
@@ -24,11 +24,11 @@ class ClaimRules:
     """An operator's rules for the tokens of issuers."""
 
     skew: float = 60.0
-    """Seconds by which the clock of an issuer may differ from ours."""
+    """Seconds by which an issuer's clock may differ from ours."""
     principal_claim: str = "sub"
-    """The claim with the name by which settings know the principal."""
+    """The claim that contains the principal's name, as used in settings."""
     has_several_issuers: bool = False
-    """True if such a name needs that of its issuer as well."""
+    """True if such a name must be combined with that of its issuer."""
 
 
 @record
@@ -42,8 +42,8 @@ class Grant:
 
 def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], now: float, rules: ClaimRules) -> Grant:
     """Return the grant of a token of `issuer` with these claims at one of `audiences`. Raises `BadToken`."""
-    # Compared without any normalizing (RFC 9068, section 4). An answer of introspection may lack it: it came from the
-    # issuer itself.
+    # Compared without any normalization (RFC 9068, section 4). An answer of introspection may lack it: it came from
+    # the issuer itself.
     if "iss" in claims and claims["iss"] != issuer:
         raise BadToken("it was issued by another issuer")
     named = claims.get("aud")

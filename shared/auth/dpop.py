@@ -18,7 +18,7 @@ from .jose import ALGORITHMS, BadToken, public_key, read_signed, verify
 from .metadata import canonical
 
 WINDOW = 300.0
-"""Seconds by which a proof may be older or newer than now."""
+"""Maximum difference, in seconds, between the time of a proof and now."""
 
 _TYPE = "dpop+jwt"
 
@@ -31,7 +31,7 @@ class BadProof(Exception):
 
 @record
 class Proof:
-    """The facts that were proved: possession of a key, for one request."""
+    """The result of a valid proof: possession of a key, for one request."""
 
     thumbprint: str
     """The thumbprint of the key (RFC 7638), which a bound token has as `cnf.jkt`."""
@@ -87,7 +87,7 @@ def check_proof(text: str, method: str, url: str, now: float, *, token: str) -> 
         raise BadProof(f"the proof is not valid: {error}") from None
     claims = signed.claims
     jti, issued, nonce = claims.get("jti"), claims.get("iat"), claims.get("nonce")
-    # Its digest is stored while the proof is valid, so it has to exist, and to be bounded.
+    # Its digest is stored while the proof is valid, so it must exist and be bounded.
     if not isinstance(jti, str) or not 1 <= len(jti) <= 512:
         raise BadProof("the proof has no jti")
     if claims.get("htm") != method:
@@ -101,7 +101,7 @@ def check_proof(text: str, method: str, url: str, now: float, *, token: str) -> 
         claims["ath"].encode("utf-8", "replace"), token_hash(token).encode()
     ):
         raise BadProof("the proof is for another token")
-    # The thumbprint of the key that has signed, not of the one in the token: the caller compares the two.
+    # The thumbprint of the signing key, not of the one in the token: the caller compares the two.
     return Proof(key.thumbprint(), jti, float(issued), nonce if isinstance(nonce, str) else None)
 
 

@@ -1,6 +1,6 @@
 """The first request to each issuer, at the start of a listener, before any token has to be checked.
 
-The operator of a wrong or unreachable issuer learns it from the log and from `/readyz`, and not from the first user.
+The operator learns of a wrong or unreachable issuer from the log and from `/readyz`, not from the first user.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -24,11 +24,11 @@ class FirstContact:
 
     @property
     def unreached(self) -> str | None:
-        """The issuers, in words, if none of them has answered yet."""
+        """A description of the issuers if none of them has answered yet."""
         return None if self._is_made else f"no answer yet from the issuer {', '.join(self._requests)}"
 
     async def make(self) -> None:
-        """Ask each issuer until it has answered once."""
+        """Contact each issuer until it has answered once."""
         async with anyio.create_task_group() as tasks:
             for request in self._requests.values():
                 tasks.start_soon(partial(self._reach, request))

@@ -14,7 +14,7 @@ from .web import Answer, Unreachable, Web, WebError
 
 
 class Introspection:
-    """Checks them. There is one issuer, as no other may see its tokens, or our secret."""
+    """Checks opaque tokens. There is only one issuer, since no other may see its tokens, or our secret."""
 
     def __init__(self, issuer: Issuer, client: str, secret: str, rules: ClaimRules, web: Web) -> None:
         """`client` and `secret` are the credentials of this server at the issuer."""
@@ -33,7 +33,7 @@ class Introspection:
             raise MetadataError(f"the issuer {issuer} does not support token introspection")
         answer = await self._ask(place, {"token": token, "token_type_hint": "access_token"})
         if answer.status == 400:
-            # Some issuers answer so for a token of another kind (RFC 7662 leaves that open).
+            # Some issuers give this answer for a token of another kind (RFC 7662 leaves that open).
             raise BadToken("its issuer does not know it")
         if answer.status != 200 or not isinstance(answer.document, dict):
             raise WebError(f"the issuer {issuer} answered token introspection with HTTP {answer.status}")
@@ -43,7 +43,7 @@ class Introspection:
         return grant(answer.document, issuer, audiences, now, self._rules)
 
     async def _ask(self, place: str, fields: dict[str, str]) -> Answer:
-        # A request that waits behind one without an answer does not wait for the issuer once more.
+        # A request that waited behind one without an answer does not wait for the issuer again.
         if time.monotonic() < self._silent_until:
             raise Unreachable(f"the issuer {self._issuer.url} did not answer a moment ago")
         try:

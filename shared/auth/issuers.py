@@ -1,8 +1,8 @@
 """Issuers of accepted tokens: the metadata and the keys of an authorization server, fetched when needed.
 
-A token names the key that signed it, and anyone can name a key that does not exist. So an unknown name makes the keys
-be fetched again, but at most every half minute, and by one request for all who wait. While the issuer can't be
-reached, its last keys stay valid for a day.
+A token names the key that signed it, and anyone can name a key that does not exist. So an unknown name causes the
+keys to be fetched again, but at most every half minute, and by one request for all waiting callers. While the issuer
+can't be reached, its last keys stay valid for a day.
 """
 
 import logging
@@ -30,7 +30,7 @@ RETRY = 5.0
 """The number of seconds before the next request to an issuer after a failed one."""
 STALE = 24 * 3600.0
 MOST_TRIED = 4
-"""The number of keys that are tried for a token that names none."""
+"""Maximum number of keys that are tried for a token that names none."""
 MAX_WAITING = 256
 _FRESH = 600.0
 _LEAST_FRESH, _MAX_FRESH = 60.0, 24 * 3600.0
@@ -51,7 +51,7 @@ async def find_metadata(web: Web, issuer: str, near: str | None = None) -> Issue
 
 async def first_metadata(web: Web, urls: Sequence[str], issuer: str, referrer: str | None) -> IssuerMetadata | None:
     """Return the first document at one of `urls` that belongs to `issuer`; None if none of them has a document.
-    Raises AuthError, also if there are only documents of others."""
+    Raises AuthError, also if all documents belong to other issuers."""
     wrong: MetadataError | None = None
     for url in urls:
         answer = await web.get_json(url, near=referrer)

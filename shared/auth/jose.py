@@ -1,5 +1,4 @@
-"""Signed tokens, read and verified by joserfc within bounds of our own. No key is trusted because a token names
-it."""
+"""Signed tokens, read and verified by joserfc within our own limits. No key is trusted because a token names it."""
 
 import json
 import warnings
@@ -18,7 +17,7 @@ ALGORITHMS = frozenset(
         *("EdDSA", "Ed25519", "Ed448"),
     }
 )
-"""Accepted signature algorithms: those with pairs of keys only, so that a public key can't sign."""
+"""Accepted signature algorithms: only asymmetric ones, so that a public key can't sign."""
 MAX_TOKEN = 16 * 1024
 
 _FAULTS = (JoseError, ValueError, TypeError, KeyError, AttributeError, RecursionError)
@@ -40,8 +39,8 @@ class Signed:
 
 
 class _Registry(JWSRegistry):
-    """The rules of joserfc, with room for the keys in the headers of proofs. `EdDSA` is deprecated as a name only,
-    which most issuers still write."""
+    """The rules of joserfc, with room for the keys in the headers of proofs. `EdDSA` is deprecated only as a name,
+    and most issuers still use it."""
 
     max_header_length = 4 * 1024
     max_payload_length = MAX_TOKEN

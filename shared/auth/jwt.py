@@ -9,12 +9,12 @@ from .jose import ALGORITHMS, BadToken, Signed, read_signed, verify
 
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 _KEYS = frozenset({"jku", "jwk", "x5u", "x5c", "cty"})
-"""Header parameters that try to bring a key along, or another token inside."""
+"""Header parameters that would bring their own key, or another token inside."""
 
 
 @record
 class JwtTokens:
-    """Checks them."""
+    """Checks JWT access tokens."""
 
     issuers: Sequence[Issuer]
     rules: ClaimRules

@@ -21,7 +21,7 @@ class MetadataError(AuthError):
 
 
 class ResourceMetadata(BaseModel):
-    """What a protected resource says of itself (RFC 9728, section 2)."""
+    """The metadata of a protected resource (RFC 9728, section 2)."""
 
     resource: str
     authorization_servers: list[str] = []
@@ -33,7 +33,7 @@ class ResourceMetadata(BaseModel):
 
 
 class IssuerMetadata(BaseModel):
-    """What an authorization server says of itself (RFC 8414, section 2)."""
+    """The metadata of an authorization server (RFC 8414, section 2)."""
 
     issuer: str
     authorization_endpoint: str | None = None
@@ -80,8 +80,8 @@ def issuer_metadata_urls(issuer: str) -> tuple[str, ...]:
 
 
 def read_issuer_metadata(document: Any, issuer: str) -> IssuerMetadata:
-    """Return the metadata of `issuer`, from which its URL was made. Raises `MetadataError`, also if it is of another
-    one: the identifiers are compared exactly (RFC 8414, section 3.3)."""
+    """Return the metadata of `issuer`, from which its URL was made. Raises `MetadataError`, also if it belongs to
+    another issuer: the identifiers are compared exactly (RFC 8414, section 3.3)."""
     metadata = _read(IssuerMetadata, document, "an authorization server")
     if metadata.issuer != issuer:
         raise MetadataError(f"the metadata at the URL of the issuer {escape(issuer)[:300]} belongs to another issuer")
@@ -89,8 +89,8 @@ def read_issuer_metadata(document: Any, issuer: str) -> IssuerMetadata:
 
 
 def read_resource_metadata(document: Any, url: str) -> ResourceMetadata:
-    """Return the metadata of the protected resource that `url` belongs to. Raises `MetadataError`, also if it is of
-    another one (RFC 9728, section 3.3)."""
+    """Return the metadata of the protected resource that `url` belongs to. Raises `MetadataError`, also if it belongs
+    to another resource (RFC 9728, section 3.3)."""
     metadata = _read(ResourceMetadata, document, "a protected resource")
     if not covers(metadata.resource, url):
         parts = _split(url, "a protected resource")

@@ -22,7 +22,7 @@ from ..protocol.identity import Principal
 from ..protocol.records import record
 
 ALL_OTHERS = "*"
-"""The name in the rules for all principals that they do not name."""
+"""The name in the rules for all principals without an entry."""
 
 OPERATOR = "operator"
 """The scope of a token that shows the state of all clients."""
@@ -48,7 +48,7 @@ class Entitlement:
     """The rights that the operator grants one principal."""
 
     ceilings: tuple[frozenset[str], ...] = ()
-    """The scopes that it can have at most, whatever its token says: each of these has to allow a request."""
+    """The maximum scopes that it can have, whatever its token says: each set must allow a request."""
     settings: Any = None
     """The settings by which it is served, instead of the general ones; None for those."""
 
@@ -87,7 +87,7 @@ class Policy:
     # Needed scopes
 
     def of_tool(self, name: str, tool: ScopedTool | None) -> frozenset[str]:
-        """Return the scopes that a call of the tool needs. Of a tool that is not declared here only the name is
+        """Return the scopes that a call of the tool needs. Of a tool that is not declared here, only the name is
         known."""
         scopes = self.rules.scopes.get(name)
         if scopes is not None:
@@ -97,8 +97,8 @@ class Policy:
         return self.read_scopes if tool is not None and tool.read_only else self._write_scopes
 
     def of_resource(self, uri: str) -> frozenset[str]:
-        """Return the scopes needed to read the resource at `uri`, or to be notified of its changes. If that has
-        several spellings, all scopes that one of them needs."""
+        """Return the scopes needed to read the resource at `uri`, or to be notified of its changes. If the URI has
+        several spellings, return all scopes that any of them needs."""
         # A rule for `file:///secret/` has to apply to `file:///%73ecret/` and to `file:///a/../secret/`, as the
         # reader may resolve them.
         decoded = unquote(uri)
@@ -129,8 +129,8 @@ class Policy:
     # Scopes of principals
 
     def entitlement(self, principal: Principal | None) -> Entitlement | None:
-        """Return the entitlement of `principal` by the rules; None without rules. An anonymous sender is one of all
-        others."""
+        """Return the entitlement of `principal` by the rules; None without rules. An anonymous sender counts as one
+        of all others."""
         principals = self.rules.principals
         if not principals:
             return None
@@ -138,7 +138,7 @@ class Policy:
         return own or principals.get(ALL_OTHERS)
 
     def concerns(self, principal: Principal | None) -> bool:
-        """Return True if there is anything that `principal` can't do."""
+        """Return True if `principal` is restricted in any way."""
         return bool(self.rules.principals) or (principal is not None and principal.scopes is not None)
 
     def could_have(self, principal: Principal | None, needed: Collection[str]) -> bool:
@@ -169,7 +169,8 @@ def _enough(scope: str) -> list[str]:
 
 
 def _collapsed(uri: str) -> str:
-    """Return the URI without `.` and `..` in its path, without empty parts, and without a host that means none."""
+    """Return the URI without `.` and `..` in its path, without empty parts, and without a host that means "no
+    host"."""
     scheme, there, rest = uri.partition("://")
     if not there:
         return uri

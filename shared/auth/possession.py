@@ -19,7 +19,8 @@ class Possession:
 
     def __init__(self, mode: Literal["bound", "required", "nonce"] = "bound", secret: bytes | None = None) -> None:
         """`bound`: tokens that are bound to a key need a proof. `required`: only bound tokens are accepted. `nonce`:
-        and proofs have a nonce of ours in them, signed with `secret`, which is the same for all replicas."""
+        in addition, proofs must contain one of our nonces, signed with `secret`, which is the same for all
+        replicas."""
         self.needs_bound = mode != "bound"
         """True if only bound tokens are accepted."""
         self._nonces = Nonces(secret) if mode == "nonce" else None
@@ -65,14 +66,14 @@ class Possession:
 
 async def _check_claim(resource: ProtectedResource, claim: Claim, proof: Proof, now: float) -> Denial | None:
     """Return the refusal of a proof that is new here but was used at another replica."""
-    # As long as it may be accepted anywhere, also where the clock is that far behind.
+    # For as long as it may be accepted anywhere, including where the clock is that far behind.
     seconds = proof.at + WINDOW - now + WINDOW
     try:
         # An id is unique to its key only: two clients may choose the same one.
         words = f"{proof.thumbprint} {proof.id}".encode("utf-8", "surrogatepass")
         is_new = await claim(f"proof:{sha256(words).hexdigest()}", seconds)
     except OSError:
-        # Another replica may have seen it: an attacker with a copy would wait for this moment.
+        # Another replica may have seen it, and an attacker with a copy would wait for this moment.
         return Denial("proofs can't be checked at the moment", "", 503, (("retry-after", _RETRY_AFTER),))
     return None if is_new else _refuse(resource, BadProof.code, "the proof was used before")
 

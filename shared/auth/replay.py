@@ -23,7 +23,7 @@ class _KeyProofs:
     owner: str
     """The owner of the key."""
     proofs: dict[bytes, float] = field(default_factory=dict)
-    """The times when its proofs were made, by shortened digests of their ids; in the order of arrival."""
+    """The times at which its proofs were made, by shortened digests of their ids, in the order of arrival."""
     floor: float = 0.0
     """A proof made no later than this is refused, as it may have been sent before."""
 
@@ -49,7 +49,7 @@ class SeenProofs:
 
     def add(self, proof: Proof, owner: str, now: float) -> bool:
         """Store `proof` from the principal called `owner`. Return False if it was seen before, or can't be stored."""
-        # A search through all of them takes a while: each second at most if it could make room, else once a window.
+        # A search through all of them takes a while: at most once a second if it could make room, else once a window.
         lacks_room = proof.thumbprint not in self._keys and self._is_full(owner)
         if now - self._swept > (SWEEP_SECONDS if lacks_room else WINDOW):
             self._sweep(now)
@@ -96,8 +96,8 @@ class Nonces:
     """Nonces for proofs, which need no memory: a time, signed (RFC 9449, section 9)."""
 
     def __init__(self, secret: bytes | None = None, seconds: float = 300.0) -> None:
-        """`secret` is the same for all servers that accept each other's nonces. A nonce is accepted for `seconds` at
-        least, and twice as long at most."""
+        """`secret` is the same for all servers that accept each other's nonces. A nonce is accepted for at least
+        `seconds`, and at most twice as long."""
         self._secret = secret or secrets.token_bytes(32)
         self._seconds = seconds
 
@@ -106,7 +106,7 @@ class Nonces:
         return self._at(int(now // self._seconds))
 
     def is_ours(self, nonce: str | None, now: float) -> bool:
-        """Return True if `nonce` was given out lately."""
+        """Return True if `nonce` was issued recently."""
         if nonce is None or not nonce.isascii():
             return False
         turn = int(now // self._seconds)

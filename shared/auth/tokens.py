@@ -1,9 +1,9 @@
-"""Static bearer tokens: the bearer of one of them may use the server.
+"""Static bearer tokens: anyone who has one may use the server.
 
 A token comes as `Authorization: Bearer …` (RFC 6750) or, for clients that can't send that, as `X-API-Key`.
 
-Tokens are compared by digest and in constant time. The key of a principal is made of the digest, so that neither logs
-nor sessions contain the token.
+Tokens are compared by digest and in constant time. The key of a principal is derived from the digest, so that neither
+logs nor sessions contain the token.
 """
 
 import hmac
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class StaticTokens:
-    """An `Authenticator` for tokens that the operator gives out. Without any tokens all clients may use the server,
+    """An `Authenticator` for tokens that the operator issues. Without any tokens all clients may use the server,
     anonymously."""
 
     def __init__(self, tokens: Iterable[str], *files: "TokensFile") -> None:

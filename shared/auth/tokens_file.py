@@ -31,7 +31,7 @@ from .policy import read_scopes
 log = logging.getLogger("shared.auth")
 
 CHECK_SECONDS = 1.0
-"""Seconds for which the content of the file is used before another look at it."""
+"""Seconds for which the content of the file is used before it is checked again."""
 GONE_SECONDS = 2.0
 """Seconds for which the tokens of a deleted file are valid: some editors delete it before they write it."""
 WRONG_SECONDS = 60.0
@@ -94,7 +94,7 @@ def _read(name: str, entry: Any) -> NamedToken:
 
 
 class TokensFile:
-    """The tokens in a file, in its present state."""
+    """The tokens in a file, in its current state."""
 
     def __init__(
         self,
@@ -105,18 +105,18 @@ class TokensFile:
         """Raise ValueError, in one line, for a file that can't be read or is invalid."""
         self.path = path
         self.exposed = False
-        """True if others than its owner may read or write it."""
+        """True if users other than its owner may read or write it."""
         self._now, self._clock = now, clock
         # The time of a lookup reveals nothing: the compared values are not known outside.
         self._pepper = token_bytes(32)
         self._stamp = _stamp_of(path)
         self._checked_at = clock()
         self._invalid_at = math.inf
-        """When the tokens lapse, by the clock; infinite while the file is valid."""
+        """The time at which the tokens become invalid, by the clock; infinite while the file is valid."""
         self._principals: Mapping[bytes, Principal] = self._load()
 
     def owner_of(self, token: str) -> Principal | None:
-        """Return the owner of this token; None if it is unknown, or not valid any more."""
+        """Return the owner of this token; None if it is unknown or no longer valid."""
         self._refresh()
         if len(token) > _MAX_TOKEN_LENGTH:
             return None
@@ -181,7 +181,7 @@ class TokensFile:
 
 
 class TokenFile(TokensFile):
-    """The one token in a file, in its present state: a new token replaces the old one."""
+    """The single token in a file, in its current state: a new token replaces the old one."""
 
     def _read(self, text: str) -> Mapping[bytes, Principal]:
         token = read_token(text, self.path)

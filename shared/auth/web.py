@@ -1,7 +1,6 @@
-"""JSON over HTTPS, as authorization servers use it, and limited in size.
-
-The only place of this package that uses an HTTP client for that. There are no redirects, as the redirecting server
-would choose where tokens and secrets go, and no cookies. Proxies and `SSL_CERT_FILE` are those of the environment.
+"""JSON over HTTPS, as authorization servers use it, limited in size. The only place in this package that uses an HTTP
+client for that. There are no redirects, as the redirecting server would choose where tokens and secrets go, and no
+cookies. Proxies and `SSL_CERT_FILE` are those of the environment.
 """
 
 import json
@@ -19,7 +18,7 @@ from .addresses import Addresses, Resolve, resolve
 PATIENCE = 10.0
 MAX_ANSWER = 512 * 1024
 _TRIED = 3
-"""The number of addresses of a host that are tried."""
+"""Maximum number of addresses of a host that are tried."""
 
 
 class WebError(AuthError):
@@ -27,7 +26,7 @@ class WebError(AuthError):
 
 
 class Unreachable(WebError):
-    """There was no answer, or not in time."""
+    """There was no answer in time."""
 
 
 @record
@@ -69,7 +68,7 @@ class Web:
         near: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Post a form, and return the answer. A field of several values is sent that often. Otherwise like
+        """Post a form, and return the answer. A field with several values is sent several times. Otherwise like
         `get_json`."""
         data = {name: value if isinstance(value, str) else list(value) for name, value in fields.items()}
         return await self._ask("POST", url, near, headers, data=data)
@@ -88,7 +87,7 @@ class Web:
         try:
             request = httpx.Request(method, url, headers=plain, **body)
             host = request.url.host
-        except (ValueError, httpx.InvalidURL):  # also for half a letter (UnicodeError) in names from others
+        except (ValueError, httpx.InvalidURL):  # also for a lone surrogate (UnicodeError) in names from others
             raise WebError("a URL, or the data for it, has characters that can't be sent") from None
         try:
             with anyio.fail_after(self._patience):
@@ -119,7 +118,7 @@ class Web:
 
 
 def _pinned(request: httpx.Request, place: str) -> httpx.Request:
-    """Return the same request to a checked address, since a name may have another one the next time."""
+    """Return the same request to a checked address, since the name may resolve differently the next time."""
     extensions = {**request.extensions, "sni_hostname": request.url.host}
     url = request.url.copy_with(host=place)
     # The Host header and the name in TLS stay those of the host: only the connection goes to the address.

@@ -1,4 +1,4 @@
-"""The approval of a host: it is asked before a call, a read, a prompt, or a question from a server.
+"""The host's approval: it is asked before a call, a read, a prompt, or a question from a server.
 
 async def permit(act: Act) -> None:
     if act.kind == "call" and act.name == "delete_file":
@@ -13,7 +13,7 @@ from typing import Any, Literal
 from ..errors import McpError
 
 ActKind = Literal["call", "read", "prompt", "sample", "elicit", "roots"]
-"""The first three are requests of ours to a server, the others requests of the server to us."""
+"""The first three are requests to a server, the others are requests from the server."""
 
 _ACTS: dict[str, tuple[ActKind, str | None, str | None]] = {
     "tools/call": ("call", "name", "arguments"),
@@ -23,7 +23,7 @@ _ACTS: dict[str, tuple[ActKind, str | None, str | None]] = {
     "elicitation/create": ("elicit", None, None),
     "roots/list": ("roots", None, None),
 }
-"""For each method: the kind, and the names of the params that have the name and the arguments."""
+"""For each method: the kind, and the params that contain the name and the arguments."""
 
 
 class Denied(McpError):

@@ -163,7 +163,7 @@ class ResponseCache:
 
 
 def _least_size(result: dict[str, Any]) -> int:
-    """Return the least size in bytes of the result of a read, so that one that is too large is not serialized in
+    """Return the minimum size in bytes of the result of a read, so that one that is too large is not serialized in
     vain."""
     contents = result.get("contents")
     blocks = [block for block in contents if isinstance(block, dict)] if isinstance(contents, list) else []

@@ -85,8 +85,7 @@ class Client(TypedCalls, Entered):
 
     @property
     def server(self) -> ServerDescription:
-        """The server's description of itself, as of the last time it was asked. Raises RuntimeError before the client
-        is entered."""
+        """The server's description of itself, as last received. Raises RuntimeError before the client is entered."""
         server = self._link.connection.session.server
         if server is None:
             raise RuntimeError("enter the client first: async with client")

@@ -196,7 +196,7 @@ async def _older(
         try:
             transport = await stack.enter_async_context(start(seconds=FALLBACK_SECONDS))
         except PeerError as error:
-            # There is a stream, and it is closed to us: the user has to learn that.
+            # There is a stream, but access to it is denied: the user must learn that.
             raise error if error.code in _AUTH_OR_BUSY else refusal from None
         except (ConnectionError, TimeoutError):
             raise refusal from None
@@ -233,7 +233,7 @@ def fixed_headers(token: str | None, headers: Mapping[str, str] | None) -> dict[
 
     Raises ValueError for a header that can't be sent; the message does not repeat values, which may be secrets.
     """
-    # In lower case, or a given header and one of ours would both be sent.
+    # In lower case, otherwise a given header and our own would both be sent.
     lowered = {name.lower(): value for name, value in (headers or {}).items()}
     fixed = {**lowered, **({} if token is None else {"authorization": f"Bearer {token}"})}
     for name, value in fixed.items():

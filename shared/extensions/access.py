@@ -1,4 +1,4 @@
-"""Access control: requests that need more than their principal has are refused before any work.
+"""Access control: requests that need more rights than their principal has are refused before any work.
 
 server.open(extensions=[access(Policy("files", rules))])
 
@@ -36,7 +36,7 @@ ACCESS = "access"
 """The name of the extension."""
 
 _ALWAYS = frozenset({"resources/unsubscribe", "logging/setLevel"})
-"""Methods that end something, which need no scopes."""
+"""Methods that only end something and need no scopes."""
 _TASKS = "tasks/"
 """The prefix of methods about tasks: each needs the scopes of its call, which tasks check themselves."""
 _DIALECTS = "dialects/"
@@ -56,7 +56,7 @@ class _List:
 
 @record
 class _Needed:
-    """The scopes that a request needs, and the error if the object of the request does not exist."""
+    """The scopes that a request needs, and the error if its object does not exist."""
 
     scopes: frozenset[str]
     absence: Callable[[], McpError]

@@ -11,10 +11,8 @@ server = Server(..., extensions=[apps(App("ui://weather/days", read_page))])
         return text_of(days)
 
 A result says the same to every client: what only the page needs is in the result's `_meta.view`, and there only for
-clients that declared that they show such pages. Nobody else is told of them, or sees other lists than before.
-
-A page holds no data. So whoever names it may read it, declared or not, and whatever a token allows: who may call a
-tool sees its page as well.
+clients that declared that they show such pages. Other clients are not told of them, and see the same lists as before.
+A page holds no data, so anyone who names it may read it, declared or not, and whatever a token allows.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -44,7 +42,7 @@ MIME_TYPE = "text/html;profile=mcp-app"
 
 _SCHEME = "ui://"
 _MAX_TYPES = 100
-"""Media types of a client that are looked at: a message may have a million of them."""
+"""Maximum number of a client's media types that are considered: a message may have a million of them."""
 
 Permission = Literal["camera", "microphone", "geolocation", "clipboardWrite"]
 """A permission of the host's browser that a page may request."""
@@ -52,7 +50,7 @@ Permission = Literal["camera", "microphone", "geolocation", "clipboardWrite"]
 
 @record
 class App:
-    """One page, which tools name by its URI. Raises DeclarationError for a URI that is not one of a page."""
+    """One page, which tools name by its URI. Raises DeclarationError for a URI that is not that of a page."""
 
     uri: str
     page: Callable[[], str]

@@ -1,8 +1,8 @@
-"""Serving each client in its own roots only: its calls get a state that was made for them.
+"""Serves each client only in its own roots: its calls get a state made for these roots.
 
-A client with a session is asked once, by the first call that needs to know, and again after it has said that its
-roots are others now. Where nothing lasts from one request to the next, it is asked in each call that a question may
-answer; in any other it is taken for a client that has no roots left, which gives it the least.
+A client with a session is asked once, by the first call that needs to know, and again after it has reported a change
+of its roots. A client without a session is asked in each call that allows questions; in any other call it counts as a
+client without roots, which gives it the least access.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,7 +22,7 @@ from ..server.run import Run
 from ..server.running import Opening
 
 Narrow = Callable[[Any, Sequence[str]], Awaitable[Any]]
-"""Makes of the server's state that for a client whose roots have these URIs."""
+"""Derives from the server's state that of a client whose roots have these URIs."""
 
 _NEED_NONE = {"tools/list", "resources/templates/list", "resources/unsubscribe", "prompts/list"}
 
@@ -39,7 +39,7 @@ def narrow_to_roots(opening: Opening, narrow: Narrow) -> None:
 
 @dataclass(slots=True)
 class _SessionRoots:
-    """The state for one session, and how often its roots had changed when it was asked for them."""
+    """The state for one session, and the number of changes of its roots when they were requested."""
 
     state: Any = None
     changes: int = -1
@@ -52,7 +52,7 @@ class ClientRoots:
     """The states for the clients of one server."""
 
     def __init__(self, narrow: Narrow, seconds: float) -> None:
-        """A client has `seconds` to name its roots."""
+        """A client has `seconds` to list its roots."""
         self._narrow = narrow
         self._seconds = seconds
         self._known: WeakKeyDictionary[ServerSession, _SessionRoots] = WeakKeyDictionary()
@@ -112,7 +112,7 @@ class ClientRoots:
                 cached.failures += 1
                 cached.refusal = f"this server works only in its client's roots, which are not known: {reason}"
                 raise ToolError(cached.refusal) from None
-            # What changed meanwhile is asked for by the next call.
+            # The next call asks for what has changed meanwhile.
             cached.state, cached.changes = state, changes
 
     async def _narrowed(self, context: Context[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Serving principals by settings of their own: each of them has its own run of the server.
+"""Serves principals with their own settings: each of them has its own run of the server.
 
 So runs share nothing: neither files nor caches, cursors and subscriptions, nor listeners to changes. All of them open
 and close with the run that they are part of.
@@ -19,7 +19,7 @@ NARROWING = "narrowing"
 
 
 class _Joined:
-    """Stores that were joined already: to the other replicas, the runs of one replica are one."""
+    """Stores that have already been joined: to the other replicas, the runs of one replica are one."""
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica

@@ -1,4 +1,4 @@
-"""Skills: folders of instructions for a model, beside the tools they are about (the extension
+"""Skills: folders of instructions for a model, beside the tools that they describe (the extension
 io.modelcontextprotocol/skills, SEP-2640).
 
     class Library:
@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 MAX_DESCRIPTION, MAX_FILE_NAME = 1_024, 1_024
 MAX_DEPTH = 32
-"""Parts of a skill's path."""
+"""Maximum number of parts in a skill's path."""
 
 _SCHEME = "skill://"
 _PATH = re.compile(

@@ -20,7 +20,7 @@ NAME = "mcp-server-bundle"
 _HERE = Path(__file__).resolve().parents[2]
 # Directories of uv's cache that hold whole environments.
 _EPHEMERAL = re.compile(r"(archive|environments|builds)-v\d+")
-# With other conditions a library may be missing rightly.
+# With other conditions, a library may be rightly missing.
 _REQUIRED = re.compile(r"^Requires-Dist: ([\w.-]+)[^;\n]*; extra == '([\w-]+)'$", re.MULTILINE)
 
 
@@ -56,8 +56,8 @@ class Installation(NamedTuple):
         return f"{self.source}{chosen}" if is_path else f"{NAME}{chosen} @ {self.source}"
 
     def line(self, *extras: str, again: bool = False) -> str:
-        """Return the command that adds `extras` to the present ones; with `again` it writes the bundle's own files
-        anew."""
+        """Return the command that adds `extras` to the present ones; with `again`, it reinstalls the bundle's own
+        files."""
         words, keeps = self._installer(again)
         had = [] if keeps else [extra for extra, libraries in self.lacking().items() if not libraries]
         requested = list(extras) if keeps else sorted({*had, *extras})
@@ -114,7 +114,7 @@ def is_ephemeral(path: Path) -> bool:
 
 
 def shell_line(words: Sequence[str]) -> str:
-    """Return a command as it is typed."""
+    """Return a command as a user types it."""
     if os.name == "posix":
         return shlex.join(words)
     return " ".join(f'"{word}"' if re.search(r"[^\w.:\\/@=+-]", word) else word for word in words)

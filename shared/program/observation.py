@@ -23,7 +23,7 @@ def _receiver(url: str) -> str:
 
 
 class ObservationOptions(BaseModel):
-    """What every server is given to be seen."""
+    """Options of every server for observing it."""
 
     otlp: Annotated[str, AfterValidator(_receiver)] | None = option(
         None,

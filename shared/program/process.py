@@ -54,7 +54,7 @@ def _check_token(token: str) -> str:
 
 
 class GeneralOptions(BaseModel):
-    """What every server is given that has nothing to do with who uses it."""
+    """Options of every server that are independent of its users."""
 
     settings: Path | None = option(None, "TOML file of options by their names, such as log-level", "FILE")
     transport: Literal["stdio", "http"] = Field("stdio", description="how clients connect")
@@ -107,7 +107,7 @@ class Options(ObservationOptions, ReplicaOptions, ProtectionOptions, GeneralOpti
 def token_of(options: Options) -> str | None:
     """Return the token that HTTP requests must carry. Raises ValueError if it is missing but needed, or unusable."""
     token = options.token if options.token_file is None else _read_token(options.token_file)
-    # Programs of this user on this machine may do what the server can.
+    # Programs of this user on this machine can already do what the server does.
     if options.transport == "stdio" or options.host in LOOPBACK:
         return token
     if not (token or options.no_auth or options.tokens_file or options.auth_issuer):
@@ -189,7 +189,7 @@ def missing_extra() -> bool:
 
 
 def open_standard_streams() -> None:
-    """Open the descriptors 0, 1 and 2 if the caller has closed them, lest a file of ours gets their number."""
+    """Open the descriptors 0, 1 and 2 if the caller has closed them, so that no other file gets their number."""
     for fd in (0, 1, 2):
         try:
             os.fstat(fd)
@@ -336,7 +336,7 @@ async def end_in_time(ended: anyio.Event, seconds: float) -> None:
 
 
 def leave_behind() -> None:
-    """End the program at once, with all work that will not end."""
+    """End the program at once, abandoning all work that does not end."""
     logging.shutdown()
     # `sys.exit` would wait for the threads that do not end.
     os._exit(1)

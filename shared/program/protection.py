@@ -10,7 +10,7 @@ from .settings.options import option, secret
 
 
 class RuledOptions(BaseModel):
-    """Options beside which there may be rules, which stand in tables of a file: no option could hold them."""
+    """Options that may be combined with rules, which are in tables of a file: no option could hold them."""
 
     _rules: Rules = PrivateAttr(default_factory=Rules)
 
@@ -30,7 +30,7 @@ class RuledOptions(BaseModel):
 
 
 class ProtectionOptions(RuledOptions):
-    """What every server is given to protect it."""
+    """Options of every server for protecting it."""
 
     tokens_file: Path | None = option(None, "TOML file of named tokens, stored as digests", "FILE")
     auth_issuer: list[str] = option([], "authorization server whose tokens are accepted, for HTTP", "URL")

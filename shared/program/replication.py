@@ -19,7 +19,7 @@ StoresOf = Callable[[str], "Stores"]
 
 
 class ReplicaOptions(BaseModel):
-    """What every server is given that is one of several replicas."""
+    """Options of a server that is one of several replicas."""
 
     store: str | None = option(None, "Redis that replicas share: redis:, rediss:, unix: or redis+sentinel:", "URL")
     store_password_file: Path | None = option(None, "file with the password of the store", "FILE")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..telemetry.siblings import Siblings
 
 VARIABLE = "MCP_WORKER"
-"""The environment variable with them. It is not an option."""
+"""The environment variable that contains them; not an option."""
 
 
 class Worker(NamedTuple):
@@ -45,7 +45,7 @@ def this_worker() -> Worker | None:
         raise NotImplementedError("workers are not available on Windows")
     from ..telemetry.siblings import Siblings
 
-    # A signal to all processes of the program is for the parent. To ignore it would be inherited.
+    # The parent handles a signal to all processes of the program. Ignoring it here would be inherited by children.
     signal.signal(signal.SIGHUP, lambda _number, _frame: None)
     number, *descriptors = map(int, description.split(":"))
     for descriptor in descriptors:

@@ -91,7 +91,7 @@ class WorkerProcess:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._read_messages, ask, tasks)
                 self.code = await self._process.wait()
-                # Its last messages come before its end.
+                # Its last messages arrive before its end.
                 tasks.cancel_scope.deadline = anyio.current_time() + TELL_SECONDS
         finally:
             if self._writer is not None:
@@ -102,7 +102,7 @@ class WorkerProcess:
                 waited_for.set()
 
     async def tell(self) -> None:
-        """Ask for its counts, and wait shortly for them."""
+        """Request its counts, and wait briefly for them."""
         if self._writer is None:
             return
         self._reported.clear()

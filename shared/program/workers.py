@@ -150,7 +150,7 @@ class _Parent:
     async def start(self, number: int) -> WorkerProcess | None:
         """Return a new worker of that number; None if the process can't be started."""
         try:
-            # A process that was started but is not known here would continue for ever.
+            # A process that was started but is not known here would continue forever.
             with CancelScope(shield=True):
                 worker = await WorkerProcess.start(number, self._listener, self._environment)
         except OSError as error:

@@ -8,7 +8,7 @@
         return await ctx.state.read_text(path)
 
 The decorators give the function back unchanged, so it can be called in a test without any server. A declaration that
-can't be served raises DeclarationError at once, so when its module is imported.
+can't be served raises DeclarationError at once, when its module is imported.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -125,7 +125,7 @@ class Features(Generic[State]):
         return declare
 
     def method(self, name: str, params: type[Params] = Params) -> Callable[[F], F]:
-        """Make a function the handler of a method of this server's own: it takes the context and the params."""
+        """Make a function the handler of a custom method: it takes the context and the params."""
 
         def declare(function: F) -> F:
             async def handle(_running: AnyRun, context: Context[Any], values: Any) -> Any:

@@ -31,8 +31,8 @@ class Discovery:
 
     issuer: IssuerMetadata
     resource: str | None
-    """The exact name that the server gives itself; None if it has no metadata, in which case the issuer is not sent
-    one either."""
+    """The server's resource identifier, exactly as in its metadata; None if it has no metadata, in which case none is
+    sent to the issuer."""
     resource_metadata: ResourceMetadata | None
 
     @property

@@ -7,7 +7,7 @@ import httpx
 from ...contracts import Credentials
 
 MAX_SENT = 6
-"""The most times that one request is sent."""
+"""Maximum number of times that one request is sent."""
 
 
 class HttpxAuth(httpx.Auth):

@@ -1,4 +1,4 @@
-"""Tokens in the system keyring; a file has the parts that are no secrets, such as the scopes."""
+"""Tokens in the system keyring; a file has the parts that are not secret, such as the scopes."""
 
 import asyncio
 import configparser

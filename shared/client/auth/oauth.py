@@ -22,7 +22,7 @@ from .tokens import MemoryTokens, TokenStore
 __all__ = ["OAuth", "OAuthOptions"]
 
 MAX_OBTAINED = 3
-"""Tokens in a row that the server may refuse."""
+"""Maximum number of consecutive tokens that the server may refuse."""
 
 
 @record
@@ -104,8 +104,8 @@ class OAuth:
         return {"authorization": f"DPoP {token.access}", **proofs.headers(method, url, token.access)}
 
     async def answered(self, method: str, url: str, status: int, headers: Mapping[str, str]) -> bool:
-        """Obtain what a server that refuses a request asks for. Returns True if it was obtained and the request is to
-        be sent again; raises `AuthError` if it can't be obtained."""
+        """Obtain the authorization that a server requires when it refuses a request. Returns True if it was obtained
+        and the request is to be sent again; raises `AuthError` if it can't be obtained."""
         if not _same_origin(self._url, url):
             return False
         proofs = self._proofs

@@ -41,7 +41,7 @@ class Proofs:
     def learn(self, url: str, headers: Mapping[str, str]) -> bool:
         """Store the nonce of an answer from `url`. Returns True if it differs from the one before."""
         nonce = next((value for name, value in headers.items() if name.lower() == "dpop-nonce"), None)
-        # The same nonce is no reason for another request: the proof contained it, and was refused for something else.
+        # The same nonce does not justify another request: the proof contained it, and was refused for something else.
         if not nonce or len(nonce) > MAX_NONCE or self._nonces.get(_origin(url)) == nonce:
             return False
         self._nonces[_origin(url)] = nonce

@@ -33,7 +33,7 @@ Entries = dict[str, dict[str, dict[str, Any]]]
 
 
 class OutOfReach(AuthError):
-    """Tokens are stored, but are not available in this environment, or not now."""
+    """Tokens are stored, but not available in this environment, or not at the moment."""
 
 
 class FileTokens:

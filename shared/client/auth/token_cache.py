@@ -48,7 +48,7 @@ class OAuthOptions:
 
 
 class CurrentToken:
-    """The current token, with the store it is kept in."""
+    """The current token, and the store that contains it."""
 
     def __init__(self, url: str, grant: Grant, tokens: TokenStore, options: OAuthOptions, web: Web) -> None:
         self.login: Login | None = None
@@ -170,6 +170,6 @@ class CurrentToken:
         self.login, self.token = login, token
         self.number += 1
         lasts = 0.0 if token.expires is None else max(0.0, token.expires - self._options.now())
-        # Giving up early a token that can't be renewed gains nothing.
+        # There is nothing to gain from giving up a token early that can't be renewed.
         early = 0.0 if token.refresh is None else min(EARLY_SECONDS, lasts / 4)
         self._renew_at = None if token.expires is None else token.expires - early

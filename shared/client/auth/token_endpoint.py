@@ -73,7 +73,7 @@ class TokenEndpoint:
         kind = kind.lower()
         if kind not in ("bearer", "dpop") or (kind == "dpop" and self._proofs is None):
             raise AuthError("the issuer issued a token of another type than requested")
-        # Accepting silently less than was requested would let a thief use the token.
+        # Silently accepting less than was requested would let a thief use the token.
         if self._proofs is not None and kind != "dpop":
             raise AuthError("the issuer issued a token that is not bound to the client's key")
         lasts, granted, refresh = (document.get(name) for name in ("expires_in", "scope", "refresh_token"))
@@ -173,7 +173,7 @@ class TokenEndpoint:
 
 def _without(secrets: Iterable[str], text: str, otherwise: str) -> str:
     """Return the issuer's text; `otherwise` if the text repeats a secret, as it is or form-encoded."""
-    # A value of three letters occurs in many words, and is no secret.
+    # A value of three letters occurs in many words, and is not a secret.
     significant = [secret for secret in secrets if len(secret) > 3]
     return otherwise if any(form in text for secret in significant for form in (secret, quote_plus(secret))) else text
 

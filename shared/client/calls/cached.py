@@ -109,7 +109,7 @@ class CachedRequests:
     # Notifications from the client
 
     def on_change(self, change: Change) -> None:
-        """Handle a change at the server."""
+        """Handle a change on the server."""
         uri = change.uri
         if change.kind == "missed":
             self._changed(lambda question: question.owner in (None, self._owner))
@@ -135,7 +135,7 @@ class CachedRequests:
         self._flights.clear()
 
     def closed(self) -> None:
-        """Handle the closing of the client: results that are private to it are evicted."""
+        """Called when the client closes: results that are private to it are evicted."""
         self._cache.forget(lambda question: question.owner is self._owner)
 
     def _changed(self, concerns: Callable[[Question], bool]) -> None:

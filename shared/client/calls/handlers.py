@@ -62,7 +62,7 @@ class Handlers:
             try:
                 return completed(form, answer).to_wire()
             except InvalidAnswer as error:
-                # In the handshake era nobody waits for the answer: the server is told that we could not answer.
+                # In the handshake era nobody waits for the answer: tell the server that the client could not answer.
                 _log.error("%s", error)
                 raise
         if mode == "url" and self._options.elicit_url is not None:

@@ -8,7 +8,7 @@ from ...errors import InvalidResult, McpError
 from ..options import Progress
 
 MAX_PAGES = 1_000
-"""The maximum number of pages of one list; a server may name a next page without end."""
+"""The maximum number of pages of one list; a server may name next pages endlessly."""
 
 
 class Requester(Protocol):

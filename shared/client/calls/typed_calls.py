@@ -27,7 +27,7 @@ from .pages import iter_pages, read_result
 from .raw_calls import Requester
 
 SECONDS = 60.0
-"""The default time limit of an answer."""
+"""Default time limit for an answer."""
 
 Item = TypeVar("Item", bound=Wire)
 Result = TypeVar("Result", bound=Wire)

@@ -1,4 +1,4 @@
-"""The changes at a server, as an iterator that survives lost connections.
+"""The changes on a server, as an iterator that survives lost connections.
 
     async for change in client.changes(["file:///notes.txt"]):
         ...
@@ -134,7 +134,8 @@ class Changes(AsyncIterator[Change]):
                 self._keeper.end(ConnectionError("the connection is lost, or the client is closed"))
 
     def __del__(self) -> None:
-        # A loop that was left by `break` has no other way to end this. The keeper has no reference to its iterator.
+        # There is no other way to end this for a loop that was left by `break`. The keeper has no reference to its
+        # iterator.
         if self._is_started:
             with suppress(RuntimeError):  # the event loop is gone
                 self._keeper.scope.cancel()
@@ -147,7 +148,7 @@ class _Keeper:
         self.pending = Pending()
         self.scope = anyio.CancelScope()
         self.established = anyio.Event()
-        """Set when the server has been asked for the first time, or never will be."""
+        """Set when the server has first been asked, or never will be."""
         self.ended = anyio.Event()
         self.refused: tuple[str, ...] = ()
         self.refusal: McpError | OSError | None = None

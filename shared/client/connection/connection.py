@@ -34,7 +34,7 @@ from .flood import Flood
 Outcome = Answered | InputWanted | Unusable
 
 ENOUGH = 8
-"""Messages that are worth a write of their own."""
+"""Number of messages that justify a separate write."""
 _ENDED = "the server ended the connection"
 _REJECTED = -1
 """The error code for a rejection by the user (2025-11-25, Sampling, Error Handling)."""
@@ -121,7 +121,7 @@ class Connection:
         self.gone = anyio.Event()
         """Set when the connection is lost."""
         self.closed = anyio.Event()
-        """Set when nothing of the connection remains."""
+        """Set when the connection is completely closed."""
         self._transport = transport
         self._prompt = transport if isinstance(transport, PromptTransport) else None
         self._unsent: list[Outgoing] = []
@@ -187,7 +187,7 @@ class Connection:
         caller: Caller | None = None,
     ) -> Coroutine[Any, Any, dict[str, Any] | InputWanted]:
         """Make one request and return its result, on behalf of `caller` if given. If it times out or is cancelled,
-        the server is told.
+        the server is notified.
 
         Raises PeerError for an error answer, TimeoutError if none arrives in `seconds`, and ConnectionError if the
         connection is lost or the answer can't be used.
@@ -258,7 +258,7 @@ class Connection:
             self.session.forget_token(token)
 
     async def answer(self, waiter: Waiter, seconds: float | None) -> Response | Failure | InputWanted:
-        """Wait for the end of a request. The time in which the server waits for an answer of ours does not count.
+        """Wait for the end of a request. The time that the server waits for our answer does not count.
 
         Raises TimeoutError after `seconds`, and the errors of `Waiter.wait`.
         """

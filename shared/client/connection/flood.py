@@ -37,7 +37,7 @@ class Flood:
         pause = min((self._level - BURST) / PER_SECOND, LONGEST_PAUSE)
         if pause <= 0:
             return 0.0
-        # A server is not charged again for what it has already waited for.
+        # A server does not wait twice for the same messages.
         self._level = min(self._level, BURST + PER_SECOND * LONGEST_PAUSE)
         if not self._has_warned:
             self._has_warned = True

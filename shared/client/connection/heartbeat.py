@@ -26,6 +26,6 @@ async def watch_over(connection: Connection, seconds: float | None) -> None:
             try:
                 await connection.call(method, {}, seconds=seconds)
             except PeerError:
-                pass  # it lives
+                pass  # it is alive
             except (TimeoutError, ConnectionError):
                 connection.lose(f"the server did not respond within {seconds:g} s")

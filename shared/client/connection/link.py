@@ -38,8 +38,9 @@ class _Attempt:
 
 
 class Link:
-    """The way to one server. `connect` makes an unopened connection from a transport and a mode; `start` opens
-    another transport after one was lost, and None leaves it lost; `reopened` is called for each new connection."""
+    """The connection to one server over time. `connect` makes an unopened connection from a transport and a mode;
+    `start` opens another transport after one was lost, and None leaves it lost; `reopened` is called for each new
+    connection."""
 
     def __init__(
         self,

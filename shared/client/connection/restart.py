@@ -1,4 +1,4 @@
-"""The pauses before a lost server is started again."""
+"""The pauses before a lost server is restarted."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -33,7 +33,8 @@ class Pauses:
         return max(0.0, self._last_start + min(self._pause, FIRST_SECONDS) - now)
 
     def started(self, now: float) -> None:
-        """Record a start at the time `now`, and lengthen the next pause; after a long life it is the first again."""
+        """Record a start at the time `now`, and lengthen the next pause; after a long life, it is reset to the first
+        one."""
         is_steady = now - self._last_start >= STEADY_SECONDS
         self._pause = FIRST_SECONDS if is_steady else min(LONGEST_SECONDS, 2 * self._pause)
         self._last_start = now

@@ -15,7 +15,7 @@ from ...protocol.http.routing_headers import HeaderMismatch
 from ..errors import SessionLost, Unreached
 
 ATTEMPTS = 4
-"""The most times that one request is made."""
+"""Maximum number of times that one request is made."""
 MAX_TOOLS = 5_000
 """Tools that are remembered; the oldest are forgotten."""
 BASE_SECONDS = 0.25

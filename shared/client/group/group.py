@@ -42,12 +42,12 @@ class UnknownServer(McpError):
 
 
 class ClientGroup(Entered):
-    """Several servers by name, of letters, digits and hyphens. Any number of calls may run at once.
+    """Several servers by name; names consist of letters, digits and hyphens. Any number of calls may run at once.
 
-    `permit` decides each act of every server, after the one in the server's own options. With `retry`, failed servers
-    are tried again, with pauses that grow to 30 seconds. `on_status` receives each new status, and must neither block
-    nor raise. Entering waits until each server is ready or has failed, `entering_seconds` at most; slower servers may
-    still become ready.
+    `permit` decides about each act of every server, after the `permit` in the server's own options. With `retry`,
+    failed servers are tried again, with pauses that grow to 30 seconds. `on_status` receives each new status, and
+    must neither block nor raise. Entering waits until each server is ready or has failed, `entering_seconds` at most;
+    slower servers may still become ready.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class ClientGroup(Entered):
         return self._member(server).client
 
     async def add(self, name: str, server: GroupServer | str | Sequence[str]) -> ServerStatus:
-        """Add a server, wait like entering does, and return its status.
+        """Add a server, wait as on entering, and return its status.
 
         Raises ValueError for a name that is taken or invalid, and RuntimeError if the group is not entered.
         """

@@ -1,4 +1,4 @@
-"""One server of a group: its life in a task of its own, so that its failure does not affect the others.
+"""One server of a group: it runs in a separate task, so that its failure does not affect the others.
 
 connecting ──▶ ready ──▶ failed ──▶ (after a pause, with `retry`) ──▶ connecting
      └──▶ failed              └──▶ closed
@@ -59,7 +59,7 @@ class Member:
         self.settled = anyio.Event()
         """Set when the server is first ready, failed or closed."""
         self.closed = anyio.Event()
-        """Set when nothing of it remains."""
+        """Set when it is completely closed."""
         self.names: dict[str, tuple[str, ...]] = {}
         """The names in its last lists, by capability."""
         self._connect = partial(server.connect, options)
@@ -92,7 +92,7 @@ class Member:
             self._scope.cancel()
 
     def cancel(self) -> None:
-        """Cancel everything, the closing included."""
+        """Cancel everything, including the closing."""
         self._scope.cancel()
 
     async def _live_on(self, retry: bool) -> None:

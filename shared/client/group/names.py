@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from hashlib import blake2b
 
 LONGEST = 64
-"""The length of a name that every model's API accepts; that of the MCP specification is twice as long."""
+"""Maximum length of a name that every model's API accepts; the MCP specification allows twice as much."""
 SEPARATOR = "__"
 _SERVER_NAME = re.compile(r"[A-Za-z0-9-]{1,32}")
-"""A name that leaves room for that of a tool."""
+"""A server name that leaves room for the name of a tool."""
 _FITS = re.compile(r"[A-Za-z0-9_-]+")
 _DIGEST_BYTES = 5
 _SHORTENED = re.compile(r"-[0-9a-f]{10}\Z")

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 MAX_SCHEMAS = 5_000
-"""The maximum number of schemas in one schema. The largest that known servers publish have a tenth of that."""
+"""The maximum number of schemas in one schema. The largest published by known servers have a tenth of that."""
 MAX_LEVELS = 64
 """The maximum levels of a value. Results of tools have a few."""
 MAX_PATTERNS = 100

@@ -102,7 +102,7 @@ class CheckedSchema:
             if isinstance(error.kind, kinds.BacktrackLimitExceeded | kinds.RegexEngineFailure):
                 raise UnusableSchema("a pattern would take too long") from None
             return [str(part) for part in error.instance_path], _short(error)
-        except ValueError as error:  # it is no JSON
+        except ValueError as error:  # it is not JSON
             return [], _short(error)
         if self._engine.looks_around:
             raise UnusableSchema("either the value violates the schema, or a pattern took too long")

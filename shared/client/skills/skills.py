@@ -48,7 +48,7 @@ class ServerSkills:
 
     @property
     def declared(self) -> bool:
-        """True if the server has skills at all."""
+        """True if the server has skills."""
         return self._client.server.can("extensions", SKILLS)
 
     async def list_skills(self) -> list[SkillEntry]:
@@ -118,7 +118,7 @@ class LoadedSkill:
 
     def __init__(self, client: Client, origin: str, entry: SkillEntry) -> None:
         self.origin = origin
-        """The host's name of the server, for the model to see with all that is read."""
+        """The host's name for the server, shown to the model with everything that is read."""
         self.entry = entry
         self.text = ""
         """The contents of SKILL.md."""

@@ -24,9 +24,9 @@ POLL_SECONDS = 1.0
 MIN_POLL_SECONDS = 0.02
 MAX_POLL_SECONDS = 60.0
 CANCEL_SECONDS = 2.0
-"""Seconds for the server to learn that nobody needs a task any more."""
+"""Seconds for telling the server that nobody needs a task anymore."""
 RESULT_TRIES = 3
-"""The most attempts to get the result of a finished task, if no usable answer arrives."""
+"""Maximum number of attempts to get the result of a finished task, if no usable answer arrives."""
 MAX_QUESTIONS = 100
 """The maximum number of simultaneous questions of a task: each may need a person, or a model that costs money."""
 
@@ -229,7 +229,7 @@ class _Following:
             result = await self._channel.ask("tasks/result", {"taskId": self._id})
         except (ConnectionError, PeerError) as error:
             state = await self._fetch_state()
-            if state.status == "cancelled":  # servers word that differently
+            if state.status == "cancelled":  # servers use different words for this
                 raise TaskCancelled("the task was cancelled") from None
             if state.is_over:
                 self._failed += 1

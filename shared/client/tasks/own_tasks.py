@@ -1,4 +1,4 @@
-"""The questions of a server of 2025-11-25 that are run as tasks because it asks for that by `params.task`: it
+"""The questions of a server of 2025-11-25 that are run as tasks because it requests that with `params.task`: it
 receives the id at once, and requests the answer by `tasks/result` (2025-11-25, Utilities, Tasks).
 
 They are in memory while the client lives, limited in number and time; the ids can't be guessed.

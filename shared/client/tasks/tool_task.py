@@ -25,7 +25,7 @@ class StartedTool:
         id: str | None = None,
         answered: dict[str, Any] | None = None,
     ) -> None:
-        """`read` makes a result of `answered`, or of the outcome of the task `id`."""
+        """`read` converts `answered`, or the outcome of the task `id`, to a result."""
         self.tool = tool
         self.id = id
         """The id of the task; None if the server answered at once."""
@@ -60,7 +60,7 @@ class StartedTool:
 
     def saved(self) -> dict[str, Any]:
         """Return JSON with which `Client.take_up` resumes the tool, in another process or later. It gives access to
-        the result, so protect it like one."""
+        the result, so protect it like the result itself."""
         rest: Mapping[str, Any] = {"result": self._answered} if self.id is None else {"taskId": self.id}
         return {"tool": self.tool, **rest}
 

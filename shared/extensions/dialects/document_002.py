@@ -2,7 +2,7 @@
 
 * beside `version`, the answer to `initialize` has the names of the specification: `protocolVersion`, `serverInfo`,
 `capabilities`, `instructions`; * tools and prompts are defined there, under `tools` and `prompts`: there is no method
-that lists them. Of a source of prompts it has as many as one call may list; * `lastModified` of a resource is what
+that lists them. A source of prompts contributes as many as one call may list; * `lastModified` of a resource is what
 its contents say under that name in `_meta`, as those of files do, or else what its declaration says.
 """
 

@@ -90,8 +90,7 @@ class HostedCall:
 
     def __init__(self, tasks: Tasks, context: Context[Any], form: Form, seconds: float) -> None:
         """The task is stored for `seconds`."""
-        # For unauthenticated clients the id is all that is needed to access the task: 192 random bits (SEP-2663,
-        # Security).
+        # Unauthenticated clients need only the id to access the task: 192 random bits (SEP-2663, Security).
         self.id = secrets.token_hex(24)
         now = time.time()
         self._tasks = tasks
@@ -106,7 +105,7 @@ class HostedCall:
         self._becoming: asyncio.Task[None] | None = None
         self.is_detached = False
         self.tool = ""
-        """The name of the tool, once the call is a task: the call itself has no params any more."""
+        """The name of the tool, once the call is a task: the call itself then has no params."""
         self._is_reloading = False
         self._is_done = False
         self._unlisten: Callable[[], None] | None = None
@@ -122,7 +121,7 @@ class HostedCall:
         self._timer = asyncio.get_running_loop().call_later(seconds, self._detach_soon)
 
     def stay(self) -> None:
-        """Keep the call from becoming a task: it is over, or to be answered directly."""
+        """Keep the call from becoming a task: it has ended, or is answered directly."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -154,7 +153,7 @@ class HostedCall:
         # Before its peer is notified: it may cancel it with the next message.
         self._unlisten = tasks.store.listen(self.id, self._on_change)
         tasks.at_work[self.id] = self
-        # Its answer gives its memory back, which the work on it still takes.
+        # Its answer frees its memory, which the work on it still uses.
         release, call.release = call.release, None
         link.session.finish(call, self._form.created(task))
         call.release = release
@@ -241,7 +240,7 @@ class HostedCall:
         try:
             await self._change(lambda task, now: states.ended(task, status, outcome, now, message))
         except (OverflowError, OSError, ValueError) as error:
-            # A result that can't be stored, too large or not JSON, must not leave the task at work for ever.
+            # A result that can't be stored, too large or not JSON, must not leave the task working forever.
             if not isinstance(error, OverflowError):
                 log_failure("the result of a task can't be stored", error)
             text = str(error) if isinstance(error, OverflowError) else "internal error"

@@ -1,4 +1,4 @@
-"""The tasks of one running server: those that are stored, those that run here, and the notices of their changes.
+"""The tasks of one running server: those that are stored, those that run here, and notifications of their changes.
 
 a call ──▶ HostedCall.detach ──▶ the store ──▶ its peer is answered ──▶ the call works on ──▶ the store requests about
 a task ──▶ the store ──▶ its listeners: the call, a listen stream, a request that waits for its result
@@ -64,7 +64,8 @@ def tasks_of(running: Run[Any]) -> "Tasks":
 
 
 class AtWork(Protocol):
-    """The work on a task in this process: a `HostedCall`, whose module imports this one, so it is not named here."""
+    """The work on a task in this process: a `HostedCall`, which can't be named here because its module imports this
+    one."""
 
     def give_up(self) -> None:
         """Stop the work on the task, which is over."""
@@ -137,7 +138,7 @@ class Tasks:
             unlisten()
 
     def lost(self) -> None:
-        """Stop the tasks that run here: the others have given this replica up, and marked them as failed."""
+        """Stop the tasks that run here: the others have given up this replica, and marked them as failed."""
         for hosted in tuple(self.at_work.values()):
             hosted.give_up()
 

@@ -107,7 +107,8 @@ def prepared(
             write_all(descriptor, data)
             if existing is not None:
                 _take_over(descriptor, existing, attributes_at(entry) if attributes is None else attributes)
-            # The clock of the file system may stand still for milliseconds: then two versions could have one etag.
+            # The clock of the file system may stand still for milliseconds: two versions could then have the same
+            # etag.
             SYSTEM.set_times(descriptor, fresh.directory, fresh.name)
             sync(descriptor)
             stat_ = os.fstat(descriptor)

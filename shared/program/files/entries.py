@@ -1,7 +1,7 @@
 """A name in a directory, and the system calls on it.
 
-On systems with descriptors of directories, each call names the directory by its descriptor, so no part above the name
-is looked up again and no link on the way can be put in between. On others the name is a whole path. No call follows a
+On systems with directory descriptors, each call names the directory by its descriptor, so no part above the name is
+looked up again and no link on the way can be put in between. On others the name is a whole path. No call follows a
 link at its end.
 """
 
@@ -28,7 +28,7 @@ CHECKED_TWICE = (
 """The warning that a server logs at its start in that case."""
 
 _BLOCK = 65_536
-"""Bytes of a read. The memory for many more would come from the system each time."""
+"""Bytes of a read. Memory for many more would be allocated from the system each time."""
 
 
 class Place(NamedTuple):
@@ -116,7 +116,7 @@ def unlink(entry: Entry) -> None:
 
 @contextmanager
 def opened(entry: Entry) -> Iterator[int | None]:
-    """Open the directory `entry`; None if the system has no descriptors of directories. Raises OSError."""
+    """Open the directory `entry`; None if the system has no directory descriptors. Raises OSError."""
     if entry.directory is None:
         # A redirection need not be a link: a junction of Windows is a directory by its mode.
         if not is_same(entry.name, os.lstat(entry.name)):
@@ -220,7 +220,7 @@ def etag_of(stat_: os.stat_result) -> str:
     It is made from data that the file system itself records with every change: inode, size, and the times of the last
     change of the content and of the inode (RFC 9110, section 8.8.1, calls that a strong validator). So nothing has to
     be read, also of a file of many gigabytes. A file that was touched, or got other permissions, has another mark,
-    too: then a caller is told "changed" for nothing, but never "unchanged" wrongly.
+    too: a caller may then be told "changed" needlessly, but never "unchanged" wrongly.
     """
     mark = f"{stat_.st_dev} {stat_.st_ino} {stat_.st_size} {stat_.st_mtime_ns} {stat_.st_ctime_ns}"
     return hashlib.blake2b(mark.encode(), digest_size=8).hexdigest()

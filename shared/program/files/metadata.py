@@ -16,7 +16,7 @@ from .entries import Entry, open_to_read
 from .system import SYSTEM
 
 _INHERITED = ("system.posix_acl_access", "system.posix_acl_default")
-"""The access control lists, which a new file may inherit from its directory although it shall have none."""
+"""The access control lists, which a new file may inherit from its directory although it must have none."""
 _OF_THE_FILE_ITSELF = {"security.capability", "security.ima", "security.evm"}
 """Any write removes the first, as it does set-user-id; the others are sums over content and inode."""
 _HAS_OWNERS = hasattr(os, "fchown")
@@ -110,7 +110,7 @@ def give_owner_to_link(new: Entry, original: os.stat_result) -> list[str]:
 
 
 def _set_owner(descriptor: int, owner: int, group: int) -> bool:
-    """Change owner and group, which only root may do, except for groups of one's own. Return False if it was not
+    """Change owner and group, which only root may do, except for the user's own groups. Return False if it was not
     allowed."""
     if sys.platform == "win32":
         return False

@@ -1,7 +1,7 @@
-"""The one reader of command lines: the options that the words set, and the errors in them, each with its place.
+"""The only reader of command lines: the options that the words set, and the errors in them, each with its position.
 
 A server reads its own arguments with it. So do the commands that write a command line for a server to be started
-later, or check one: they have to read it like the server, and to change a part of a word in place.
+later, or check one: they must read it like the server, and change a part of a word in place.
 
 The rules are argparse's, with names in full only: `--name VALUE` or `--name=VALUE`, switches as `--name` and
 `--no-name`, in any order with the words that have no name; after `--` there are no options. A word that looks like a
@@ -66,7 +66,7 @@ def spellings(name: str, option: str, *, is_switch: bool, choices: Iterable[str]
 
 
 def read_command_line(words: Sequence[str], options: Mapping[str, Spelling]) -> CommandLine:
-    """Read `words`, in which there may be `options`, by their spelling. Nothing is changed or looked up."""
+    """Read `words`, in which there may be `options`, by their spelling. Values are not converted or looked up."""
     line = CommandLine([], [])
     end = words.index("--") if "--" in words else len(words)
     number = 0

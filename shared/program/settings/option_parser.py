@@ -30,7 +30,7 @@ class OptionParser:
         self.epilog = epilog
         self.usage = usage
         self.version: str | None = None
-        """The text for `--version`; without it there is no such option."""
+        """The text for `--version`; without it, the option does not exist."""
         self._fields = {name: field for group in groups for name, field in group.fields.items()}
         self._unnamed = positional_field(self._fields)
 

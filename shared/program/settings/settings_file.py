@@ -4,7 +4,7 @@
     roots = ["src", "~/notes"]
     port = 8080
 
-A name may be written with `-` or with `_`. Paths begin at the directory of the file, so that it means the same
+A name may be written with `-` or with `_`. Paths are relative to the directory of the file, so that it means the same
 wherever the program is started. This module is loaded only where there is such a file.
 """
 
@@ -64,7 +64,8 @@ def settings_in(
 
 
 def read_text(path: Path) -> tuple[str, bool]:
-    """Return the text of a file, and True if others than its owner may read it. Raises ValueError, in one line."""
+    """Return the text of a file, and True if users other than its owner may read it. Raises ValueError, in one
+    line."""
     try:
         with path.open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode

@@ -8,9 +8,9 @@
     scopes = ["filesystem:read"]
     roots = ["alice"]
 
-A principal's entry has `scopes`, the most that it can have, and narrower values of options of the server.
-`[principal."*"]` is for all principals without an entry of their own. In a configuration of several servers each of
-them has the same tables, and a `principal` table with only `scopes` applies to all of them.
+A principal's entry has `scopes`, its maximum, and narrower values of the server's options. `[principal."*"]` is for
+all principals without an entry of their own. In a configuration of several servers each of them has the same tables,
+and a `principal` table with only `scopes` applies to all of them.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The body of a request, gathered piece by piece within a limit: plain, or inflated from gzip (RFC 1952).
 
 A few bytes of gzip can expand to gigabytes. So it is inflated in steps, which end at the limit: no more than that and
-one step is ever held. The limit applies to the received bytes, too, since gzip may also continue for ever without
+one step is ever held. The limit applies to the received bytes, too, since gzip may also continue forever without
 content.
 """
 

@@ -59,8 +59,8 @@ class HostPolicy:
         """
         hosts, origins = tuple(hosts), tuple(origins)
         self._local = is_loopback(bound_to)
-        # A server for other machines is reached under names that we can't know; rebinding is a danger to servers for
-        # this machine only.
+        # A server for other machines is reached under names that it can't know; rebinding endangers only servers for
+        # this machine.
         self._any_host = "*" in hosts or not (self._local or hosts)
         self._any_origin = "*" in origins
         self._hosts = {_require_parsed(_host(entry), entry) for entry in hosts if entry != "*"}

@@ -1,8 +1,8 @@
 """The headers with which a stateless HTTP request repeats its body, so that a proxy can route it without reading it.
 
-`MCP-Protocol-Version` repeats the version in `_meta`, `Mcp-Method` the method, `Mcp-Name` what is called or
-read, and `Mcp-Param-*` the arguments that a tool's schema marks with `x-mcp-header`. A difference is refused
-with -32020, for a proxy may have decided by the header (2026-07-28, Streamable HTTP, Request Headers).
+`MCP-Protocol-Version` repeats the version in `_meta`, `Mcp-Method` the method, `Mcp-Name` what is called or read, and
+`Mcp-Param-*` the arguments that a tool's schema marks with `x-mcp-header`. A difference is refused with -32020, since
+a proxy may have decided by the header (2026-07-28, Streamable HTTP, Request Headers).
 
 The order of the checks decides which fault is reported first: repeated headers, the envelope, the version
 header, the method, the name, whether the version is served, the parameters. What comes after, unknown methods
@@ -38,8 +38,8 @@ NAMED_BY = {
 """The param that `Mcp-Name` repeats; other methods have none, and a stray header is ignored."""
 
 OPTIONAL_NAMES = ("tasks/get", "tasks/update", "tasks/cancel")
-"""Methods of an extension, whose text asks clients for `Mcp-Name`; the core does not know them. Some clients leave
-it out, and a missing header can't mislead a proxy: only a difference is refused."""
+"""Methods of an extension, whose text asks clients for `Mcp-Name`; the core does not know them. Some clients omit it,
+and a missing header can't mislead a proxy: only a difference is refused."""
 
 MARK = "x-mcp-header"
 """The keyword of a schema that names the header which repeats an argument."""

@@ -126,7 +126,8 @@ _NONE: frozenset[str] = frozenset()
 
 @record
 class Headers:
-    """A request's headers by lower-case name. `repeated` has those that are allowed once and came more often."""
+    """A request's headers by lower-case name. `repeated` has those that occur more often than the one time
+    allowed."""
 
     values: Mapping[str, str]
     repeated: frozenset[str] = _NONE

@@ -19,7 +19,7 @@ class Host(NamedTuple):
     name: str
     """Its name in `clientInfo.name`, or a prefix of it."""
     text_bytes: int
-    """Bytes of the text of one result, as JSON, that its model receives whole."""
+    """Bytes of text in one result, as JSON, that its model receives whole."""
     source: str
     date: str
     result_characters: int | None = None

@@ -1,4 +1,4 @@
-"""Limits on a peer, whatever it sends, and on one call."""
+"""Limits on one peer, and on one call."""
 
 from dataclasses import field, replace
 
@@ -27,7 +27,7 @@ class Limits:
     result_bytes: int = 16 * 1_048_576
     """Bytes of results among them: less would slow a client down that sends many calls at once."""
     roots_seconds: float = 10.0
-    """Time for a client to list its roots, if a server works in these only."""
+    """Time for a client to list its roots, if the server works only in these."""
     question_seconds: float = 600.0
     """Time for the user of a client to answer a question, and for its model to complete a conversation."""
     drain_seconds: float = 5.0

@@ -1,4 +1,4 @@
-"""A quantity that clients share, of which some always remains for others."""
+"""A quantity that clients share, of which a part always remains for others."""
 
 from collections import Counter
 
@@ -13,7 +13,7 @@ class Portions:
         self._by_client: Counter[str] = Counter()
 
     def take(self, client: str, amount: int = 1) -> bool:
-        """Take so much, if the client may have it. More than half of all is given only while nothing is taken."""
+        """Take that amount, if the client may have it. More than half of all is given only while nothing is taken."""
         # Half of the free part, and then half of that: early clients, however many, can't keep out others.
         if self._used and self._by_client.get(client, 0) + amount > self._limit - self._used:
             return False
@@ -22,7 +22,7 @@ class Portions:
         return True
 
     def give(self, client: str, amount: int = 1) -> None:
-        """Give so much back."""
+        """Give that amount back."""
         self._used -= amount
         self._by_client[client] -= amount
         if not self._by_client[client]:

@@ -18,7 +18,7 @@ _ITEMS = 10
 _MEMBERS = 100
 """The numbers of items of an array and members of an object that are validated again if too many are wrong."""
 _PART = 3
-"""The minimum length of two names that are taken for the same because one is a part of the other."""
+"""The minimum length of two names that count as the same because one is part of the other."""
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")  # of models and typed dicts; of dataclasses
 
 

@@ -14,7 +14,7 @@ from anyio import CapacityLimiter, from_thread, to_thread
 from anyio.lowlevel import RunVar
 
 _MAX_THREADS = 40
-"""Threads of such functions at a time; further calls wait for a place."""
+"""Maximum number of such threads; further calls wait for a place."""
 _places: RunVar[CapacityLimiter] = RunVar("places for functions in threads")
 
 

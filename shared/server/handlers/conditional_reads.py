@@ -4,10 +4,10 @@
      -> request  {"uri": ..., "_meta": {ETAG: "5f0c..."}}                                  what the client has
     <-  result   {"contents": [], "_meta": {ETAG: "5f0c...", NOT_MODIFIED: true}}          where that is still so
 
-Only a client that declared the extension CONDITIONAL_READS is answered without contents: any other would take them
-for empty. The etag is made of the contents, so it holds for every replica, and after a restart. `_meta` beside them
-has no part in it: a page that was loaded again is the same page. But an `etag` of their own that stands there, as for
-files, stands for them: to hash 90 KB takes a quarter of the time of such a read.
+Only a client that declared the extension CONDITIONAL_READS is answered without contents: any other would treat them
+as empty. The etag is made of the contents, so it holds for every replica, and after a restart. Their `_meta` does not
+count: a page that was loaded again is the same page. But if it contains an `etag`, as for files, that is used instead
+of the contents: hashing 90 KB takes a quarter of the time of such a read.
 """
 
 from _blake2 import blake2b  # hashlib would load OpenSSL with it, 4 MiB that a server on stdio does not need
