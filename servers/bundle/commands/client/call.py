@@ -142,7 +142,9 @@ def _naming_tools(name: str, tools: Mapping[str, Any]) -> Iterator[None]:
     except PeerError as error:
         if name in tools or error.code not in (InvalidParams.code, MethodNotFound.code):
             raise
-        raise Misuse(unknown("tool", name, tools)) from None
+        # The gateway also says which of its servers are not available, where the tool may be.
+        further = [part for part in str(error).split("; ")[1:] if not part.startswith("did you mean")]
+        raise Misuse("; ".join([unknown("tool", name, tools), *further])) from None
 
 
 async def _give(client: Client, result: dict[str, Any], options: Namespace, session: Session) -> int:

@@ -87,6 +87,17 @@ def test_a_tool_that_is_not_listed_is_refused_by_the_server(capsys: pytest.Captu
     assert capsys.readouterr() == ("", "locked: start me with --unlock\n")
 
 
+@pytest.mark.slow
+def test_a_tool_that_is_missing_with_its_server_is_named_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "both.yaml"
+    config.write_text("join: true\nservers: {everything: {}, other: {command: [/no/such]}}")
+    command = [sys.executable, "-m", "servers", "run", "--join", "--config", str(config)]
+    assert main(["call", "-", "say_it", "--", *command]) == 2
+    assert capsys.readouterr().err.endswith("; not available at the moment: other\n")
+
+
 def test_a_server_that_lacks_arguments_says_where_they_go(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["call", "filesystem", "list_allowed_directories"]) == 3
     said = capsys.readouterr().err
