@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from servers.sqlite.engine.sql import replace_double_quotes
+from servers.sqlite.engine.sql import find_view_query, replace_double_quotes
 
 
 class QuotedTextError(sqlite3.OperationalError):
@@ -38,3 +38,11 @@ def require_names(sql: str, connection: sqlite3.Connection) -> None:
     except (sqlite3.Error, sqlite3.Warning) as error:
         connection(sql)
         raise QuotedTextError(*error.args) from None
+    # SQLite does not look for the names of a view before it is read, and they may be of tables to come.
+    if query := find_view_query(sql):
+        try:
+            require_names(query, connection)
+        except QuotedTextError:
+            raise
+        except (sqlite3.Error, sqlite3.Warning):
+            return

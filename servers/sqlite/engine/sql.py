@@ -22,6 +22,7 @@ _COMMENTS = re.compile(r"--[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _FIRST_WORD = re.compile(r"(?:\s++|;|--[^\n]*+|/\*.*?\*/)*+(\w++)", re.DOTALL)
 _TRIGGER = re.compile(r"(?:EXPLAIN (?:QUERY PLAN )?)?CREATE (?:TEMP |TEMPORARY )?TRIGGER\b")
 """The beginning of statements that have statements in them."""
+_VIEW = re.compile(r"CREATE (?:TEMP |TEMPORARY )?VIEW\b")
 
 
 def quote(name: str) -> str:
@@ -84,6 +85,18 @@ def find_first_word(statement: str) -> str:
     """Return the first word of a statement in capitals, or "" if it begins with something else."""
     word = _FIRST_WORD.match(statement)
     return word[1].upper() if word else ""
+
+
+def find_view_query(statement: str) -> str:
+    """Return the query of a CREATE VIEW, or "" for any other statement."""
+    words: list[str] = []
+    for token in _TOKENS.finditer(statement):
+        text = token[0].upper()
+        if text == "AS":
+            return statement[token.end() :] if _VIEW.match(" ".join(words)) else ""
+        if not token["comment"]:
+            words = [*words, text][:6]
+    return ""
 
 
 def find_parameters(query: str) -> list[str]:

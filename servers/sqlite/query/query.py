@@ -20,7 +20,7 @@ from servers.common.sql.query.query import Query
 from servers.common.sql.texts import DESCRIBING, asks_for_schema, shorten
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.engine.entries import keeps_snapshots, list_schemas
-from servers.sqlite.engine.quoted_names import execute, require_names
+from servers.sqlite.engine.quoted_names import QuotedTextError, execute, require_names
 from servers.sqlite.engine.sql import quote, replace_parameters, split_statements
 from servers.sqlite.errors import from_sqlite
 from servers.sqlite.paging import fill_page, fill_row
@@ -104,6 +104,8 @@ def _explain(error: sqlite3.OperationalError, sql: str, connection: sqlite3.Conn
     That text is read as a query of its own when the statement runs, so its errors come after those of compiling. They
     name columns that no table has, as `b` for 'a-b' (https://sqlite.org/fts5.html, 3).
     """
+    if isinstance(error, QuotedTextError):
+        return error
     if asks_for_schema(sql):
         explained = from_sqlite(error)
         explained.suggestion = DESCRIBING

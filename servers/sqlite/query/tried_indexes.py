@@ -14,6 +14,7 @@ from servers.common.sql.query.query import Parameters
 from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.engine.entries import ask_schema, find_hidden
 from servers.sqlite.engine.policy import Policy, find_closed_modules
+from servers.sqlite.engine.quoted_names import execute
 
 _INSTRUCTIONS = 4_000
 """Instructions of SQLite between two checks of the clock."""
@@ -60,7 +61,7 @@ def explain_with_indexes(
         with policy.lifted():
             _copy_statistics(copy, statistics)
         for index in indexes:
-            copy.execute(index)
+            execute(copy, index)
         rows = copy.execute(explained, parameters).fetchall()
     return rows, [_NOT_MADE, *([] if statistics else [_NO_STATISTICS])]
 

@@ -12,6 +12,7 @@ from tests.servers.sqlite.serving import inside
 MADE = """
 CREATE TABLE person (id INTEGER PRIMARY KEY, "full name" TEXT, "a""b" TEXT, [c`d] TEXT, data TEXT);
 INSERT INTO person VALUES (1, 'Ada', 'x', 'y', '{"k": 2}');
+CREATE VIRTUAL TABLE page USING fts5(body);
 CREATE VIEW old AS SELECT "no such" AS text, id FROM person;
 """
 
@@ -33,6 +34,8 @@ def opened() -> sqlite3.Connection:
         ('UPDATE person SET "full name" = "Bob"', "Bob"),
         ('DELETE FROM person WHERE "nmae" = 1', "nmae"),
         ('CREATE INDEX misspelt ON person ("nmae")', "nmae"),
+        ('CREATE VIEW misspelt AS SELECT "nmae" FROM person', "nmae"),
+        ('CREATE TEMP VIEW "as" ("as") AS /* AS */ SELECT "nmae" FROM person', "nmae"),
         ('CREATE TABLE kind (name TEXT CHECK (name <> "none"))', "none"),
     ],
 )
@@ -49,6 +52,8 @@ def test_what_is_no_name_is_an_error(sql: str, name: str) -> None:
         'WITH "w" AS (SELECT 1 AS "n") SELECT "n" FROM "w" /* "none" */',
         'INSERT INTO person ("id", "full name") VALUES (2, :name) ON CONFLICT ("id") DO NOTHING RETURNING "id"',
         'CREATE TABLE "kind" ("name" TEXT DEFAULT "none", CHECK ("name" <> \'\'))',
+        'CREATE VIEW "later" AS SELECT "name" FROM "not yet"',
+        'CREATE VIEW "named" AS SELECT "full name" AS "as" FROM person',
         'PRAGMA table_info("person")',
         "SELECT text FROM old",
         'EXPLAIN QUERY PLAN SELECT "id" FROM "old"',
@@ -75,10 +80,13 @@ async def test_a_client_is_told_the_nearest_names_and_how_a_text_is_written(tmp_
             await peer.error("read_query", query='SELECT "ful name" FROM person'),
             await peer.error("explain_query", query='SELECT "ful name" FROM person'),
             await peer.error("export", query='SELECT "ful name" FROM person'),
+            await peer.error("read_query", query="SELECT \"ful name\" FROM person, page WHERE page MATCH 'a'"),
             await peer.error("write_query", query='UPDATE person SET "full name" = "ful name"'),
             await peer.error("write_query", query='UPDATE person SET "full name" = "ful name"', dry_run=True),
         ]
+        tried = await peer.error("explain_query", query='CREATE INDEX i ON person ("naem"); SELECT 1')
         rows = (await peer.data("read_query", query="SELECT * FROM person"))["rows"]
+    assert "no such column: naem" in tried
     for answer in answers:
         assert "no such column: ful name" in answer
         assert "put a text in single quotes" in answer
