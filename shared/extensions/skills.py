@@ -19,8 +19,9 @@ called with well-formed paths of skills only.
 import hashlib
 import mimetypes
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from operator import attrgetter, methodcaller
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote, unquote
 
@@ -209,7 +210,7 @@ class Skills:
 
     async def list_skills(self, running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
         """`skills/list`."""
-        shown, more = _cut(running, "skills", await self.source.list(context), params.cursor)
+        shown, more = _cut(running, "skills", await self.source.list(context), methodcaller("uri"), params.cursor)
         return {"skills": [skill.entry() for skill in shown], **more}
 
     async def get_skill(self, running: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
@@ -221,7 +222,7 @@ class Skills:
     ) -> dict[str, Any]:
         """`resources/directory/read`: the direct children of a directory of a skill. Raises ResourceNotFound."""
         children = await self.children(context, params.uri)
-        shown, more = _cut(running, f"directory:{params.uri}", children, params.cursor)
+        shown, more = _cut(running, f"directory:{params.uri}", children, attrgetter("uri"), params.cursor)
         return {"resources": [child.to_wire() for child in shown], **more}
 
 
@@ -252,9 +253,12 @@ def skills(source: SkillSource) -> Extension[Any]:
     return extension
 
 
-def _cut(running: Run[Any], what: str, items: Sequence[T], cursor: str | None) -> tuple[Sequence[T], dict[str, str]]:
+def _cut(
+    running: Run[Any], what: str, items: Sequence[T], key: Callable[[T], str], cursor: str | None
+) -> tuple[Sequence[T], dict[str, str]]:
     """Return the page of a list that may differ from caller to caller, and the result's field for the next page."""
-    shown, following = page(items, cursor, name=what, size=running.server.page_size, signer=running.signer)
+    size, signer = running.server.page_size, running.signer
+    shown, following = page(items, cursor, key, name=what, size=size, signer=signer)
     return shown, {} if following is None else {"nextCursor": following}
 
 

@@ -1,10 +1,11 @@
 """Lists in pages, and their cursors.
 
 A cursor is a signed position that is valid for one list only; any other text gets -32602. While a list stays the
-same, following the cursors shows each entry once (2026-07-28, Utilities, Pagination).
+same, following the cursors shows each entry once (2026-07-28, Utilities, Pagination). The position names the last
+entry that was shown, so that no other entry is missed if one is added or removed before it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from .signing import Signer
@@ -13,21 +14,31 @@ T = TypeVar("T")
 
 
 def page(
-    items: Sequence[T], cursor: str | None, *, name: str, size: int, signer: Signer
+    items: Sequence[T], cursor: str | None, key: Callable[[T], str], *, name: str, size: int, signer: Signer
 ) -> tuple[Sequence[T], str | None]:
     """Return at most `size` of `items` from `cursor` on, and the cursor of the next page, or None at the end.
 
-    `name` distinguishes lists. Raises InvalidParams for a cursor that was not issued for it.
+    `key` identifies an item, and `name` distinguishes lists. Raises InvalidParams for a cursor that was not issued
+    for it.
     """
-    start = position_of(cursor, name=name, signer=signer)
+    position = position_of(cursor, name=name, signer=signer)
+    start = start_after(items, key, *position) if position else 0
     end = start + size
     # A full last page has no cursor: a client that followed one would get an empty page.
-    following = cursor_at(end, name=name, signer=signer) if end < len(items) else None
+    following = cursor_at([end, key(items[end - 1])], name=name, signer=signer) if end < len(items) else None
     return items[start:end], following
 
 
+def start_after(items: Sequence[T], key: Callable[[T], str], end: int, last: str) -> int:
+    """Return where the page begins after one that ended before number `end` with the item of the key `last`."""
+    if end <= len(items) and key(items[end - 1]) == last:
+        return end
+    # If it was removed, the items after it moved by one at least.
+    return next((number for number, item in enumerate(items, 1) if key(item) == last), end - 1)
+
+
 def position_of(cursor: str | None, *, name: str, signer: Signer) -> Any:
-    """Return the position where the page of `cursor` begins: 0 without one, else the argument of `cursor_at`.
+    """Return the position in `cursor`: 0 without one, else the argument of `cursor_at`.
 
     Raises InvalidParams for a cursor that was not issued for the list called `name`.
     """
@@ -35,5 +46,5 @@ def position_of(cursor: str | None, *, name: str, signer: Signer) -> Any:
 
 
 def cursor_at(position: Any, *, name: str, signer: Signer) -> str:
-    """Return the cursor of the page of the list called `name` that begins at `position`, which is JSON."""
+    """Return a cursor of the list called `name` with a `position`, which is JSON."""
     return signer.sign(f"cursor:{name}", position)

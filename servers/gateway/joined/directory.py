@@ -14,6 +14,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, Literal, get_args
 from weakref import WeakKeyDictionary
 
@@ -120,8 +121,8 @@ class JoinedList:
         list."""
         result_page = self._pages.get((cursor, size))
         if result_page is None:
-            what = self._kind.what
-            shown, following = page(self._entries, cursor, name=what, size=size, signer=signer)
+            what, key = self._kind.what, itemgetter(self._kind.key)
+            shown, following = page(self._entries, cursor, key, name=what, size=size, signer=signer)
             result = {what: shown, "ttlMs": self._fresh_ms, "cacheScope": self._scope}
             if following is not None:
                 result["nextCursor"] = following

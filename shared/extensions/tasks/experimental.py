@@ -7,6 +7,7 @@ sends the client the questions of the task.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from pydantic import ValidationError
@@ -174,7 +175,8 @@ async def _list(running: Run[Any], context: Context[Any], params: ListTasksParam
     tasks = await tasks_of(running).store.listed(principal.key)
     listed = [task for task in tasks if task.form == _NAME and may_see(task, context.peer)]
     name = context.peer.own_list("tasks")
-    shown, following = page(listed, params.cursor, name=name, size=running.server.page_size, signer=running.signer)
+    size, signer = running.server.page_size, running.signer
+    shown, following = page(listed, params.cursor, attrgetter("id"), name=name, size=size, signer=signer)
     more = {} if following is None else {"nextCursor": following}
     return {"tasks": [_fields(task) for task in shown], **more}
 

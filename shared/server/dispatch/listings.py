@@ -29,10 +29,16 @@ class Listings:
         cached_entries, cached = self._pages.get((what, cursor, size), _NOTHING)
         if cached_entries == entries:
             return cached
-        shown, following = page(entries, cursor, name=what, size=size, signer=signer)
+        shown, following = page(entries, cursor, _key, name=what, size=size, signer=signer)
         result = {what: shown, "ttlMs": FRESH_MS, "cacheScope": "public"}
         if following is not None:
             result["nextCursor"] = following
         cached = CachedResult(result)
         self._pages[what, cursor, size] = list(entries), cached
         return cached
+
+
+def _key(entry: dict[str, Any]) -> str:
+    """Return what identifies a tool, a prompt or a template."""
+    key: str = entry.get("uriTemplate") or entry["name"]
+    return key

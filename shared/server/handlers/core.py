@@ -4,20 +4,23 @@ Each takes the running server, the call's context and its validated params, and 
 version. The pages of lists that don't depend on the caller are stored in `Listings`.
 """
 
+import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
+from operator import attrgetter
 from typing import Any
 
 from ...concurrency import background
 from ...errors import InvalidParams, ResourceNotFound
 from ...protocol.methods import REQUESTS
-from ...protocol.pagination import cursor_at, position_of
+from ...protocol.pagination import cursor_at, position_of, start_after
 from ...protocol.session.subscriptions import LISTS, Listen
 from ...protocol.types.prompts import CompleteParams, GetPromptParams, PromptReference
 from ...protocol.types.resources import (
     CONDITIONAL_READS,
     ListenParams,
     ReadResourceParams,
+    Resource,
     UriParams,
 )
 from ...protocol.types.tools import ListParams
@@ -51,12 +54,30 @@ async def list_resources(running: Run[Any], context: Context[Any], params: ListP
     """`resources/list`."""
     await running.changes.want_resources()
     name, size = context.peer.own_list("resources"), running.server.page_size
-    start = position_of(params.cursor, name=name, signer=running.signer)
-    # One more than is shown, to know if there is a next page.
-    resources = await running.features.resources.page(context, start, size + 1)
-    following = cursor_at(start + size, name=name, signer=running.signer) if len(resources) > size else None
-    more = {} if following is None else {"nextCursor": following}
-    return {"resources": [resource.to_wire() for resource in resources[:size]], **more}
+    position = position_of(params.cursor, name=name, signer=running.signer)
+    start, resources = await _resources_after(running, context, position, size)
+    shown, more = resources[:size], {}
+    if len(resources) > size:
+        more = {"nextCursor": cursor_at([start + size, shown[-1].uri], name=name, signer=running.signer)}
+    return {"resources": [resource.to_wire() for resource in shown], **more}
+
+
+async def _resources_after(
+    running: Run[Any], context: Context[Any], position: list[Any] | int, size: int
+) -> tuple[int, list[Resource]]:
+    """Return the number of the first resource of the page at a `position`, and the resources from there on: one more
+    than are shown, to know if there is a next page."""
+    page = running.features.resources.page
+    if not isinstance(position, list):
+        return 0, await page(context, 0, size + 1)
+    end, last = position
+    resources = await page(context, end - 1, size + 2)
+    if resources and resources[0].uri == last:
+        return end, resources[1:]
+    # The list has changed: where the last one is now, if it is still there, can be seen in all of them only.
+    resources = await page(context, 0, sys.maxsize)
+    start = start_after(resources, attrgetter("uri"), end, last)
+    return start, resources[start : start + size + 1]
 
 
 async def list_templates(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:

@@ -14,7 +14,7 @@ SIGNER = Signer(b"key")
 def pages(items, size, name="tools"):
     cursor, found = None, []
     while True:
-        shown, cursor = page(items, cursor, name=name, size=size, signer=SIGNER)
+        shown, cursor = page(items, cursor, str, name=name, size=size, signer=SIGNER)
         found.append(list(shown))
         if cursor is None:
             return found
@@ -34,14 +34,23 @@ def test_an_empty_list_is_one_empty_page_and_a_full_last_page_is_the_last():
 
 
 def cursor_of(name, signer=SIGNER):
-    return page(range(9), None, name=name, size=2, signer=signer)[1]
+    return page(range(9), None, str, name=name, size=2, signer=signer)[1]
 
 
 def test_a_cursor_that_was_not_issued_for_this_list_is_refused():
     for cursor in ("", "0", "Mg", "Mg.Mg", "2", cursor_of("prompts"), cursor_of("tools", Signer(b"other"))):
         with pytest.raises(InvalidParams):
-            page(range(9), cursor, name="tools", size=2, signer=SIGNER)
+            page(range(9), cursor, str, name="tools", size=2, signer=SIGNER)
 
 
 def test_a_list_that_has_become_shorter_ends():
-    assert page([], cursor_of("tools"), name="tools", size=2, signer=SIGNER) == ([], None)
+    assert page([], cursor_of("tools"), str, name="tools", size=2, signer=SIGNER) == ([], None)
+
+
+@pytest.mark.parametrize(
+    ("now", "shown"),
+    [("xabcdef", "cd"), ("bcdef", "cd"), ("acdef", "cd"), ("a", "")],
+)
+def test_no_entry_is_missed_if_others_come_or_go_between_two_pages(now, shown):
+    _, cursor = page("abcdef", None, str, name="tools", size=2, signer=SIGNER)
+    assert "".join(page(now, cursor, str, name="tools", size=2, signer=SIGNER)[0]) == shown

@@ -165,6 +165,29 @@ async def test_pages_have_each_resource_once_wherever_they_are_cut():
         assert found == ["note", "b1", "b2", "b3", "c1", "c2", "c3"]
 
 
+@pytest.mark.parametrize(
+    ("removed", "added", "second"),
+    [("memo://1", None, ["m3", "m4"]), ("memo://2", None, ["m3", "m4"]), (None, "memo://0", ["m3", "m4"])],
+)
+async def test_no_resource_is_missed_if_others_come_or_go_between_two_pages(removed, added, second):
+    listed = [Resource(uri=f"memo://{number}", name=f"m{number}") for number in (1, 2, 3, 4)]
+    app = server()
+    app.page_size = 2
+
+    async def lister(_context):
+        return listed
+
+    app.lists_resources(lister)
+    async with talking(app) as peer:
+        first = (await peer.request("resources/list"))["result"]
+        listed[:] = [resource for resource in listed if resource.uri != removed]
+        if added is not None:
+            listed.insert(0, Resource(uri=added, name="m0"))
+        rest = (await peer.request("resources/list", {"cursor": first["nextCursor"]}))["result"]
+    assert [one["name"] for one in first["resources"] + rest["resources"]] == ["m1", "m2", *second]
+    assert "nextCursor" not in rest
+
+
 @pytest.mark.parametrize(("size", "expected"), [(3, ["b"]), (4, ["b", "c"])])
 async def test_a_lister_is_asked_when_a_page_gets_to_it(size, expected):
     asked: list[str] = []

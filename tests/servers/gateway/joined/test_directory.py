@@ -49,6 +49,18 @@ async def test_lists_have_pages_of_our_own() -> None:
             assert "nextCursor" not in second
 
 
+async def test_no_tool_is_missed_if_another_one_goes_between_two_pages() -> None:
+    a, b = with_tools("a", "one", "two"), with_tools("b", "three", "four")
+    async with joined(a, b) as running:
+        running.server.page_size = 2
+        async with talking(running) as peer:
+            first = (await peer.request("tools/list"))["result"]
+            opened(a).features.tools.remove("one")
+            opened(a).changes.tools()
+            rest = (await peer.request("tools/list", {"cursor": first["nextCursor"]}))["result"]
+    assert [one["name"] for one in first["tools"] + rest["tools"]] == ["one", "two", "three", "four"]
+
+
 async def test_a_tool_that_has_moved_is_found_where_it_is() -> None:
     a, b = with_tools("a", "read"), with_tools("b", "load")
     async with joined(a, b) as running, talking(running) as peer:
