@@ -28,7 +28,7 @@ class LogMessage:
 
     level: LogLevel
     data: Any
-    """A text, or any other JSON. Never secrets."""
+    """A string, or any other JSON. Never secrets."""
     logger: str | None = None
 
     def to_wire(self) -> dict[str, Any]:
@@ -49,21 +49,21 @@ class Principal:
     scopes: frozenset[str] | None = field(default=None, compare=False)
     """The scopes of the token of this request (RFC 6749, section 3.3); None for everything."""
     client: str | None = field(default=None, compare=False)
-    """The program that acts for it, by the name from the issuer of the token."""
+    """The program that acts on its behalf, as named by the issuer of the token."""
     expires: float | None = field(default=None, compare=False)
-    """When the token expires, in seconds since 1970; None for never."""
+    """The time at which the token expires, in seconds since 1970; None for never."""
     is_revoked: Callable[[], bool] | None = field(default=None, compare=False)
     """Returns True if the token was revoked, if that is known without a request."""
 
 
 @record
 class Span:
-    """The peers that a capability is declared to: those of the versions from `first` to `last`."""
+    """The peers to which a capability is declared: those with versions from `first` to `last`."""
 
     first: Version = V2024_11_05
     last: Version = NEWEST
     principals_only: bool = False
-    """True for only those that a transport has authenticated."""
+    """True for only authenticated peers."""
 
     def has(self, version: Version, principal: Principal | None) -> bool:
         """Return True if it is declared to a peer of that version with that `principal`."""
@@ -83,19 +83,20 @@ EVERYWHERE = Span()
 
 @dataclass(frozen=True)
 class Identity:
-    """Name, instructions and capabilities, in the newest version's words; `shaping` fits them to older ones."""
+    """Name, instructions and capabilities, in the form of the newest version; `shaping` converts them to older
+    ones."""
 
     implementation: Implementation
     instructions: str | None = None
     """Instructions for the model about the use of the server; hosts cut them at 2 KiB."""
     capabilities: dict[str, Any] = field(default_factory=dict)
     spans: Mapping[tuple[str, ...], Span] = field(default_factory=dict)
-    """The peers that a capability is declared to, by its path; without a span, to all."""
+    """The peers to which a capability is declared, by its path; all peers without a span."""
     log_level: LogLevel | None = "info"
     """The lowest level that peers with a handshake receive before they set one, chosen by the server; None for no
     log messages at all."""
     conditions: Mapping[str, LogMessage] = field(default_factory=dict)
-    """The present conditions, sent to peers that set a level; they change while the server runs."""
+    """The current conditions, sent to peers that set a level; they change while the server runs."""
 
     @cached_property
     def server_info(self) -> dict[str, Any]:
@@ -132,7 +133,7 @@ def _without(capabilities: dict[str, Any], path: Sequence[str]) -> dict[str, Any
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The other side as one request sees it; frozen, so that a later request can't change an earlier one's."""
+    """The other side as seen by one request; frozen, so that a later request can't change that of an earlier one."""
 
     version: Version
     capabilities: dict[str, Any] = field(default_factory=dict)
@@ -148,7 +149,7 @@ class Peer:
     @property
     def owner(self) -> str | None:
         """The owner of data that outlasts a request: the authenticated principal, or the session. None for a request
-        without a session: its data is accessible to everyone who knows its name."""
+        without a session: anyone who knows the name of its data can access it."""
         if self.principal is not None:
             return self.principal.key
         return None if self.session is None else f"session {self.session}"

@@ -1,7 +1,7 @@
 """The table of the methods of a server: one row per method.
 
 A row has the sender, the versions in which it exists, the capability it needs and the params it takes. The absence of
-a row is the gate: no code checks in any other way if a method is known in a version.
+a row is the gate: no other code checks whether a method is known in a version.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,9 +30,9 @@ class Method:
     cacheable: bool = False
     """Its result carries `ttlMs` and `cacheScope` (2026-07-28, Caching)."""
     multi_round: bool = False
-    """It may be answered by `input_required` (2026-07-28, multi-round-trip requests)."""
+    """It may be answered with `input_required` (2026-07-28, multi-round-trip requests)."""
     built_in: bool = False
-    """The session answers it itself: it concerns the protocol and no feature of the server."""
+    """The session answers it itself: it concerns the protocol, not a feature of the server."""
     is_stream: bool = False
     """It stays open until one side ends it, and does not occupy the place of a call."""
     handler: str = ""
@@ -65,7 +65,7 @@ REQUESTS = (
 
 
 FALLBACK = "*"
-"""The name of a row for all methods that have none of their own and are not the protocol's."""
+"""The name of a row for all methods that have no own row and are not the protocol's."""
 PROTOCOL_METHODS = frozenset(row.name for row in REQUESTS)
 
 MethodTable = Mapping[tuple[str, Version], Method]
@@ -73,8 +73,8 @@ MethodTable = Mapping[tuple[str, Version], Method]
 
 
 def method_table(identity: Identity, methods: Iterable[Method] = REQUESTS) -> MethodTable:
-    """Return those of `methods` whose capability the server declares, in each version that has them. Of several for
-    the same version the last one applies."""
+    """Return those of `methods` whose capability the server declares, in each version that has them. If several have
+    the same version, the last one applies."""
     return {
         (row.name, version): row
         for row in methods
@@ -90,7 +90,7 @@ def row_for(methods: MethodTable, name: str, peer: Peer) -> Method | None:
     if row is not None:
         return row
     others = methods.get((FALLBACK, peer.version))
-    # A method that was removed from a version stays out: it can't come back, such as `ping`, by passing it on.
+    # A method that was removed from a version, such as `ping`, must not come back by being passed on.
     if others is None or name in PROTOCOL_METHODS:
         return None
     return replace(others, name=name, handler=FALLBACK)

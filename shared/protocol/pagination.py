@@ -1,8 +1,8 @@
 """Lists in pages, and their cursors.
 
-A cursor is a signed position that is valid for one list only; any other text gets -32602. While a list stays the
-same, following the cursors shows each entry once (2026-07-28, Utilities, Pagination). The position names the last
-entry that was shown, so that no other entry is missed if one is added or removed before it.
+A cursor is a signed position that is valid only for one list; any other string is refused with -32602. While a list
+stays the same, following the cursors shows each entry once (2026-07-28, Utilities, Pagination). The position names
+the last entry that was shown, so that no other entry is missed if one is added or removed before it.
 """
 
 from collections.abc import Callable, Sequence

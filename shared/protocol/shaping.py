@@ -72,7 +72,7 @@ _PARTS: dict[str, dict[str, str]] = {
 
 _KINDS = {"tools/call": "CallToolResult"}
 _OBJECT: dict[str, Any] = {}
-"""Before 2026-07-28 structured content is an object, and so is what an output schema describes."""
+"""Before 2026-07-28, structured content and the subject of an output schema must be objects."""
 _OF_APPS = ("ui", "ui/resourceUri")
 """The fields of `_meta` for hosts of every version: MCP Apps begins with 2024-11-05, and Goose uses 2025-03-26."""
 _ENVELOPE = ("resultType", "ttlMs", "cacheScope")
@@ -80,7 +80,7 @@ _BLOCKS_SINCE = {"audio": V2025_03_26, "resource_link": V2025_06_18}
 
 
 class CachedResult(dict[str, Any]):
-    """A result that one server gives to many peers and never changes: it is shaped and encoded once a version."""
+    """A result that one server sends to many peers and never changes: it is shaped and encoded once per version."""
 
     __slots__ = ("_variants", "shaped")
 
@@ -143,7 +143,7 @@ def shape_question(method: str, params: dict[str, Any], version: Version) -> dic
 
 
 def explain(error: McpError, version: Version) -> RpcError:
-    """`error` as `version` says it. What is unknown here is an internal error without detail."""
+    """Return `error` in the form of `version`. An unknown one is an internal error without detail."""
     match error:
         case RpcError():
             return error
@@ -152,7 +152,7 @@ def explain(error: McpError, version: Version) -> RpcError:
         case CallTimeout() | ToolError():
             return InternalError(str(error))
         case ResourceNotFound():
-            # -32002 before 2026-07-28, which has given that number up for -32602.
+            # -32002 before 2026-07-28, which replaced that number with -32602.
             return RpcError(error.message, code=version.resource_not_found, data={"uri": error.uri})
         case MissingCapability():
             data = {"requiredCapabilities": error.required}
@@ -185,7 +185,7 @@ def _enveloped(method: Method, result: dict[str, Any], server_info: dict[str, An
     meta = result.get("_meta")
     shaped["_meta"] = {**(meta if isinstance(meta, dict) else {}), SERVER_INFO: server_info}
     if method.cacheable and shaped["resultType"] == "complete":
-        # Both are required in this version; what nobody has thought about is not to be kept.
+        # Both are required in this version; by default, nothing is cached.
         shaped.setdefault("ttlMs", 0)
         shaped.setdefault("cacheScope", "private")
     return shaped

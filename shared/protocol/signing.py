@@ -1,8 +1,8 @@
 """Text that leaves us and must come back unchanged: `requestState`, and the cursors of `pagination`.
 
-A signed text is `payload.tag`, both base64url: the payload is JSON, the tag an HMAC-SHA256 over the purpose
-and the payload. Whoever holds it can read it, nobody without the key can change it or use it for another
-purpose (2026-07-28, multi-round-trip requests, Security).
+A signed text is `payload.tag`, both base64url: the payload is JSON, the tag an HMAC-SHA256 over the purpose and the
+payload. Anyone who has it can read it, but nobody without the key can change it or use it for another purpose
+(2026-07-28, multi-round-trip requests, Security).
 """
 
 import base64
@@ -31,17 +31,17 @@ class Signer:
 
     def verify(self, purpose: str, text: str) -> Any:
         """The value in `text`. Raises InvalidParams for a text that `sign` did not make for this purpose."""
-        # Whatever a client sends may come here, half a surrogate pair too.
+        # This may be anything that a client sends, even a lone surrogate.
         payload, _, tag = text.encode("utf-8", "replace").partition(b".")
         # In constant time, and before anything of the payload is read.
         if not hmac.compare_digest(self._tag(purpose, payload).encode(), tag):
             raise InvalidParams(f"this {purpose.partition(':')[0]} was not issued here or has been changed")
-        # More padding than it needs does no harm.
+        # Extra padding does no harm.
         return from_json(base64.urlsafe_b64decode(payload + b"=="))
 
     @cached_property
     def _key(self) -> bytes:
-        # Not before it is needed: most peers are never given anything signed.
+        # Not before it is needed: most peers never receive anything signed.
         return hashlib.sha256(self._secret).digest()
 
     def _tag(self, purpose: str, payload: bytes) -> str:

@@ -21,14 +21,14 @@ class Version:
     version_header: bool = True
     """HTTP requests after `initialize` name the version in `MCP-Protocol-Version`."""
     argument_errors_are_results: bool = True
-    """Arguments that break a tool's schema give a result with `isError` (SEP-1303), else -32602."""
+    """Arguments that violate a tool's schema give a result with `isError` (SEP-1303), otherwise -32602."""
     output_schemas: bool = True
-    """A tool may say what its results are like, in `outputSchema`; before 2025-06-18 the word means nothing."""
+    """A tool may describe its results in `outputSchema`, which has no meaning before 2025-06-18."""
     priming_events: bool = False
     """A stream may begin with an event that has an id and no data (SEP-1699)."""
     task_requests: bool = False
-    """A request may ask to be run as a task, by `params.task` (2025-11-25, Tasks); elsewhere the word means
-    nothing."""
+    """A request may ask to be run as a task with `params.task` (2025-11-25, Tasks), which has no meaning
+    elsewhere."""
     resource_not_found: int = -32002
     """The code for a resource that does not exist."""
     missing_capability: int = -32600

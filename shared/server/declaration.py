@@ -1,7 +1,7 @@
 """`Declaration`: an author's description of a server, which `Server` opens.
 
-It is frozen once it was opened: later declarations raise. Differences from run to run belong to the lifespan, which
-has the features of its own run in `opening.features`, and may change them while it lasts.
+It is frozen once it was opened: later declarations raise. Differences between runs belong to the lifespan, which has
+the features of its run in `opening.features`, and may change them while it lasts.
 """
 
 import logging
@@ -66,7 +66,7 @@ class Declaration(Features[State]):
             raise DeclarationError("two extensions have the same name")
         self.budget = CallLimits()
         self.limits = Limits()
-        """The limits on a call and on a peer, unless `open` is given others."""
+        """The limits on a call and on a peer, unless `open` gets others."""
         self.task_limits = TaskLimits()
         """The limits on tasks."""
         self.page_size = 100
@@ -143,7 +143,7 @@ class Declaration(Features[State]):
         return declare
 
     def require_changeable(self) -> None:
-        """Raise DeclarationError once the server was opened."""
+        """Raise DeclarationError once the server has been opened."""
         if self._is_frozen:
             raise DeclarationError(
                 f"the server {self.implementation.name!r} has already been opened: declare what it offers before, or "

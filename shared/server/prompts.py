@@ -1,7 +1,7 @@
 """The prompts of a server: their list for `prompts/list`, and their rendering.
 
-Most are functions that were declared. Those that come from elsewhere, such as files, and come and go while the server
-runs, have a source:
+Most are declared functions. Prompts from elsewhere, such as files, which come and go while the server runs, have a
+source:
 
     class Library:
         async def page(self, context, after, most): ...
@@ -10,7 +10,7 @@ runs, have a source:
 
     server.prompts_from(Library())
 
-Say `changes.prompts()` when one of them comes, goes or changes.
+Call `changes.prompts()` when one of them is added, removed or changed.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,8 +27,8 @@ class PromptSource(Protocol):
     """A source of prompts without declared functions. `context` is that of the request; its `state` is the value
     that the lifespan yielded.
 
-    `get` and `complete` are called for any name that a client sends. For arguments that don't fit they raise
-    InvalidParams. A declared prompt of the same name hides that of the source.
+    `get` and `complete` are called for any name that a client sends. For invalid arguments, they raise InvalidParams.
+    A declared prompt of the same name hides that of the source.
     """
 
     async def page(self, context: Context[Any], after: str, most: int) -> Sequence[Prompt]:
@@ -145,7 +145,7 @@ class Prompts:
         return prompt
 
     async def render(self, context: Context[Any], name: str, arguments: dict[str, str]) -> dict[str, Any]:
-        """Return the rendered prompt. Raises UnknownName if there is none of that name, and like
+        """Return the rendered prompt. Raises UnknownName if there is none with that name, and the errors of
         `RegisteredPrompt.render`."""
         if self.source is None or name in self._prompts:
             return await self.find(name).render(context, arguments)

@@ -1,7 +1,7 @@
 """`Replication`: the state that one run of a server shares with its replicas, other runs in other processes.
 
-A run that serves some principals only, by settings of their own, is a part of the run that was opened with the
-stores: to the other replicas all parts are one, and each change carries the name of its part.
+A run that serves only some principals, with their own settings, is a part of the run that was opened with the stores:
+to the other replicas all parts are one, and each change carries the name of its part.
 """
 
 import secrets

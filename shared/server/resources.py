@@ -153,7 +153,7 @@ class Resources:
     def match(self, uri: str) -> tuple[RegisteredResource, dict[str, str]]:
         """Return the resource that serves `uri`, and the template's variables. Raises ResourceNotFound."""
         exact = self._resources.get(uri)
-        # A resource declared by its whole URI goes before a template that happens to fit.
+        # A resource declared by its whole URI takes precedence over a template that happens to match.
         if exact is not None and not exact.is_template:
             return exact, {}
         for resource in self._resources.values():

@@ -22,14 +22,14 @@ from .functions.output import Output, format_type, make_refusal
 Value = TypeVar("Value")
 
 MAX_VIEW = 100_000
-"""Bytes of JSON that `_meta.view` of a result has at most: data for its page only."""
+"""Maximum size, in bytes of JSON, of `_meta.view` of a result: data for its page only."""
 _LONGEST_ESCAPE = 6
 """Bytes that one character of text can take in JSON."""
 
 
 @record
 class Data(Generic[Value]):
-    """Data with a text form of its own, which must hold the same facts."""
+    """Data with a separate text form, which must contain the same facts."""
 
     value: Value
     text: str
@@ -72,7 +72,7 @@ class Result:
         results."""
         if view is not None:
             return with_view(self.to_wire(value, limit), view, limit)
-        # It fits however it is escaped, so nothing is encoded twice to know its size.
+        # It fits however it is escaped, so nothing is encoded twice to measure it.
         if not self._is_data and isinstance(value, str) and len(value) * _LONGEST_ESCAPE < limit:
             return {"content": [{"type": "text", "text": value}]}
         if isinstance(value, Text) and (len(value.text) + len(str(value.meta))) * _LONGEST_ESCAPE < limit:

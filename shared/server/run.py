@@ -1,7 +1,7 @@
 """`Run`: one run of a server, as handlers, extensions, telemetry and transports see it.
 
-One declaration may run several times at once. Each run has features of its own, a copy of the declared ones, and its
-own state, limits, changes and calls. It lives in one event loop.
+One declaration may run several times at once. Each run has its own features, a copy of the declared ones, and its own
+state, limits, changes and calls. It lives in one event loop.
 
 `running.py` assembles it, and is the only module that knows all its parts. Other code observes a run by its `hooks`,
 `replication` is the state shared with other processes, and `parts` are the runs that serve some principals only. A
@@ -100,7 +100,7 @@ class Run(Generic[State]):
 
     @cached_property
     def method_table(self) -> MethodTable:
-        """The methods it understands."""
+        """The methods that it serves."""
         return method_table(self.identity, self.features.methods)
 
     @cached_property
@@ -132,7 +132,7 @@ class Run(Generic[State]):
 
     def surrounded_at_once(self, row: Method, at_once: AtOnce | None) -> AtOnce | None:
         """Return `at_once`, which answers for the handler of the method of this `row`, wrapped by the extensions;
-        None if one of them has to wait."""
+        None if one of them must wait."""
         for extension, _ in self._layers[row.handler]:
             wrap = extension.around_at_once
             at_once = None if wrap is None or at_once is None else wrap(row, at_once)
@@ -159,7 +159,7 @@ class Run(Generic[State]):
         return Connection(self.calls, self.changes, session, due, client)
 
     def stop(self) -> None:
-        """Prepare to stop: no more is read from its clients, and work that belongs to none of them ends now."""
+        """Prepare to stop: nothing more is read from its clients, and work that belongs to none of them ends now."""
         self.hooks.stop()
 
 

@@ -1,4 +1,4 @@
-"""`Server`: an author's declaration of a server. Each `open` runs it once, with settings of its own.
+"""`Server`: an author's declaration of a server. Each `open` runs it once, with its own settings.
 
 server = Server[Files](Implementation(name="filesystem", version="1"), settings=Settings)
 

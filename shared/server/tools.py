@@ -16,7 +16,7 @@ from .results import Result
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 MAX_DESCRIPTION = 2_048
-"""Bytes of a description that hosts show their models; the rest is cut off."""
+"""Maximum size, in bytes, of a description that hosts show their models; the rest is cut off."""
 
 Unavailable = Callable[[Any], str | None]
 """Takes the settings, and returns the reason why a tool is not offered, or None if it is."""
@@ -111,8 +111,8 @@ class RegisteredTool:
 
 def _hints(options: ToolOptions) -> ToolAnnotations:
     """Return the hints that differ from the protocol's defaults (2026-07-28, ToolAnnotations); the second and the
-    third mean nothing for a tool that only reads. `destructiveHint` is always given for the others: directories of
-    servers require it."""
+    third have no meaning for a tool that only reads. `destructiveHint` is always set for the others: server
+    directories require it."""
     open_world = None if options.open_world else False
     if options.read_only:
         return ToolAnnotations(read_only_hint=True, open_world_hint=open_world)
@@ -133,7 +133,7 @@ class Tools:
         self.at_once: set[str] = set()
         """The names of those that may answer at once."""
         self.tasks_only: set[str] = set()
-        """The names of those that run as tasks only."""
+        """The names of those that run only as tasks."""
 
     def add(self, tool: RegisteredTool) -> None:
         """Add a tool. Raises DeclarationError if the name is taken."""

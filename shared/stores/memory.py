@@ -1,7 +1,7 @@
 """Stores in the memory of one process: for a single server, or for several runs of it that share them.
 
 The replicas of one `Stores` live in one event loop. A replica that is gone leaves its sessions to the others: each is
-stored for its idle time, until a request for it comes. No method ever suspends.
+stored for its idle time, until a request for it arrives. No method ever suspends.
 """
 
 import asyncio
@@ -96,7 +96,7 @@ class Stores:
         session = self.sessions[id]
         session.holders = tuple(holder for holder in session.holders if holder != number)
         if session.watched is not None:
-            # Not deleted: the client has subscribed, and another replica has to notify it.
+            # Not deleted: the client has subscribed, and another replica must notify it.
             session.watched = {uri: _NOBODY if at == number else at for uri, at in session.watched.items()}
         if not session.holders:
             # One queue for all: the sessions of one server have the same idle time.
@@ -174,7 +174,7 @@ class MemorySessions:
         # useless.
         if session is None or _key(session.record.principal) != _key(principal):
             return None
-        # It is in use: replicas that reported a lapse before have to report it again.
+        # It is in use: replicas that reported a lapse before must report it again.
         session.lapsed = ()
         if self._number not in session.holders:
             session.holders = (*session.holders, self._number) if session.holders else self._alone
@@ -225,7 +225,7 @@ class MemorySessions:
         session.watched = watched or None
 
     async def adopt(self, id: str) -> Sequence[str]:
-        """Return the resources that no replica reports to the client any more: this one does from now on."""
+        """Return the resources that no replica reports to the client anymore: this one does from now on."""
         session = self._sessions.get(id)
         if session is None or session.watched is None:
             return ()
@@ -281,7 +281,7 @@ class MemoryBus:
     def put(self, news: News) -> None:
         """Store `news` until this replica takes them, in a turn of the loop of its own."""
         self._inbox.append(news)
-        # In a turn of its own, as over Redis: the sender must not run inside of the receiver.
+        # In a separate turn, as over Redis: the sender must not run inside the receiver.
         asyncio.get_running_loop().call_soon(self._hand_on)
 
     async def deliver(self, replica: int, news: News) -> bool:

@@ -1,7 +1,7 @@
 """Rate limits by key in the memory of one process, for replicas that live in one event loop.
 
-For each key one number is stored, the time from which on it would be as if it had never done anything (the generic
-cell rate algorithm, ITU-T I.371). Keys at rest are deleted, so that only recent ones take memory.
+For each key, one number is stored: the time at which its allowance will be full again (the generic cell rate
+algorithm, ITU-T I.371). Keys at rest are deleted, so that only recent ones take memory.
 """
 
 import time
@@ -12,7 +12,7 @@ from ..contracts import Rate
 FEW = 1_024
 """The number of keys that are stored before those at rest are searched."""
 _ROUNDING = 1e-9
-"""Seconds by which sums of many small costs may be wrong."""
+"""Maximum rounding error, in seconds, of sums of many small costs."""
 
 
 class MemoryLimiter:
@@ -30,8 +30,8 @@ class MemoryLimiter:
 
     async def take(self, key: str, rate: Rate, cost: float = 1.0) -> float:
         """Take `cost` from the allowance of `key` under `rate`. Return 0 if the action may be done now; otherwise
-        nothing is taken, and the result is the number of seconds to wait. An action that costs more than the burst
-        may be done after a time of rest."""
+        nothing is taken, and the result is the number of seconds to wait. An action that costs more than the burst is
+        allowed once the allowance is full."""
         now = self._clock()
         rests = max(self._rests.get(key, now), now) + cost / rate.per_second
         wait = rests - now - max(rate.burst, cost) / rate.per_second
@@ -42,7 +42,7 @@ class MemoryLimiter:
         return 0.0
 
     def spend(self, key: str, rate: Rate, cost: float) -> None:
-        """Take `cost` for an action that was done already, even beyond the allowance."""
+        """Take `cost` for an action that has already been done, even beyond the allowance."""
         now = self._clock()
         self._note(key, max(self._rests.get(key, now), now) + cost / rate.per_second, now)
 

@@ -79,8 +79,8 @@ class Denial:
 
 def insufficient_scope(answer: Failure, resource: ProtectedResource | None) -> tuple[tuple[str, str], ...] | None:
     """Return the headers of the 403 for `answer` if a token lacks scopes at `resource` (2026-07-28, Authorization,
-    Scope Challenge Handling); None if it is another error. If only the operator issues tokens, there is not any
-    resource in the sense of OAuth."""
+    Scope Challenge Handling); None if it is another error. If only the operator issues tokens, there is no resource
+    in the sense of OAuth."""
     if answer.kind != InsufficientScope.kind:
         return None
     scopes: list[str] = answer.data["scopes"]
@@ -153,14 +153,14 @@ class HttpRequest:
     address: str = ""
     """The address of the peer of its connection."""
     resource: ProtectedResource | None = None
-    """The resource that a token has to be for; None if only the operator issues tokens."""
+    """The resource that a token must be issued for; None if only the operator issues tokens."""
     claim: Claim | None = None
-    """The claims of the server that it is for, which may have replicas; None if it is for none."""
+    """The claims of the server that it addresses, which may have replicas; None if it addresses none."""
 
 
 def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """Return the headers as sent. Blanks around a value are not part of it (RFC 9110, section 5.5): some web servers
-    leave them on."""
+    """Return the headers as sent, without the blanks around values, which some web servers pass on (RFC 9110, section
+    5.5)."""
     values: dict[str, str] = {}
     repeated = _NONE
     for raw_name, raw_value in raw:
@@ -239,7 +239,7 @@ def may_be_dialect(headers: Headers, refusal: Refusal | None) -> bool:
     if headers.get(VERSION_HEADER) is not None or headers.get(SESSION_ID) is not None:
         return False
     if refusal is None or headers.get("expect") is not None:
-        # A client that asks before it sends a body gets its answer at once (RFC 9110, section 10.1.1).
+        # A client that asks before it sends a body is answered at once (RFC 9110, section 10.1.1).
         return refusal is None
     accept = headers.get("accept")
     is_answerable = accept is None or accepts(accept, JSON) or accepts(accept, EVENT_STREAM)
@@ -301,8 +301,8 @@ def is_stateless(headers: Headers, message: Message | None = None) -> bool:
 
     A body that names a version is enough: a missing or older header is then this era's fault to report.
     """
-    # The body goes before the header: a client of today behind a proxy that drops headers gets an error about the
-    # missing one (-32020), and not about a session.
+    # The body takes precedence over the header: a client of today behind a proxy that drops headers gets an error
+    # about the missing one (-32020), not about a session.
     if isinstance(message, (Request, Notification)) and claims_envelope(message.params):
         return True
     version = find_version(headers.get(VERSION_HEADER))
@@ -310,7 +310,7 @@ def is_stateless(headers: Headers, message: Message | None = None) -> bool:
 
 
 def check_version_header(headers: Headers, version: Version | None) -> Refusal | None:
-    """Return a 400 if the version header names none that has sessions, or another than the session's `version`.
+    """Return a 400 if the version header names one without sessions, or one other than the session's `version`.
     Without the header the session's version applies."""
     sent = headers.get(VERSION_HEADER)
     if sent is None:
@@ -320,8 +320,8 @@ def check_version_header(headers: Headers, version: Version | None) -> Refusal |
         supported = [supported_version.date for supported_version in HANDSHAKE_VERSIONS]
         error = InvalidRequest("unsupported MCP-Protocol-Version", data={"supported": supported})
         return Refusal(400, failure(None, error))
-    # The specification is silent about a version that is supported here but is not the session's. To serve it would
-    # shape answers for another client than the one of the handshake.
+    # The specification is silent about a version that is supported here but is not the session's. Serving it would
+    # shape answers for a client other than that of the handshake.
     if version is not None and named is not version:
         return refuse(400, "MCP-Protocol-Version is not the version that this session negotiated")
     return None
@@ -329,7 +329,7 @@ def check_version_header(headers: Headers, version: Version | None) -> Refusal |
 
 def is_session_id(text: str) -> bool:
     """Return True if `text` has the form of a session id: visible ASCII."""
-    # 2025-11-25, Session Management, allows no other characters. It names no length; 256 limit the lookups.
+    # 2025-11-25, Session Management, allows no other characters. It sets no length; 256 limits the lookups.
     return re.fullmatch(r"[\x21-\x7e]{1,256}", text) is not None
 
 
@@ -346,7 +346,7 @@ def read_session_id(headers: Headers) -> str | Refusal:
 
 def read_event_id(text: str) -> tuple[str, int] | None:
     """Return the stream and the number in the id of an event; None if it is not such an id."""
-    # Fifteen digits stay an exact number in every language; we never gave out more.
+    # Fifteen digits are an exact number in every language; no longer ids are ever issued.
     match = re.fullmatch(r"([0-9a-f]{1,64})_([0-9]{1,15})", text, re.ASCII)
     return None if match is None else (match[1], int(match[2]))
 
@@ -369,7 +369,8 @@ def check_handshake_body(message: Message, version: Version | None) -> Refusal |
 
 
 def check_session_message(headers: Headers, message: Message, version: Version | None) -> Refusal | None:
-    """Return a 400 for a message that a session of `version` can't take, by its version header and by its body."""
+    """Return a 400 for a message that a session of `version` can't accept, because of its version header or its
+    body."""
     return check_version_header(headers, version) or check_handshake_body(message, version)
 
 

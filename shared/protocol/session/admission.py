@@ -1,7 +1,6 @@
-"""Admission of requests, and their senders. Every refusal of the protocol itself is made here.
-
-In this order: the era, the envelope or the handshake, the method's row, its params, the state of earlier rounds. A
-request that passes is a call.
+"""Admission of requests, and their senders. Every refusal by the protocol itself is made here, in this order: the
+era, the envelope or the handshake, the method's row, its params, the state of earlier rounds. A request that passes
+is a call.
 """
 
 from collections.abc import Callable
@@ -50,7 +49,7 @@ class Admission:
             raise InvalidRequest(
                 'send "initialize" first, or name a protocol version in "params._meta" with every request'
             )
-        # Nearly all have a row of their own.
+        # Nearly all have their own row.
         method = self._methods.get((request.method, peer.version)) or row_for(self._methods, request.method, peer)
         if method is None:
             raise MethodNotFound(f"method not found: {request.method[:100]}")
@@ -63,7 +62,7 @@ class Admission:
         # True is an int to `isinstance`, but not a token.
         if token is not None and type(token) not in (str, int):
             raise InvalidParams('"progressToken" must be a string or an integer')
-        # Only there: to older versions `requestState` is a param like any other, and means nothing.
+        # Only there: in older versions, `requestState` is a param like any other, without a meaning.
         if method.multi_round and peer.version.stateless:
             round_ = open_round(method.name, request.params, principal, signer=self._signer, now=self._now())
         else:

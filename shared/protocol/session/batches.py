@@ -1,7 +1,7 @@
 """Batches of 2025-03-26: messages that came in one array are answered in one array.
 
-Answers are collected until every request of the batch has one or is cancelled. A batch of notifications gets
-no answer at all (JSON-RPC 2.0, section 6). So much is collected: an answer beyond is left out, which an error says.
+Answers are collected until every request of the batch has one or is cancelled. A batch of notifications gets no
+answer at all (JSON-RPC 2.0, section 6). The amount is limited: an answer beyond the limit is replaced by an error.
 """
 
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from ..wire.weight import weigh_result
 from .events import Outgoing
 
 MAX_BATCH = 1_000
-"""Messages in one batch; more are refused, for each may cost an answer."""
+"""Maximum number of messages in one batch, since each may cost an answer."""
 MAX_BYTES = 8 * 1_048_576
 """Memory of the results that wait for the rest of their batches. They are encoded in one piece, which takes the event
 loop some milliseconds."""
@@ -63,7 +63,7 @@ class Batches:
         return self._complete(pending)
 
     def takes(self, answer: Response | Failure) -> bool:
-        """Return True if `answer` belongs into a batch."""
+        """Return True if `answer` belongs to a batch."""
         return self._opening is not None or answer.id in self._by_id
 
     def has(self, id: RequestId) -> bool:
@@ -83,7 +83,7 @@ class Batches:
         return self._complete(self._pop(id))
 
     def _weighed(self, pending: _Pending, answer: Response | Failure) -> Response | Failure:
-        """Count a result, and return it, or an error in its place."""
+        """Count a result, and return it, or an error instead."""
         size = weigh_result(answer.result) if isinstance(answer, Response) else 0
         if self.size + size > MAX_BYTES:
             return failure(answer.id, InternalError(_TOO_MUCH))
@@ -105,5 +105,5 @@ class Batches:
         self.size -= pending.size
         if answers:
             return Outgoing(Batch(answers), pending.first)
-        # Every request was cancelled: nothing is sent, but HTTP has to learn that nothing will come.
+        # Every request was cancelled: nothing is sent, but HTTP must learn that nothing will come.
         return None if pending.first is None else Outgoing(None, pending.first)

@@ -1,8 +1,8 @@
 """The client's side of the protocol with one server, without I/O: the mirror of `ServerSession`.
 
-Each `request` gives an id and queues a message; each message that comes goes to `receive`, which gives the events
-to carry out; `outgoing` gives what is to be sent. A session speaks one era at a time. It may begin with
-`server/discover` and go over to the handshake, when the answer says so:
+Each `request` gives an id and queues a message; each message that comes goes to `receive`, which gives the events to
+carry out; `outgoing` gives what is to be sent. A session speaks one era at a time. It may begin with
+`server/discover` and switch to the handshake, depending on the answer:
 
     discover() ──▶ discovered(answer) ──▶ STATELESS   go on
                                       ──▶ AGAIN       discover() once more
@@ -53,7 +53,7 @@ from .events import Answered, Outgoing
 _MODERN_ERRORS = (-32020, -32021)
 _UNSUPPORTED_VERSION = -32022
 _SAYS_NOTHING = (401, 403, 429, 502, 503, 504)
-"""HTTP statuses from which the version of the server does not follow: it does not let us in, or is too busy."""
+"""HTTP statuses that reveal nothing about the version of the server: it denies access, or is too busy."""
 _MULTI_ROUND = ("tools/call", "prompts/get", "resources/read")
 MAX_QUESTIONS = 100
 """The number of open questions of one server: each takes a task, and most take a person to answer."""
@@ -138,8 +138,8 @@ class _Sent:
 
 
 def first_version(mode: str, accepted: Sequence[Version] = VERSIONS) -> Version:
-    """The version to begin with, of those `accepted`, oldest first: `mode` is "auto", "stateless", "handshake" or the
-    date of a version.
+    """Return the version to begin with, of those `accepted`, oldest first. `mode` is "auto", "stateless", "handshake"
+    or the date of a version.
 
     Raises ValueError for anything else, and where `mode` leaves none of them.
     """
@@ -190,7 +190,7 @@ class ClientSession:
 
     @property
     def open_questions(self) -> int:
-        """The number of questions of the server that are not answered yet."""
+        """The number of questions from the server that have not been answered yet."""
         return len(self._questions)
 
     @property
@@ -199,28 +199,28 @@ class ClientSession:
         return len(self._outgoing)
 
     def outgoing(self) -> list[Outgoing]:
-        """The messages due to the server, oldest first; each is given once."""
+        """The messages due to the server, oldest first; each is returned once."""
         waiting, self._outgoing, self._unsent_replies = self._outgoing, [], 0
         return waiting
 
     # Opening
 
     def discover(self) -> RequestId:
-        """Ask for the description of the server and its versions."""
+        """Request the description of the server and its versions."""
         return self.request("server/discover", {})
 
     def discovered(self, answer: Response | Failure | None) -> Era:
-        """Handle the answer to `discover`, or None if there was none in time; return how to go on.
+        """Handle the answer to `discover`, or None if there was none in time; return the next step.
 
         Servers of the handshake era may answer anything, or nothing, so only an answer that a stateless server alone
-        can give keeps us in the stateless era (2026-07-28, Versioning). A refused version is not tried again: we
-        support one stateless version only.
+        can give keeps us in the stateless era (2026-07-28, Versioning). A refused version is not tried again: only
+        one stateless version is supported.
         """
         if isinstance(answer, Response):
             return self._choose(answer.result.get("supportedVersions"), answer.result)
         if answer is None:
             return Era.HANDSHAKE
-        # No older server has these codes: it speaks our era, and merely found fault with this request.
+        # No older server has these codes: it supports our era, and refused only this request.
         if answer.code in _MODERN_ERRORS:
             self.server = ServerDescription(self._mode.date, {}, {})
             return Era.STATELESS
@@ -283,7 +283,7 @@ class ClientSession:
             return Era.STATELESS
         common = [version for version in self._accepted if version.date in dates]
         if result is None and common and common[-1].stateless and not self._asked_again:
-            # It may be the very version that was refused: of several replicas another one may answer now.
+            # It may be the same version that was refused: another replica may have answered now.
             self._asked_again = True
             self._mode = common[-1]
             return Era.AGAIN
@@ -316,14 +316,14 @@ class ClientSession:
         return id_
 
     def progress_token(self) -> str:
-        """A token of progress that outlives the request which it is sent with, until it is given back."""
+        """Return a progress token that outlives the request with which it is sent, until it is given back."""
         self._last_id += 1
         token = f"task-{self._last_id}"
         self._tokens.add(token)
         return token
 
     def forget_token(self, token: str) -> None:
-        """Give the token back: what still comes for it is dropped."""
+        """Give the token back: later progress for it is dropped."""
         self._tokens.discard(token)
 
     def log_level(self, level: str) -> None:
@@ -335,7 +335,7 @@ class ClientSession:
         self._send(Notification(method, params))
 
     def cancel(self, id: RequestId, reason: str) -> bool:
-        """Give up our request `id`: its answer, if it still comes, is dropped. Return False if it is over, or the
+        """Give up our request `id`: its answer, if it still comes, is dropped. Return False if it has ended, or the
         server must not be notified."""
         sent = self._sent.pop(id, None)
         # `initialize` may not be cancelled (2025-11-25, Cancellation).
@@ -365,7 +365,7 @@ class ClientSession:
             self._reply(id, answer)
 
     def _reply(self, id: RequestId, answer: Response | Failure) -> None:
-        # A server that keeps asking, and does not read our replies, may use only so much of our memory.
+        # A server that keeps asking, and does not read our replies, may use only a limited amount of memory.
         if self._unsent_replies < MAX_UNSENT_REPLIES:
             self._unsent_replies += 1
             self._send(answer, id)
@@ -468,7 +468,8 @@ class ClientSession:
 
     def _question(self, request: Request) -> ServerRequest | None:
         if self._mode.stateless:
-            # Without a session, the server may not ask, and we may not answer (2026-07-28, Transports, stdio).
+            # Without a session, the server must not ask, and the client must not answer (2026-07-28, Transports,
+            # stdio).
             return None
         question = ServerRequest(request.id, standard_method(request.method), request.params)
         refusal = self._refusal(question)

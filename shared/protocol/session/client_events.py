@@ -9,7 +9,7 @@ from .events import Answered
 
 @dataclass(frozen=True, slots=True)
 class ServerRequest:
-    """A request of the server: answer it with `respond` or `fail`."""
+    """A request from the server: answer it with `respond` or `fail`."""
 
     id: RequestId
     method: str
@@ -39,7 +39,7 @@ class Notified:
 
 @dataclass(frozen=True, slots=True)
 class InputWanted:
-    """Our request `id` is over and has to be made again, with answers to `requests` (key to method and params)
+    """Our request `id` has ended and must be made again, with answers to `requests` (key to method and params)
     and with `state` as it came (2026-07-28, multi-round-trip requests)."""
 
     id: RequestId
@@ -49,7 +49,7 @@ class InputWanted:
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """Our request `id` is over without an answer that can be used."""
+    """Our request `id` has ended without a usable answer."""
 
     id: RequestId
     reason: str

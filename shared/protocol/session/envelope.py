@@ -1,7 +1,6 @@
-"""The lifecycle from 2026-07-28 on: every request brings its own envelope in `params._meta`.
-
-Nothing is remembered from one request to the next: not the version, not the capabilities, not the level of
-logging (2026-07-28, Basic Protocol, Statelessness).
+"""The lifecycle from 2026-07-28 on: every request carries its own envelope in `params._meta`. Nothing is remembered
+from one request to the next: not the version, the capabilities or the log level (2026-07-28, Basic Protocol,
+Statelessness).
 """
 
 from typing import Any
@@ -29,7 +28,7 @@ def admit(params: dict[str, Any], principal: Principal | None) -> Peer:
     """
     meta = check_envelope(params)
     version = stateless_version(meta[PROTOCOL_VERSION])
-    # The client should say who it is, but need not, and nothing depends on it.
+    # The client should, but need not, identify itself, and nothing depends on it.
     info, level = meta.get(CLIENT_INFO), meta.get(LOG_LEVEL)
     if level is not None and level not in LOG_LEVELS:
         raise InvalidParams(f"{LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}")

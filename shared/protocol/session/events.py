@@ -29,7 +29,7 @@ class Call:
     """Validated: a model."""
     peer: Peer
     raw: Any
-    """The params as they came, a dict, for what must be bound to the very request."""
+    """The params as received, a dict, for data that must be bound to this very request."""
     round: Round = FIRST_ROUND
     token: RequestId | None = None
     """The token for its progress notifications, if the peer requested any."""
@@ -38,9 +38,9 @@ class Call:
     release: Any = None
     """Releases these bytes, if they are counted."""
     is_over: bool = False
-    """True if it is answered, or cancelled: nothing more can be sent about it."""
+    """True if it has been answered or cancelled: nothing more can be sent about it."""
     link: Any = None
-    """The connection that it came on."""
+    """The connection on which it arrived."""
     scope: Any = None
     """The scope that cancels the work on it."""
     outlet: Any = None
@@ -48,7 +48,7 @@ class Call:
     scopes: frozenset[str] = frozenset()
     """The scopes that a token needs for it, if they were checked."""
     origin_context: Any = None
-    """The context that it came in, while it waits for a place."""
+    """The context in which it arrived, while it waits for a place."""
     task: Any = None
     """The object that turns it into a task, and then takes the place of its peer; None if it can't become one."""
     view: Any = None
@@ -56,7 +56,7 @@ class Call:
     asked: Any = None
     """The method and params of the questions that it has asked, by key, if there are any."""
     began: float | None = None
-    """When the work on it began, by the clock of the event loop."""
+    """The time at which the work on it began, by the clock of the event loop."""
     _progress: float | None = None
 
     def end(self) -> None:
@@ -87,7 +87,7 @@ class Call:
                 self.method, self.params, self.raw = own
 
     def inner(self, method: Method, params: Params) -> "Call":
-        """Return a request of our own with `params`, made for this call: of the same client, and without progress
+        """Return an internal request with `params`, made for this call: from the same client, and without progress
         reports."""
         own_meta = (self.raw or {}).get("_meta") or {}
         meta = {name: value for name, value in own_meta.items() if name != "progressToken"}

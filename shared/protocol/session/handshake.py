@@ -23,7 +23,7 @@ from .envelope import discover
 from .events import Call
 
 FIRST_PEER = Peer(NEWEST_HANDSHAKE)
-"""The sender before `initialize`: nothing is known of it."""
+"""The sender before `initialize`: nothing is known about it."""
 
 _SESSIONS = count()
 _OF_PEER = ("capabilities", "info", "log_level", "session")
@@ -63,7 +63,7 @@ def merge(current: Snapshot, before: Snapshot, after: Snapshot) -> Snapshot:
     # Nothing else of a peer changes after the handshake: the changes that others have made meanwhile stay.
     elif was is None or was.log_level != is_.log_level:
         peer = replace(peer, log_level=is_.log_level)
-    # A state only goes forward: who hears of an older one late does not fall back.
+    # A state only moves forward: an older one that arrives late is ignored.
     state = max(current.state, after.state, key=list(State).index)
     roots_changed = current.roots_changed + after.roots_changed - before.roots_changed
     merged = Snapshot(state, peer, roots_changed, current.needed_scopes | after.needed_scopes)
@@ -106,18 +106,17 @@ class Handshake:
         self._replica = replica
 
     def initialize(self, params: InitializeParams, identity: Identity) -> dict[str, Any]:
-        """The result of `initialize`: the version asked for, or our newest one where we don't speak it.
-
-        Raises InvalidRequest when the session is initialized already.
+        """Return the result of `initialize`: the requested version, or the newest one if that is not supported.
+        Raises InvalidRequest if the session is already initialized.
         """
         if self.state is not State.NEW:
             raise InvalidRequest("this session is already initialized")
         requested = find_version(params.protocol_version)
-        # A version that we lack is answered by one that we have, and the client leaves where that does not suit it
+        # An unsupported version is answered with a supported one, and the client disconnects if that does not suit it
         # (2025-11-25, Lifecycle, Version Negotiation). One without a handshake can't be settled by a handshake.
         version = requested if requested is not None and not requested.stateless else NEWEST_HANDSHAKE
         info = params.client_info.to_wire()
-        # Unique among all replicas, which go on with each other's sessions.
+        # Unique among all replicas, which continue each other's sessions.
         number = self._replica << 32 | next(_SESSIONS)
         self.peer = Peer(version, params.capabilities, info, identity.log_level, self._principal, number)
         self.state = State.OPENING

@@ -27,7 +27,7 @@ from ..versions import V2024_11_05, V2025_06_18, V2025_11_25, Version
 from ..wire.jsonrpc import RequestId
 
 LIFETIME = 3600.0
-"""Seconds a user may take to answer."""
+"""Seconds that a user may take to answer."""
 MAX_ROUNDS = 10
 
 _OWN_PARAMS = ("_meta", "inputResponses", "requestState")
@@ -35,7 +35,7 @@ _OWN_PARAMS = ("_meta", "inputResponses", "requestState")
 
 @record
 class Question:
-    """A request to the client, and the capability it takes."""
+    """A request to the client, and the capability that it requires."""
 
     method: str
     params: dict[str, Any] = field(default_factory=dict)
@@ -54,14 +54,14 @@ def elicit_form(message: str, schema: dict[str, Any]) -> Question:
     """A form to fill in: `schema` is a flat object of strings, numbers, booleans and choices."""
     params = {"mode": "form", "message": message, "requestedSchema": schema}
     several = any(field.get("type") == "array" for field in schema.get("properties", {}).values())
-    # Lists of choices came with 2025-11-25; clients of before would show a field that they don't know.
+    # Lists of choices are new in 2025-11-25; older clients would show a field that they don't know.
     first = V2025_11_25 if several else V2025_06_18
     return Question("elicitation/create", params, ("elicitation", "form"), first)
 
 
 def elicit_url(message: str, url: str, elicitation_id: str) -> Question:
-    """A page to visit, for what must not pass through the client, such as secrets. The id is the server's own and
-    must not be used again (2025-11-25, Elicitation, URL Mode)."""
+    """A page to visit, for data that must not pass through the client, such as secrets. The id is the server's own
+    and must not be used again (2025-11-25, Elicitation, URL Mode)."""
     params = {"mode": "url", "message": message, "url": url, "elicitationId": elicitation_id}
     return Question("elicitation/create", params, ("elicitation", "url"), V2025_11_25)
 
@@ -131,7 +131,7 @@ def brought_answers(
 ) -> dict[str, Any]:
     """The answers to `questions` among those a call of this `version` brought along, as models.
 
-    Raises InputRequired with the questions that have none, InvalidParams for an answer that does not fit.
+    Raises InputRequired with the questions that have none, InvalidParams for an invalid answer.
     """
     missing = {key: question for key, question in questions.items() if key not in brought}
     if missing:
@@ -161,7 +161,7 @@ def _as_sent(questions: Mapping[str, Question], version: Version) -> dict[str, d
 
 
 def read_answer(question: Question, answer: Any) -> Any:
-    """Return `answer` as a model. Raises InvalidParams if it does not fit the question."""
+    """Return `answer` as a model. Raises InvalidParams if it does not match the question."""
     try:
         return _ANSWERS[question.method].model_validate(answer)
     except ValidationError as error:
@@ -178,7 +178,7 @@ STANDALONE = _Standalone.STANDALONE
 
 def asker(id: RequestId | None) -> int | None:
     """Return the replica that asked the question `id`; None if no replica creates such ids."""
-    # Whatever a peer sends as an id may come here.
+    # This may be anything that a peer sends as an id.
     return id >> 32 if type(id) is int and id > 0 else None
 
 
@@ -248,7 +248,7 @@ def open_round(
 def sign_state(
     method: str, params: dict[str, Any], principal: Principal | None, before: Round, *, signer: Signer, now: float
 ) -> str:
-    """The state that brings `before` back. Raises InvalidParams when there were too many rounds."""
+    """The state that brings `before` back. Raises InvalidParams if there were too many rounds."""
     if before.number >= MAX_ROUNDS:
         raise InvalidParams(f"this request was not completed within {MAX_ROUNDS} rounds")
     state = {

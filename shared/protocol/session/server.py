@@ -58,7 +58,7 @@ from .subscriptions import Listen, Subscriptions
 
 _LOGGED = "notifications/message"
 _ASKING_A_LEVEL = ("logging/setLevel", "server/discover")
-"""The requests that open a conversation in each era and name a level of logging."""
+"""The requests in each era that open a conversation and name a log level."""
 
 
 _NO_SCOPES: frozenset[str] = frozenset()
@@ -117,7 +117,7 @@ class ServerSession:
         self._batches: Batches | None = None
         self._subscriptions: Subscriptions | None = None
         self.waiting: list[Outgoing] = []
-        """The messages that `outgoing` will give."""
+        """The messages that `outgoing` will return."""
         self.waiting_bytes = 0
         """The bytes of the notifications among them whose contents an author has chosen."""
 
@@ -128,7 +128,7 @@ class ServerSession:
         return Snapshot(self._handshake.state, self._handshake.peer, self.roots_changed, self.needed_scopes)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Goes on from `snapshot`; calls, questions and subscriptions stay as they are."""
+        """Continue from `snapshot`; calls, questions and subscriptions stay as they are."""
         self._handshake.state, self._handshake.peer = snapshot.state, snapshot.peer
         self.roots_changed = snapshot.roots_changed
         self.need(snapshot.needed_scopes)
@@ -164,7 +164,8 @@ class ServerSession:
         return 0 if self._subscriptions is None else len(self._subscriptions.subscribed)
 
     def set_log_level(self, level: str) -> None:
-        """Send those who shook hands the log messages of this level and graver ones from now on, as they asked."""
+        """From now on, send clients with a handshake the log messages of this level and more severe ones, as they
+        requested."""
         self._handshake.set_log_level(level)
 
     def is_at(self, snapshot: Snapshot) -> bool:
@@ -217,14 +218,14 @@ class ServerSession:
             return self._refuse_batch("batches exist only in one older protocol version")
         if len(batch.messages) > MAX_BATCH:
             return self._refuse_batch(f"a batch may hold at most {MAX_BATCH} messages")
-        # Made with the first batch: one version of five has them, and hardly a client sends any.
+        # Created with the first batch: one of five versions has them, and hardly any client sends one.
         batches = self._batches = self._batches or Batches()
         events = [event for message in batches.open(batch) for event in self.receive(message)]
         self._queue(batches.close())
         return events
 
     def _refuse_batch(self, reason: str) -> list[Event]:
-        # One error for all of it, without an id: what is in it was not looked at.
+        # One error for all of it, without an id: its contents were not examined.
         self._refuse(failure(None, InvalidRequest(reason)))
         return []
 
@@ -240,7 +241,7 @@ class ServerSession:
         except RpcError as error:
             self.finish(call, error)
             return
-        # Before it nothing is known of the peer. The answer is to be in the version that was settled just now.
+        # Before that, nothing is known about the peer. The answer must be in the version that was just settled.
         if call.method.name == "initialize" and self._handshake.peer is not None:
             call.peer = self._handshake.peer
         if call.method.name in _ASKING_A_LEVEL:
@@ -251,7 +252,7 @@ class ServerSession:
     def _events_of(self, message: Message) -> list[Event]:
         match message:
             case Notification(method="notifications/initialized"):
-                # A second one, or one that came too early, is ignored: a notification is never answered (JSON-RPC
+                # A second one, or one that arrives too early, is ignored: a notification is never answered (JSON-RPC
                 # 2.0, 4.1).
                 return [Opened()] if self._handshake.initialized() else []
             case Notification(method="notifications/cancelled"):
@@ -295,14 +296,14 @@ class ServerSession:
         if call.release is not None:
             call.end()
         del self._calls[call.id]
-        self._calls = self._calls or {}  # one that was used keeps room, a tenth of what an idle session is
+        self._calls = self._calls or {}  # a used one keeps its memory, a tenth of that of an idle session
         if self._batches is None:
             self.waiting.append(Outgoing(answer, call.id))
         else:
             self._reply(answer)
 
     def cancel(self, call: Call) -> None:
-        """Drop a call whose answer is not needed any longer. Does nothing if it is over."""
+        """Drop a call whose answer is no longer needed. Does nothing if it is over."""
         if call.is_over:
             return
         self._report_unhandled(call, None)
@@ -415,8 +416,8 @@ class ServerSession:
             self._send(Notification(_LOGGED, message.to_wire()))
 
     def pause(self, call: Call, retry_ms: int) -> None:
-        """Let the client disconnect while the call goes on, if version and transport support it."""
-        # Older clients have no event from which to resume, and take the end of the stream for that of the request.
+        """Let the client disconnect while the call continues, if version and transport support it."""
+        # Older clients have no event from which to resume, and treat the end of the stream as that of the request.
         if not call.is_over and call.peer.version.priming_events:
             self.waiting.append(Outgoing(None, call.id, retry_ms))
 
@@ -447,7 +448,7 @@ class ServerSession:
         notification that another one does. After the notification alone, a client would assume a lost stream."""
         if call.is_over or self.subscriptions.close(call.id) is None:
             return
-        # It tells streams apart on a pipe, where all of them share one line of messages (2026-07-28, stdio).
+        # It distinguishes streams on a pipe, where all of them share one sequence of messages (2026-07-28, stdio).
         meta = {SUBSCRIPTION_ID: call.id}
         self.finish(call, {"_meta": meta})
         self._send(Notification("notifications/cancelled", {"_meta": meta, "requestId": call.id}), call.id)

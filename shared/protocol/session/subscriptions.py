@@ -1,10 +1,10 @@
 """The subscriptions of one peer: one table, filled by `resources/subscribe` and by `subscriptions/listen`.
 
-A resource is known to the server by a key and to the client by the URI it wrote; several spellings may share
-a key. A change is matched by key and told under the client's own spelling.
+A resource is known to the server by a key and to the client by the URI it wrote; several spellings may share a key. A
+change is matched by key and reported under the client's own spelling.
 
-In the handshake era list changes go to every open session, and one subscription per URI exists. From
-2026-07-28 on each listen stream has its own filter and gets its own copy, marked with its subscription id.
+In the handshake era list changes go to every open session, and there is one subscription per URI. From 2026-07-28 on
+each listen stream has its own filter and gets its own copy, marked with its subscription id.
 """
 
 from collections.abc import Callable, Iterator, Mapping

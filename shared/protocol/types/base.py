@@ -24,7 +24,7 @@ Items = Annotated[list[Item], Field(fail_fast=True)]
 
 
 Integer = Annotated[int, BeforeValidator(lambda value: int(value) if _is_integral(value) else value)]
-"""An integer of JSON Schema: 3.0 is one, as programs write that have no other numbers."""
+"""A JSON Schema integer: 3.0 is one, as written by programs that have only floats."""
 
 
 class Wire(BaseModel):
@@ -63,7 +63,7 @@ class Icon(Wire):
 
 
 class Annotations(Wire):
-    """Hints of how to use or show an object. `last_modified` is ISO 8601 (since 2025-06-18)."""
+    """Hints on how to use or show an object. `last_modified` is ISO 8601 (since 2025-06-18)."""
 
     audience: Items[Role] | None = None
     priority: float | None = Field(default=None, ge=0, le=1)

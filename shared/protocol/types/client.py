@@ -11,7 +11,7 @@ LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "a
 
 
 class PeerInfo(Wire):
-    """What a client calls itself. Untrusted, so only the shape that is relied on is checked."""
+    """The client's name for itself. Untrusted, so only the required shape is checked."""
 
     name: str
     version: str = ""
@@ -19,7 +19,7 @@ class PeerInfo(Wire):
 
 
 class InitializeParams(Params):
-    """What a client offers."""
+    """The params with which a client opens a session."""
 
     protocol_version: str
     capabilities: dict[str, Any]
@@ -37,21 +37,21 @@ class SetLevelParams(Params):
 
 
 class CancelledParams(Params):
-    """Which request is no longer needed."""
+    """The params that name a request that is no longer needed."""
 
     request_id: str | int = Field(union_mode="left_to_right")
     reason: str | None = None
 
 
 class ElicitResult(Wire):
-    """What the user did with a form or a URL. `content` is there when a form was accepted."""
+    """The user's response to a form or a URL. `content` is set if a form was accepted."""
 
     action: Literal["accept", "decline", "cancel"]
     content: dict[str, str | int | float | bool | list[str] | None] | None = None
 
 
 class CreateMessageResult(Wire):
-    """What the client's model said. `content` is one block, or several since 2025-11-25."""
+    """The answer of the client's model. `content` is one block, or several since 2025-11-25."""
 
     role: Role
     content: dict[str, Any] | list[dict[str, Any]]

@@ -1,4 +1,4 @@
-"""Content blocks: what tool results and prompt messages are made of. Binary data is base64 text."""
+"""Content blocks: the parts of tool results and prompt messages. Binary data is base64 text."""
 
 import base64
 from typing import Annotated, Any, Literal, Self
@@ -9,8 +9,8 @@ from .base import Annotations, Icon, Integer, Items, Meta, Wire
 
 
 class Content(Wire):
-    """What all content blocks have besides their `type`, which a kind of content of one's own names itself. Tools
-    give such a kind by itself or in a list; in models of the protocol only those of `ContentBlock` can stand."""
+    """The common fields of content blocks. A custom kind of content sets its own `type`. Tools return it directly or
+    in a list; models of the protocol accept only the kinds of `ContentBlock`."""
 
     annotations: Annotations | None = None
     meta: Meta | None = Field(default=None, alias="_meta")

@@ -10,7 +10,7 @@ from .tools import InputParams
 
 
 class GetPromptParams(InputParams):
-    """Which prompt to render and with what; argument values are always strings."""
+    """The prompt to render, with its arguments; their values are always strings."""
 
     name: str
     arguments: dict[str, str] = Field(default_factory=dict)
@@ -23,7 +23,7 @@ class PromptArgument(Wire):
     title: str | None = None
     description: str | None = None
     required: bool | None = None
-    # A server's own, which a dialect shows: no version of the specification has a place for it.
+    # An addition that a dialect shows: no version of the specification has a field for it.
     default: str | None = Field(default=None, exclude=True)
 
 
@@ -69,20 +69,20 @@ class ResourceReference(Wire):
 
 
 class CompletionArgument(Wire):
-    """What was typed so far."""
+    """The text typed so far."""
 
     name: str
     value: str
 
 
 class CompletionContext(Wire):
-    """Arguments that are settled already (since 2025-06-18)."""
+    """Arguments that are already set (since 2025-06-18)."""
 
     arguments: dict[str, str] = Field(default_factory=dict)
 
 
 class CompleteParams(Params):
-    """What to complete."""
+    """The params of a completion."""
 
     ref: Annotated[PromptReference | ResourceReference, Field(discriminator="type")]
     argument: CompletionArgument

@@ -1,5 +1,5 @@
-"""Resources (2026-07-28, Server Features, Resources), and the keys of reading them again, which are our own: the
-protocol has none for that. `.internal` is kept for private use, so nobody else's keys begin like ours.
+"""Resources (2026-07-28, Server Features, Resources), and our own keys for conditional reads, which the protocol does
+not have. `.internal` is reserved for private use, so no other keys begin like ours.
 """
 
 from pydantic import Field
@@ -8,9 +8,9 @@ from .base import Annotations, Icon, Integer, Items, Meta, Params, Wire
 from .tools import InputParams
 
 CONDITIONAL_READS = "internal.mcp-server-bundle/conditional-reads"
-"""The extension by which a client says that it takes "not modified" for an answer to `resources/read`."""
+"""The extension with which a client declares that it accepts "not modified" as an answer to `resources/read`."""
 ETAG = "internal.mcp-server-bundle/etag"
-"""In `_meta` of the result of a read: what tells its contents from others. In a request, what the client has."""
+"""In `_meta` of the result of a read: the etag of its contents. In a request, the etag of what the client has."""
 NOT_MODIFIED = "internal.mcp-server-bundle/notModified"
 """True in `_meta` of a result whose contents were left out, since the client has them."""
 
@@ -22,11 +22,11 @@ class UriParams(Params):
 
 
 class ReadResourceParams(UriParams, InputParams):
-    """Which resource to read."""
+    """The resource to read."""
 
 
 class SubscriptionFilter(Wire):
-    """Which changes a `subscriptions/listen` stream wants."""
+    """The changes that a `subscriptions/listen` stream requests."""
 
     tools_list_changed: bool = False
     prompts_list_changed: bool = False

@@ -45,19 +45,19 @@ class ListPromptsResult(ResultPage):
 
 
 class ListSkillsResult(ResultPage):
-    """A page of skills, each as it came: one that is none takes no other along."""
+    """A page of skills, each as received: an invalid one does not affect the others."""
 
     skills: Items[dict[str, Any]]
 
 
 class GetSkillResult(Wire):
-    """One skill, as it came."""
+    """One skill, as received."""
 
     skill: dict[str, Any]
 
 
 class ReadResourceResult(Wire):
-    """What a resource holds; several contents where it is a collection."""
+    """The contents of a resource; several if it is a collection."""
 
     contents: Items[ResourceContents]
     meta: Meta | None = Field(default=None, alias="_meta")
@@ -69,7 +69,7 @@ class ReadResourceResult(Wire):
 
 
 class Completion(Wire):
-    """Values that fit what was typed: at most 100 of `total`, where that is known."""
+    """Values that complete the typed text: at most 100 of `total`, if that is known."""
 
     values: Items[str]
     total: Integer | None = None

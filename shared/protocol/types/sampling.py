@@ -10,7 +10,7 @@ from .tools import Tool
 
 
 class ToolUseContent(Wire):
-    """The model wants a tool called (since 2025-11-25)."""
+    """A tool call that the model requests (since 2025-11-25)."""
 
     type: Literal["tool_use"] = "tool_use"
     id: str
@@ -20,7 +20,7 @@ class ToolUseContent(Wire):
 
 
 class ToolResultContent(Wire):
-    """What came of a call that the model wanted (since 2025-11-25)."""
+    """The result of a tool call that the model requested (since 2025-11-25)."""
 
     type: Literal["tool_result"] = "tool_result"
     tool_use_id: str
@@ -59,7 +59,7 @@ class ModelHint(Wire):
 
 
 class ModelPreferences(Wire):
-    """Which model the server would like, best hint first; priorities go from 0 to 1. All of it is advice."""
+    """The model that the server would prefer, best hint first; priorities go from 0 to 1. All of it is advice."""
 
     hints: Items[ModelHint] | None = None
     cost_priority: float | None = None
@@ -74,7 +74,7 @@ class ToolChoice(Wire):
 
 
 class CreateMessageParams(Params):
-    """A conversation to go on with, in at most `max_tokens`."""
+    """A conversation to continue, in at most `max_tokens`."""
 
     messages: Items[SamplingMessage]
     max_tokens: Integer

@@ -26,11 +26,11 @@ DYNAMIC: Literal["dynamic"] = "dynamic"
 
 
 class DirectoryParams(UriParams, ListParams):
-    """Which directory to read."""
+    """The directory to read."""
 
 
 class SkillResource(Wire):
-    """A file of a skill: `sha256:` and the digest of its bytes in lower-case hex, and how many bytes these are."""
+    """A file of a skill: `sha256:` and the digest of its bytes in lower-case hex, and their number."""
 
     uri: str
     digest: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
@@ -38,8 +38,8 @@ class SkillResource(Wire):
 
 
 class SkillEntry(Wire):
-    """A skill as `skills/list` and `skills/get` show it: the URI of its SKILL.md, what stands at the head of that
-    file, and all its files."""
+    """A skill as `skills/list` and `skills/get` show it: the URI of its SKILL.md, the front matter of that file, and
+    all its files."""
 
     uri: str
     frontmatter: dict[str, Any]

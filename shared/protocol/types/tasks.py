@@ -14,7 +14,7 @@ RELATED_TASK = "io.modelcontextprotocol/related-task"
 """In `_meta` of a message of 2025-11-25: the task that it belongs to, `{"taskId": ...}`."""
 
 TaskStatus = Literal["working", "input_required", "completed", "failed", "cancelled"]
-"""The last three are final."""
+"""The status of a task; the last three are final."""
 
 
 class TaskParams(Params):
@@ -24,13 +24,13 @@ class TaskParams(Params):
 
 
 class UpdateTaskParams(TaskParams):
-    """Answers to what a task asks, by the keys of its questions; not all of them have to come at once."""
+    """Answers to a task's questions, by their keys; they need not all come at once."""
 
     input_responses: dict[str, dict[str, Any]]
 
 
 class ListTasksParams(ListParams):
-    """Which page of the tasks of 2025-11-25."""
+    """The page of the list of tasks of 2025-11-25."""
 
 
 class TaskRequest(Wire):

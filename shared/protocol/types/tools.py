@@ -25,14 +25,14 @@ class InputParams(Params):
 
 
 class CallToolParams(InputParams):
-    """Which tool to call and with what."""
+    """The tool to call, and its arguments."""
 
     name: str
     arguments: dict[str, Any] = Field(default_factory=dict)
 
 
 class ToolAnnotations(Wire):
-    """Hints of what a tool does to the world; clients must not trust them."""
+    """Hints about the effects of a tool; clients must not trust them."""
 
     title: str | None = None
     read_only_hint: bool | None = None
@@ -62,7 +62,7 @@ class Tool(Wire):
 
 
 class CallToolResult(Wire):
-    """A tool's result in full, for tools that need more than a return value can say."""
+    """A tool's full result, for tools that need more than a return value can express."""
 
     content: Items[ContentBlock] = Field(default_factory=list)
     structured_content: Any = None

@@ -57,14 +57,14 @@ if TYPE_CHECKING:  # what only peers with headers need
 log = logging.getLogger("shared.protocol.wire")
 
 Framing = Literal["lines", "content-length"]
-"""The way in which the messages of a stream are separated."""
+"""The framing of a stream: how its messages are separated."""
 
 _NO_MESSAGE = "an error without a message"
 _HEADERS = b"content-length:", b"content-type:"
 _LONGEST_NAME = max(map(len, _HEADERS))
 
 MAX_MESSAGE = 64 * 1024 * 1024
-"""The default limit of the bytes of one message."""
+"""Default maximum size of a message, in bytes."""
 
 
 class Codec:
@@ -162,7 +162,7 @@ class Codec:
         try:
             data = to_json(value, inf_nan_mode="null") + self._end
         except PydanticSerializationError:
-            # A log message of an author that is not JSON must not end the connection.
+            # An author's log message that is not JSON must not end the connection.
             data = to_json(
                 scrubbed(value), inf_nan_mode="null", bytes_mode="base64", fallback=_name_of, serialize_unknown=True
             )
@@ -328,7 +328,7 @@ def _answer(value: dict[str, Any], known_id: RequestId | None) -> Message:
         return Response(known_id, result)
     if result is None and isinstance(error, dict):
         code, message = error.get("code"), error.get("message")
-        # True is an int to `isinstance`, and no error code.
+        # True is an int to `isinstance`, but not an error code.
         code = code if type(code) is int else InternalError.code
         return Failure(known_id, code, message if isinstance(message, str) else _NO_MESSAGE, error.get("data"))
     # Its sender does not wait: this would be an answer to an answer.

@@ -25,7 +25,7 @@ from .framing import Oversized
 from .salvage import EDGE, read_edges
 
 MAX_HEADER = 8_192
-"""The limit of the bytes of a message's header. The known headers take less than a hundred."""
+"""Maximum size of a message's header, in bytes. The known headers take less than a hundred."""
 
 _NAME = b"content-length"
 _LINE = re.compile(_NAME + rb":[ \t]{0,8}[0-9]{1,15}[ \t]{0,8}\r?\n")
@@ -62,13 +62,13 @@ class ContentLengthBuffer:
     """Splits the chunks of a byte stream into bodies, without their headers."""
 
     def __init__(self, limit: int) -> None:
-        """`limit` is the most bytes that one body may have."""
+        """`limit` is the maximum number of bytes of a body."""
         self._buffer = bytearray()
         self._frames = _read_frames(self._buffer, limit)
         next(self._frames)
 
     def feed(self, chunk: bytes) -> list[Frame]:
-        """The bodies that `chunk` completes, and what is wrong already."""
+        """Return the bodies that `chunk` completes, and errors that are already certain."""
         self._buffer += chunk
         return list(iter(self._frames.__next__, None))
 
@@ -95,7 +95,7 @@ def _read_header(buffer: bytearray) -> Generator[Frame | None, bool | None, byte
     while True:
         if (blank := _BLANK.match(buffer)) is not None:
             del buffer[: blank.end()]
-        # Told at once: the next line end may never come.
+        # Reported at once: the next line end may never arrive.
         if buffer and not _BEGINNING.match(buffer):
             return Misframed("a message must start with a Content-Length header, like the first one", is_rest=True)
         if (end := _BLANK_LINE.search(buffer, 0, MAX_HEADER)) is not None:

@@ -1,6 +1,6 @@
 """Framing of messages in a byte stream: newline-delimited JSON (stdio) and server-sent events (HTTP).
 
-`LineBuffer` searches only new bytes, drops a line that exceeds its limit except for both ends, and goes on at the
+`LineBuffer` searches only new bytes, drops a line that exceeds its limit except for both ends, and continues at the
 next newline. Lines end with LF; a CR before it is white space to JSON. A byte order mark is accepted at the start of
 a stream, where some shells write one, and nowhere else (RFC 8259, section 8.1).
 """

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 messages as values. `codec.py` makes them of bytes, and bytes of them."""
+"""JSON-RPC 2.0 messages as values. `codec.py` converts between them and bytes."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -142,7 +142,7 @@ def texts_of(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def scrubbed(value: Any) -> Any:
-    """`value` with U+FFFD for each half of a surrogate pair."""
+    """Return `value` with U+FFFD for each lone surrogate."""
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -2,7 +2,7 @@
 
 JSON can contain what UTF-8 can't: `"\\ud83d"`, half of the surrogate pair of an emoji, comes from clients that cut
 text by UTF-16 units. Others send NaN, or bytes that are not UTF-8. The parser of `codec` refuses all of it, together
-with the id without which a client waits for ever. So a refused text is read again, leniently.
+with the id without which a client waits forever. So a refused text is read again, leniently.
 """
 
 import json

@@ -20,7 +20,7 @@ class EventStream:
     """
 
     def __init__(self, limit: int) -> None:
-        """`limit` is the most bytes that one event may have."""
+        """`limit` is the maximum number of bytes of an event."""
         self.last_id: str | None = None
         self.retry: int | None = None
         self._limit = limit
@@ -75,8 +75,8 @@ class EventStream:
                 self._clear()
                 return [Oversized(self._limit)]
             if self._id is not None:
-                # Only with a whole event, as the standard has it: who comes back with the id of one that was cut
-                # would miss it.
+                # Only with a whole event, as the standard has it: a client that returns with the id of one that was
+                # cut would miss it.
                 self.last_id = self._id
             data, event = self._data, self._event or "message"
             complete_event = ServerSentEvent(b"\n".join(data), event, self._id, self._retry)
@@ -87,7 +87,7 @@ class EventStream:
         if self._size <= self._limit:
             self._field(line)
         if line.startswith(b":"):
-            self._size -= len(line)  # comments keep a stream alive and may go on for ever
+            self._size -= len(line)  # comments keep a stream alive and may go on forever
         return []
 
     def _field(self, line: bytes) -> None:

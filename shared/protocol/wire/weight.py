@@ -10,7 +10,7 @@ from typing import Any
 from .jsonrpc import Prepared, json_of
 
 MAX_VALUES = 100_000
-"""Values of one message to a server: more take long to read and to check, and no tool has use for them."""
+"""Maximum number of values of one message to a server: more take long to read and check, and no tool needs them."""
 
 LIGHT = 4_096
 """Bytes of a text up to which its weight is computed from the value instead."""
@@ -26,9 +26,9 @@ _MAX_QUOTES = 4 * MAX_VALUES + 4
 def count_values(text: bytes) -> int:
     """The number of values in a JSON text, where an empty array or object counts twice; of a text with far too many
     it is just too many."""
-    # Without escaped quotes, what stands between every second pair of quotes is in no string.
+    # Without escaped quotes, the text between every second pair of quotes is outside strings.
     bare = text.replace(rb"\\", b"").replace(rb"\"", b"") if b"\\" in text else text
-    # To take apart a text with a million strings would take too long.
+    # Splitting a text with a million strings would take too long.
     parts = bare.split(b'"', _MAX_QUOTES)
     if len(parts) > _MAX_QUOTES:
         return MAX_VALUES + 1

@@ -76,7 +76,7 @@ class Link(Protocol):
 
 
 class Work(Protocol):
-    """Answers calls, each in a context of its own. Its implementation imports this module."""
+    """Answers calls, each in its own context. Its implementation imports this module."""
 
     @property
     def tools_at_once(self) -> Collection[str]:
@@ -87,7 +87,7 @@ class Work(Protocol):
         """The methods that may be answered at once."""
 
     def answer_at_once(self, link: Any, call: Call) -> dict[str, Any] | None:
-        """Answer a call of such a method, on its link; None if it needs `answer`. Raises like a handler."""
+        """Answer a call of such a method, on its link; None if it needs `answer`. Raises the errors of a handler."""
 
     def answer(self, link: Any, call: Call) -> Awaitable[Any]:
         """Answer `call`. Raises the exceptions of the handler."""
@@ -150,7 +150,7 @@ class Calls:
         if call.weight > _LIGHT and not self._take_memory(link, call):
             return
         if call.method.is_stream:
-            # Streams wait for hours by design: they have a limit of their own, and no deadline.
+            # Streams wait for hours by design: they have a separate limit, and no deadline.
             if link.streams >= limits.streams:
                 link.session.finish(call, InternalError(f"{limits.streams} streams are open, which is the limit"))
                 return
@@ -178,7 +178,7 @@ class Calls:
     def _answer_at_once(self, link: Link, call: Call) -> bool:
         """Answer a call if that needs no task, which would cost as much as a small answer does. After any error the
         task answers."""
-        # A call that has waited for its place is answered in its turn.
+        # A call that has waited for its place is answered in turn.
         if call.origin_context is not None or link.is_behind:
             return False
         try:
@@ -218,8 +218,8 @@ class Calls:
 
     @contextmanager
     def paused(self, call: Call) -> Iterator[None]:
-        """Stop the clock of one call while it waits for the user, also for several answers at once. It then
-        continues with a timer of its own: it is no longer the last to end."""
+        """Stop the clock of one call while it waits for the user, also for several answers at once. It then continues
+        with its own timer: it is no longer the last to end."""
         pause, now = self._pauses.setdefault(call, _Pause()), self._loop.time()
         pause.waiting += 1
         clocks = [(call.scope, self._deadlines.pop(call, call.scope.deadline))]
@@ -302,8 +302,8 @@ class Calls:
                     await link.wait_writable()
                 call.began = self._loop.time()
                 if not is_stream:
-                    # From the first step on and not from the request: a call that waited for its place has done
-                    # nothing yet.
+                    # From the first step on, not from the request: a call that waited for its place has done nothing
+                    # yet.
                     deadlines[call] = call.began + deadlines.seconds
                 # One timer for all calls: their limits are equal, so they end in the order in which they began.
                 if deadlines.timer is None:
@@ -313,7 +313,7 @@ class Calls:
                 except UnknownName as error:
                     raise await self._work.with_nearest(link, call, error) from None
                 if outcome is None:
-                    # None would be taken for a call whose time was up.
+                    # None would be treated as a call whose time was up.
                     raise TypeError(f"the handler of {call.method.name} returned None")
             if call.outlet is not None:
                 # A call without an outcome that was not cancelled has used up its time.

@@ -1,7 +1,7 @@
 """The change bus, which notifies listeners of changes, at most once per pause.
 
 Changes that come close together count as one: a change whose notification is pending is not added again. A peer that
-reads slowly delays no other, and its pending notifications are bounded by the number of its subscriptions.
+reads slowly does not delay the others, and its pending notifications are bounded by the number of its subscriptions.
 
 Resources are watched while a client subscribes to them: `on_subscribe` is called for each subscription and returns
 the key under which changes of the resource are published; `on_unsubscribe` is called when the last one of a key ends.
@@ -24,7 +24,7 @@ from ...protocol.session.events import Change
 from ...protocol.session.subscriptions import LISTS
 
 MAX_SUBSCRIPTIONS = 10_000
-"""The number of subscriptions of all clients together."""
+"""Maximum number of subscriptions of all clients together."""
 
 Share = Callable[[Change], None]
 Subscribed = Callable[[Any, str], Awaitable[str]]
@@ -39,10 +39,10 @@ class Listener(Protocol):
     """A receiver of changes. Its methods neither wait nor raise."""
 
     def changed(self, change: Change) -> None:
-        """Take notice of a change."""
+        """Receive a change."""
 
     def announce(self, message: LogMessage) -> None:
-        """Take notice of a message that concerns everyone."""
+        """Receive a message that concerns everyone."""
 
 
 class Changes:
@@ -125,10 +125,10 @@ class Changes:
         """
         if self.on_subscribe is None:
             raise ResourceNotFound(uri)
-        # A client that is gone begins no more of its many subscriptions.
+        # A client that is gone must not begin the rest of its subscriptions.
         await checkpoint_if_cancelled()
         # A client may have as many as remain for others: half of them if it is alone, a third each of two, and so on.
-        # Without a name there is only one client, which may have all.
+        # Without a name, there is only one client, which may have all.
         remaining = MAX_SUBSCRIPTIONS - self._total
         if remaining <= 0 or (client and self._shares.get(client, 0) >= remaining):
             raise InvalidParams(

@@ -21,7 +21,7 @@ class Conditions:
         self._logger = logger
         self._announce = announce
         self.active: MutableMapping[str, LogMessage] = {}
-        """The present conditions, by key; replaced before the first peer by a mapping that is shared with others, if
+        """The current conditions, by key; replaced before the first peer by a mapping that is shared with others, if
         needed."""
 
     def begin(self, key: str, level: LogLevel, text: str) -> None:

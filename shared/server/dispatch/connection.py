@@ -48,19 +48,19 @@ MANY_CHANGES = 1_000
 _LIGHT = 4_096
 """Bytes from which on a result is counted: the number of waiting messages is bounded."""
 _AT_ONCE = 100
-"""Calls of one batch that may be answered at once."""
+"""Maximum number of calls of one batch that are answered at once."""
 _NONE = Failure(None, -32603, "the client ended its stream")
-"""The answer instead of that of a client that will not answer any more."""
+"""The answer used for a client that will no longer answer."""
 
 
 class Watcher(Protocol):
     """Receives the events of a connection. Its methods neither wait nor raise."""
 
     def roots_changed(self) -> None:
-        """The peer has reported that its roots have changed."""
+        """Called when the peer has reported that its roots have changed."""
 
     def on_client_notification(self, event: UnknownNotification) -> None:
-        """The peer has sent a notification that is unknown to this package."""
+        """Called when the peer has sent a notification that is unknown to this package."""
 
     def on_close(self) -> None:
         """The peer is gone."""
@@ -111,7 +111,7 @@ async def serve(
             tasks.start_soon(write)
             with suppress(anyio.BrokenResourceError):
                 await _read(connection, transport, write_at_once)
-                # The peer has ended its side in order and may still read: its requests are answered.
+                # The peer has ended its side cleanly and may still read: its requests are answered.
                 await connection.drain()
             writing.cancel()
     finally:
@@ -144,7 +144,7 @@ class Answers:
         self._by_id: dict[RequestId, Response | Failure | None] | None = None  # few connections ever ask
         self._arrived: Signal | None = None
         self.is_finished = False
-        """True if the client will not answer any more."""
+        """True if the client will no longer answer."""
 
     def expect(self, ids: Iterable[int]) -> None:
         """Store the answers to our requests `ids` from now on, in any order, until `forget`."""
@@ -161,7 +161,7 @@ class Answers:
             self._wake()
 
     def finish(self) -> None:
-        """Note that the client will not answer any more."""
+        """Note that the client will no longer answer."""
         self.is_finished = True
         self._wake()
 
@@ -351,8 +351,8 @@ class Connection:
     # For calls, their handlers and the change bus
 
     def count(self, call: Call, outcome: Outcome) -> Outcome:
-        """Count a result that waits behind other messages, or for the rest of its batch, and return it; or an error
-        in its place, if the results that wait take too much memory."""
+        """Count a result that waits behind other messages, or for the rest of its batch, and return it, or an error
+        instead if the waiting results take too much memory."""
         size = weigh_result(outcome) if isinstance(outcome, dict) else 0
         if size < _LIGHT:
             return outcome

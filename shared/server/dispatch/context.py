@@ -173,7 +173,7 @@ class Context(Generic[State]):
         contents: consent to one act is not consent to another, also if the call comes again with the answer. They
         count by their `repr`.
         """
-        # The client sends the key back with its consent, so it has to identify the act: an "accept" for one file must
+        # The client sends the key back with its consent, so it must identify the act: an "accept" for one file must
         # not open another.
         key = digest(repr((message, unsaid)))[:16]
         try:

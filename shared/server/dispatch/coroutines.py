@@ -1,5 +1,5 @@
-"""Coroutines of a context that have to be awaited. If one never is, its call fails: a tool that forgets the `await`
-of a question would otherwise act without consent."""
+"""Coroutines of a context that must be awaited. If one never is, its call fails: a tool that forgets the `await` of a
+question would otherwise act without consent."""
 
 import logging
 from collections.abc import Callable, Coroutine, Generator

@@ -19,7 +19,7 @@ _LISTS = {"tools/call": "tools", "prompts/get": "prompts"}
 """The list that has the names for a method."""
 _ROWS = {row.name: row for row in REQUESTS}
 _MOST_PAGES = 10
-"""Pages of the list that are searched."""
+"""Maximum number of pages of the list that are searched."""
 _LONGEST = 128
 """Characters of a name that is compared."""
 _CUTOFF = 0.8

@@ -106,7 +106,7 @@ class ClientDialect:
         self._sent[request.id] = Request(request.id, request.method, params)
         fields = params if form is None else form.params(request.params)
         meta = {name: value for name, value in request.params.get("_meta", {}).items() if name not in _ENVELOPE}
-        if meta and self.notifies:  # a token of progress, say
+        if meta and self.notifies:  # for example a progress token
             fields = {**fields, "_meta": meta}
         method = self.prefix + request.method if form is None else form.method
         return {"jsonrpc": "2.0", "id": request.id, "method": method, "params": fields}
