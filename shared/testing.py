@@ -32,8 +32,8 @@ async def connected(
     principal: Principal | None = None,
     dialects: bool = False,
 ) -> AsyncIterator[MemoryTransport]:
-    """The client's end of a connection to a server that runs already, or is opened for the block with `settings` or
-    the defaults; `dialects` turns the dialects on. Leaving the block ends the connection in order.
+    """Yield the client's end of a connection to a server that is already running, or is opened for the block with
+    `settings` or the defaults; `dialects` enables the dialects. Leaving the block ends the connection cleanly.
 
     An exception of the body is raised as it is, not in a group.
     """
@@ -62,8 +62,8 @@ async def connected(
 
 @asynccontextmanager
 async def replicas(server: Server[Any], count: int, stores: Stores | None = None) -> AsyncIterator[list[Run[Any]]]:
-    """Open so many runs of a server, with its default settings, that share `stores`, or one memory: the HTTP endpoint
-    of any of them serves the sessions of the others."""
+    """Open that many runs of a server, with its default settings, that share `stores`, or one memory: the HTTP
+    endpoint of any of them serves the sessions of the others."""
     stores = stores or memory.Stores()
     async with AsyncExitStack() as opened:
         yield [await opened.enter_async_context(server.open(stores=stores)) for _ in range(count)]

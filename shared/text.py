@@ -10,12 +10,12 @@ _SHORT = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 _DRAWN_AT_ONCE = 256
 _drawn: list[str] = []
-"""Words that were drawn and not used yet; several threads take them."""
+"""Random words that have not been used yet; several threads take them."""
 
 
 def is_unicode(text: str) -> bool:
-    """Return True if the text can be written as UTF-8: not if it has half of a surrogate pair, which Python uses for
-    bytes of a file name that are not UTF-8."""
+    """Return True if the text can be written as UTF-8: not if it has a lone surrogate, which Python uses for bytes of
+    a file name that are not UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -32,7 +32,7 @@ def escape(text: str) -> str:
 
 def plain(text: str) -> str:
     """Return `text` with a replacement character for each character that would move the cursor or colour the
-    terminal, line ends included: it is data, maybe from another party."""
+    terminal, line ends included: it is data, possibly from another party."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
@@ -42,7 +42,7 @@ def join_lines(text: str) -> str:
 
 
 def format_count(count: int, noun: str, plural: str = "") -> str:
-    """Write a count and its noun; `plural` where that is not the noun with an s."""
+    """Write a count and its noun; `plural` if that is not the noun with an s."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 

@@ -7,11 +7,11 @@ put ──▶ │ sent, for clients that reconnect │ unsent │ ──▶ take
 
 Putting never waits. A reader that falls too far behind is cut off, the stream continues. Storage is bounded by
 stream, by session and over all sessions: the oldest messages go first, and a client that reconnects for them is
-refused, for a client that missed a message must not take the rest for everything. (2025-11-25, Transports,
+refused, since a client that missed a message must not mistake the rest for everything. (2025-11-25, Transports,
 Resumability.)
 
-All replicas in the process have the same objects, so that all see a change at once. A stream is an object and not a
-key of the log, as calls that put thousands of messages would have to look it up for each.
+All replicas in the process have the same objects, so that all see a change at once. A stream is an object, not a key
+of the log: calls that put thousands of messages would have to look it up for each.
 """
 
 import logging
@@ -28,7 +28,7 @@ from ..protocol.wire.jsonrpc import RequestId
 log = logging.getLogger("shared.stores")
 
 _OVERHEAD = 100
-"""Bytes that storing a message takes besides its own."""
+"""Bytes of overhead for storing a message."""
 
 
 class MemoryStream:
@@ -59,7 +59,7 @@ class MemoryStream:
         self.refusal: Refusal | None = None
         self._events = events
         self._limits = events.log.limits
-        self._kept: list[bytes] = []  # empty, a deque is ten times as large
+        self._kept: list[bytes] = []  # an empty deque is ten times as large
         self._size = 0
         self._dropped = 0
         self._sent = 0
@@ -212,7 +212,7 @@ class MemoryStream:
         return False
 
     def shed(self) -> bool:
-        """Delete the oldest message, unless a reader is still to get it; return False if there was none."""
+        """Delete the oldest message, unless a reader still needs it; return False if there was none."""
         if not self._kept or (self.reader is not None and self._dropped >= self._sent):
             return False
         self._count(-len(self._kept.pop(0)) - _OVERHEAD)
@@ -255,7 +255,7 @@ class MemoryEvents:
     def __init__(self, log: "MemoryLog") -> None:
         self.log = log
         self._used = 0
-        self._shown: dict[str, MemoryStream] | None = None  # by name, once there was one
+        self._shown: dict[str, MemoryStream] | None = None  # by name, once there is one
         self._own: MemoryStream | None = None
         self._taken: tuple[Callable[[], None], ...] = ()
 
@@ -320,7 +320,7 @@ class MemoryEvents:
             return
         shown = self._shown or {}
         if stream.name not in shown:
-            # No client can reconnect for it any more.
+            # No client can reconnect for it anymore.
             if stream.is_over:
                 stream.forget()
             return

@@ -41,7 +41,7 @@ class MemoryTasks:
         return True
 
     async def get(self, id: str) -> TaskRecord | None:
-        """Return the task of that id."""
+        """Return the task with that id."""
         return self._tasks.get(id)
 
     async def replace(self, before: TaskRecord, after: TaskRecord) -> bool:
@@ -54,8 +54,7 @@ class MemoryTasks:
             more = size - self._sizes.get(after.id, 0)
             remaining, own = self._limits.result_bytes - self._bytes - more, self._bytes_of[client] + more
             is_small = after.outcome is None or ("error" in after.outcome and size <= SMALL_BYTES)
-            # As much as is left for others: a single client may have half of it. A client that is not one of several
-            # has it all.
+            # At most as much as remains for others, so a single client may have half. An only client may have all.
             if not is_small and (remaining < 0 or (client and own > remaining)):
                 raise OverflowError(f"the results of tasks may take at most {self._limits.result_bytes:,} bytes")
             self._bytes, self._bytes_of[client], self._sizes[after.id] = self._bytes + more, own, size

@@ -4,7 +4,7 @@ A line has a digest of the arguments, or the arguments without their secrets. If
 gateway to many servers does, the innermost one is logged, under the name of its server.
 
 If lines can't be written, for instance on a full disk, this is logged once, the lines are counted, and requests
-continue; or, if lines are required, they are kept, and no new work is accepted until they are written.
+continue; or, if lines are required, they are kept, and no requests are accepted until they are written.
 """
 
 import asyncio
@@ -38,22 +38,22 @@ from .floods import Floods
 from .trace import Redaction, redacted
 
 if TYPE_CHECKING:
-    from .audit_file import AuditFile  # what only a log needs that is kept
+    from .audit_file import AuditFile  # needed only if there is an audit log
 
 log = logging.getLogger("shared.audit")
 
 MAX_WAITING = 10_000
-"""The number of lines that are kept until they can be written."""
+"""Maximum number of lines that are kept until they can be written."""
 AGAIN_SECONDS = 0.5
 """The number of seconds between a failure and the next attempt to write."""
 MAX_REFUSED = 1_000
-"""The number of these lines that may be refusals: what was done is more important than what was not."""
+"""Maximum number of refusals among these lines: served requests are more important."""
 _LEAST_ERROR, _TOO_MANY_REQUESTS = 400, 429
-# `json.dumps` would make an encoder for each call, which takes longer than the encoding.
+# `json.dumps` would create an encoder for each call, which takes longer than the encoding.
 _encode = json.JSONEncoder(separators=(",", ":"), default=str, allow_nan=False).encode
 _encode_sorted = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
 _LONGEST = 200
-"""The number of characters of a method's name that are logged."""
+"""Maximum number of characters of a method's name that are logged."""
 
 
 @record
@@ -116,15 +116,15 @@ class Audit:
 
     @property
     def is_blocked(self) -> bool:
-        """True if no work may be done, since required lines can't be written."""
+        """True if no requests may be served, since required lines can't be written."""
         self._floods.settle()
         if self._waiting and self._clock() >= self._again:
             self._catch_up()
         return bool(self._waiting)
 
     def refused(self, server: str, refusal: Refusal, principal: Principal | None) -> None:
-        """Log that an HTTP request, or a call of a WebSocket, was refused. For a client that is unknown or sends too
-        much, one line a second gives the number."""
+        """Log that an HTTP request, or a call of a WebSocket, was refused. For clients that are unknown or send too
+        much, one line per second gives the number."""
         about = _about(principal)
         entry = {**about, "server": server, "outcome": "refused", "status": refusal.status}
         entry["reason"] = refusal.failure.message
@@ -140,7 +140,7 @@ class Audit:
         self.write({**_about(principal), "server": server, "method": method, "path": path[:500], **outcome})
 
     def settled(self, server: str, request: UnhandledRequest) -> None:
-        """Log a request that ended before it reached a handler. For requests over a limit, one line a second gives
+        """Log a request that ended before it reached a handler. For requests over a limit, one line per second gives
         the number."""
         outcome, principal = request.outcome, request.principal
         if isinstance(outcome, Failure) and outcome.kind == LimitExceeded.kind:
@@ -288,7 +288,7 @@ class _Call:
         self._audit.write({**entry, **outcome, "ms": round(seconds * 1_000, 3), **_sizes(raw, result)})
 
 
-@lru_cache(1_024)  # the same few come again and again
+@lru_cache(1_024)  # the same few are used again and again
 def _redacted_name(name: str) -> str:
     text: str = redacted(name)
     return text

@@ -29,7 +29,7 @@ class AuditFile:
     """The open file. Raises OSError if it can't be opened, ValueError if it is not a regular file."""
 
     def __init__(self, path: Path, *, max_bytes: int = 100 * 1024**2, files: int = 10) -> None:
-        """It is rotated before it has more than `max_bytes`; `files` are kept, including this one."""
+        """The file is rotated before it exceeds `max_bytes`; `files` are kept, including this one."""
         self._path = path
         self._max_bytes = max_bytes
         self._files = files
@@ -41,12 +41,12 @@ class AuditFile:
     def write(self, line: bytes) -> None:
         """Append `line`, which includes its end. Raises OSError if it can't be written whole; none of it is written
         then."""
-        # Open the file that is at the path now, with room for so many bytes.
+        # Open the file that is now at the path, with room for the line.
         size = self._size_here()
         if size is None:
             self._reopen()
             size = self._size()
-        # A line that is too long for any file gets one of its own, and an empty file is not rotated for it.
+        # A line that is too long for any file gets its own file, and an empty file is not rotated for it.
         if size + len(line) > self._max_bytes and size and time.monotonic() >= self._rotates_at:
             self._rotates_at = time.monotonic() + AGAIN_SECONDS
             with suppress(OSError), self._lock:  # a lock that another process has raises TimeoutError, an OSError

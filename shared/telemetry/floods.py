@@ -1,4 +1,4 @@
-"""Entries that come in floods, one a second of each kind: the first unchanged, and then the number of further ones.
+"""Entries that come in floods: one per second of each kind, the first unchanged, then the number of further ones.
 
 A refused client may try again as often as it likes, and must not fill a log, nor rotate away the entries of others.
 """
@@ -18,7 +18,7 @@ Entry = dict[str, Any]
 class _Flood:
     until: float
     entry: Entry
-    """The last one that is not written yet, with their number."""
+    """The last entry that has not been written yet, with the number of entries."""
 
 
 class Floods:

@@ -8,8 +8,8 @@ The C library keeps freed memory that lies between memory in use. Without a requ
 had 10,000 sessions would stay nearly as large as it was then. The request uses ctypes, which takes milliseconds to
 load, and only HTTP and sqlite need it.
 
-Python takes its small objects from arenas of a megabyte, and an arena with one object left stays. So objects that
-outlive a burst should not be created in its midst.
+Python takes its small objects from arenas of a megabyte, and an arena with one remaining object stays. So objects
+that outlive a burst should not be created during it.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ def fill_free_lists() -> None:
 
 def give_back() -> None:
     """Ask glibc to return free memory (`malloc_trim(3)`); does nothing under another C library. It takes some
-    milliseconds, so it is for the end of a burst and not for its every step."""
+    milliseconds, so it is for the end of a burst, not for every step."""
     gc.collect()
     if trim := _of_glibc("malloc_trim"):
         trim(0)
@@ -82,8 +82,7 @@ def share_one_arena() -> None:
     """Make glibc take the memory of all threads from one arena (`mallopt(3)`); does nothing under another C library.
 
     By default it gives each thread an arena of its own, and memory freed by one thread is not available to others: a
-    limit on memory in use then bounds that of each thread and not that of the process. Call it before there are
-    threads.
+    limit on memory in use would then apply to each thread, not to the process. Call it before there are threads.
     """
     if mallopt := _of_glibc("mallopt"):
         mallopt(_ARENA_MAX, 1)

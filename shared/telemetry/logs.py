@@ -1,8 +1,8 @@
 """Log lines on stderr, which is for people: as text, or as JSON for machines that collect them.
 
-A host may give us a stderr that it never reads. Lines are therefore written by a thread of their own, which may block
-for any time; while it does, a limited number of lines waits and the rest is counted and dropped. So logging never
-delays the protocol. The thread starts with the first line and does not keep the process alive.
+A host may provide a stderr that it never reads. Lines are therefore written by a separate thread, which may block for
+any time; meanwhile, a limited number of lines waits, and the rest is counted and dropped. So logging never delays the
+protocol. The thread starts with the first line and does not keep the process alive.
 """
 
 import logging
@@ -62,7 +62,7 @@ class LogThread(logging.Handler):
             line = self._next()
             try:
                 while line:
-                    # Not by sys.stderr: blocked in there at the end, this thread would hold a lock Python needs.
+                    # Not with sys.stderr: blocked in there at the end, this thread would hold a lock Python needs.
                     line = line[os.write(self._fd, line) :]
             except OSError:
                 continue

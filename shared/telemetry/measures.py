@@ -23,7 +23,7 @@ Samples = Iterator[tuple[tuple[str, ...], float]]
 
 
 class Measure(NamedTuple):
-    """One of the counts."""
+    """One of the measured values."""
 
     name: str
     text: str
@@ -79,7 +79,7 @@ def _state(figures: Figures) -> Samples:
 
 
 def _now(name: str, text: str, value: Callable[[Figures], float]) -> Measure:
-    """A value at the moment."""
+    """A current value."""
 
     def samples(figures: Figures) -> Samples:
         yield (figures.server,), value(figures)
@@ -136,5 +136,5 @@ MEASURES = (
     _now("mcp.streams", "Requests and streams that are being served.", lambda figures: figures.streams),
     _now("mcp.subscriptions", "Resources with at least one subscriber.", lambda figures: figures.subscriptions),
 )
-"""All but the latencies. Every server has the momentary values, but that of the store only with one; a series of
-requests exists from the first of them on."""
+"""All except the latencies. Every server has the current values, that of the store only with a store; a series of
+requests exists from its first request on."""

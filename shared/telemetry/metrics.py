@@ -1,8 +1,8 @@
 """Metrics of one server for operators: requests, errors and their time, by method and tool.
 
 A request is counted when it arrives and timed when its answer is sent, by the connection that it came on. No label
-comes from a client: methods and tools that the server does not have are counted together, as "other". A server that
-passes on the features of others has the tools that it has listed.
+comes from a client: methods and tools that the server does not have are counted together, as "other". For a server
+that passes on the features of others, the tools are those that it has listed.
 """
 
 from bisect import bisect_left
@@ -19,7 +19,7 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 """Seconds: the upper bounds of the histogram of latencies, except for the last bucket, which has none."""
 OTHER = "other"
 MOST_LISTED = 1_000
-"""Tools beyond the declared ones that have a label of their own: their number is not ours to choose."""
+"""Maximum number of undeclared tools with their own label: other servers determine their number."""
 
 Kind = Literal["tool", "client", "server"]
 """The side at fault: the tool failed, the request was wrong, or the server failed."""
@@ -104,7 +104,7 @@ class Metrics:
             tool = name if isinstance(name, str) else OTHER
             if (series := self._tools.get(tool)) is not None:
                 return series
-            # An unknown name from a client gets no series of its own: clients could create any number.
+            # An unknown name from a client gets no separate series: clients could create any number.
             is_known = tool in self._listed or (self._running is not None and tool in self._running.features.tools)
             return self._begun(self._tools, tool if is_known else OTHER, is_call=True)
         method = request.method
@@ -130,7 +130,7 @@ class Metrics:
         self.losses = (self.losses or 0) + 1
 
     def returned(self) -> None:
-        """Do nothing: it is one of the others again, which is no new loss."""
+        """Do nothing: it has rejoined the others, which is not another loss."""
 
     def left(self) -> None:
         """Do nothing: another replica is gone, which counts that itself if it returns."""

@@ -1,9 +1,9 @@
 """Spans and counts to an OpenTelemetry collector, by OTLP over HTTP: the only file that uses the library.
 
 It is loaded if an operator names a collector. Other code creates spans by `shared.tracing.spans`. The library sends
-in threads of its own, from queues that are bounded: a collector that is slow or gone costs spans, and no request
-waits for it. The variables of the SDK apply, such as OTEL_EXPORTER_OTLP_HEADERS, OTEL_RESOURCE_ATTRIBUTES,
-OTEL_TRACES_SAMPLER and OTEL_METRIC_EXPORT_INTERVAL.
+from bounded queues in its own threads: a slow or missing collector costs spans, and no request waits for it. The
+variables of the SDK apply, such as OTEL_EXPORTER_OTLP_HEADERS, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and
+OTEL_METRIC_EXPORT_INTERVAL.
 """
 
 import logging
@@ -44,7 +44,7 @@ LAST_SECONDS = 3.0
 _SCOPE = "mcp-server-bundle"
 _KINDS = {"internal": trace.SpanKind.INTERNAL, "client": trace.SpanKind.CLIENT, "server": trace.SpanKind.SERVER}
 _LONGEST = 500
-"""Characters of the text of an error."""
+"""Maximum length of an error's text."""
 
 
 class Telemetry:
@@ -67,7 +67,7 @@ class Telemetry:
         self._duration = self._meter.create_histogram(
             name, "s", text, explicit_bucket_boundaries_advisory=list(BUCKETS)
         )
-        # Not as the global provider: a server's own code may have set up one of its own.
+        # Not as the global provider: a server's own code may have set up another.
         tracer = self._tracers.get_tracer(_SCOPE, version)
         trace_by(partial(_Open, tracer))
 
@@ -174,7 +174,7 @@ def _parent(outer: TraceContext | None) -> ambient.Context:
 
 
 def _kind_of(error: BaseException) -> str:
-    """Return one of few words for the error."""
+    """Return one of a few words for the error."""
     if isinstance(error, CancelledError):
         return "cancelled"
     code = getattr(error, "code", None)
@@ -187,7 +187,7 @@ def _kind_of(error: BaseException) -> str:
 
 
 class _Outage(logging.Handler):
-    """Receives the log records of failed attempts, and logs once that nothing is delivered, and once that it is
+    """Receives the log records of failed attempts, and logs once when deliveries fail, and once when they succeed
     again."""
 
     def __init__(self, url: str) -> None:
@@ -195,7 +195,7 @@ class _Outage(logging.Handler):
         self._url = redacted(url)
         self._lasts = False
         exporting = logging.getLogger("opentelemetry.exporter")
-        # The library logs each attempt that fails, several a second while a collector is away.
+        # The library logs each failed attempt, several per second while a collector is unavailable.
         exporting.handlers, exporting.propagate = [self], False
         logging.getLogger("opentelemetry.sdk._shared_internal").addFilter(self._is_over)
 

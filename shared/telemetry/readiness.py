@@ -1,8 +1,8 @@
-"""Health and readiness of a server: the report of `/healthz`, and that of `/readyz`, if it can do its work now.
+"""Health and readiness of a server: the reports of `/healthz` and, on whether it can do its work now, of `/readyz`.
 
-The server itself checks its readiness, by the function of `server.on_ready`. That runs in a task of its own, once for
-all requests at the same time, and no request waits long for it: so neither many requests nor a function that hangs
-causes delays.
+The server itself checks its readiness, by the function of `server.on_ready`. The function runs in a separate task,
+once for all simultaneous requests, and no request waits long for it, so neither many requests nor a hanging function
+cause delays.
 """
 
 import asyncio
@@ -73,10 +73,10 @@ class Readiness:
         self._settle(State(Phase.STOPPED))
 
     async def state(self) -> State:
-        """Return the present state of the server. Takes `CHECK_SECONDS` at most, and never raises."""
+        """Return the current state of the server, within `CHECK_SECONDS`. Never raises."""
         if self._state.phase is not Phase.READY or self._running is None:
             return self._state
-        # Before the server's own check: without the others it can serve no session, whatever its own check finds.
+        # Before the server's own check: without the others, it can serve no session, whatever its own check returns.
         replica = self._running.replication.replica
         if replica is not None and replica.reason is not None:
             present = State(Phase.DEGRADED, replica.reason)
@@ -100,9 +100,10 @@ class Readiness:
         loop = asyncio.get_running_loop()
         if self._check is None:
             self._check, self._begun = loop.create_task(self._ask()), loop.time()
-        # Not cancelled when no request waits any more: a thread that hangs would hang once for each request.
+        # Not cancelled when no request is waiting anymore: otherwise a hanging thread would hang once for each
+        # request.
         check = self._check
-        # A request that comes late to a check that hangs does not wait as long as the first one did.
+        # A late request for a hanging check does not wait as long as the first one.
         remaining = self._begun + CHECK_SECONDS - loop.time()
         await asyncio.wait([check], timeout=max(remaining, 0.0))
         if not check.done():

@@ -21,7 +21,7 @@ from ..tracing.trace_context import current
 from .audit import arrival
 
 _LONGEST = 128
-"""Characters of a name that a client has sent."""
+"""Maximum length of a name that a client has sent."""
 
 
 def traced(server: str, *, over_http: bool) -> Extension[Any]:
@@ -33,7 +33,7 @@ def traced(server: str, *, over_http: bool) -> Extension[Any]:
     def around(method: Method, handler: Handler) -> Handler:
         async def handled(running: Run[Any], context: Context[Any], params: Any) -> Any:
             call = context.call
-            # One handler has all methods that only servers behind a gateway know.
+            # One handler serves all methods that only servers behind a gateway know.
             named = call.method.name[:_LONGEST] if method.name == FALLBACK else method.name
             name, attributes = _describe(call, named, params)
             outer = current.get()

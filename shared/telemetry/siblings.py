@@ -1,7 +1,7 @@
-"""One of several processes that serve the same port, and its line to the process that started them, their parent.
+"""One of several processes that serve the same port, and its line to their parent, the process that started them.
 
 The line is a socket with lines of JSON. A worker reports once that it serves, sends its counts when asked and at its
-end, and asks for the counts of all. When the line ends the parent is gone, and the worker has to end, too.
+end, and asks for the counts of all. When the line ends, the parent is gone, and the worker must end, too.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ class Whole(NamedTuple):
     """All processes that serve the port."""
 
     figures: Sequence[Figures]
-    """Their counts together, including those of ended processes."""
+    """Their total counts, including those of ended processes."""
     processes: Mapping[str, int]
     """Their process ids, by the number of the worker; that of the parent by "parent"."""
     restarts: int

@@ -3,10 +3,9 @@
 opening ──▶ open ──▶ failed ──▶ (after a pause) ──▶ opening
    └──▶ failed                        └──▶ left
 
-It lives in a task of its own, so that whatever becomes of it happens to nobody else. What it says of itself is for
-those who are served by it, and whoever serves it: they watch it. The pause is short where the server has lived for a
-while, and doubles with each life that was short: who can't live costs little, and who was mended is not waited for
-long.
+It lives in a separate task, so that its failure affects nothing else. Its clients and the program can watch its
+state. The pause is short if the server has lived for a while, and doubles with each short life: a server that can't
+live costs little, and a repaired one is available soon.
 """
 
 import asyncio
@@ -58,7 +57,7 @@ class Supervised:
         self._leaving = anyio.Event()
         self._scope: anyio.CancelScope | None = None
         self._opened: float | None = None
-        """The time when it was opened; None in a life that has not come so far."""
+        """The time at which it was opened; None in a life that has not opened it yet."""
         self._last_logged: str | None = None
 
     @property
@@ -68,13 +67,13 @@ class Supervised:
 
     def watch(self, notify: Callable[[], None]) -> Callable[[], None]:
         """Call `notify` after it was opened, when it begins to close, and when there is a more precise reason.
-        `notify` may not wait or raise. Return the function that ends this, which may be called once."""
+        `notify` must not wait or raise. Return the function that ends this, which may be called once."""
         # A list: the same function may watch twice.
         self._watching.append(notify)
         return lambda: self._watching.remove(notify)
 
     def start(self) -> None:
-        """Open it, and again whenever it fails, until `close`. Errors are logged, and none is raised. It is called
+        """Open it, and again whenever it fails, until `close`. Errors are logged, and none is raised. Call it only
         once."""
         self._life = asyncio.get_running_loop().create_task(self._live())
 

@@ -1,10 +1,9 @@
 """The trace: every message, as a JSON line in a file, for finding errors.
 
-Secrets, recognized by their name or their form in a text, are not written. The file is readable by its owner only. Of
-a large message the line has the beginning, and how much is left out: to look through all of it would stop the event
-loop.
+Secrets, recognized by their name or their form in a text, are not written. Only its owner can read the file. For a
+large message, the line has the beginning and the omitted size: scanning all of it would block the event loop.
 
-Messages that we refused to understand are under "refused", with their answer. If the file can't be written any more
+Messages that were refused as invalid are under "refused", with their answer. If the file can no longer be written,
 only the trace ends.
 """
 
@@ -33,21 +32,21 @@ _NOT_SECRET = frozenset({"progressToken", "maxTokens"})
 _HIDDEN = "[redacted]"
 _IN_HEADER = re.compile(r"\b(bearer|authorization\W{1,4}\w+)\s+[\w.~+/=-]{8,}", re.IGNORECASE)
 _SHORTEST = 15
-"""Characters of the shortest text in which that finds anything."""
+"""Minimum length of a text in which that finds anything."""
 _IN_URL = re.compile(r"(://[^\s/:@]+:)[^\s/@]+(?=@)")
 _NAME = 1_000
-"""Characters of a name that are looked at, and of a text after those that are written."""
+"""Number of characters of a name that are examined, and of a text beyond those that are written."""
 MAX_VALUES = 5_000
-"""Values of one message, or of the arguments of a call, that are written."""
+"""Maximum number of values of one message, or of a call's arguments, that are written."""
 MAX_TEXT = 262_144
-"""Characters of these."""
+"""Maximum number of characters of these values."""
 
 
 class Trace:
     """An open trace file. Raises OSError if it can't be opened, ValueError if it is not a regular file."""
 
     def __init__(self, path: Path) -> None:
-        # Non-blocking, because opening a named pipe without a reader would block here for ever.
+        # Non-blocking, because opening a named pipe without a reader would block forever.
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0), 0o600)
         self._file = os.fdopen(fd, "ab", buffering=0)
         self.about: dict[str, str] = {}
@@ -110,7 +109,7 @@ def claim(fd: int, path: Path) -> None:
 
 def redacted(value: Any) -> Any:
     """Return `value` with "[redacted]" wherever a key sounds like a secret, or a text looks like one, and with a note
-    in place of what is beyond the limits of `Redaction`. Raises ValueError for a value without JSON."""
+    instead of anything beyond the limits of `Redaction`. Raises ValueError for a value without JSON."""
     return Redaction().of(value)
 
 
@@ -120,7 +119,7 @@ class Redaction:
     def __init__(self) -> None:
         self._values, self._text = MAX_VALUES, MAX_TEXT
         self.is_cut = False
-        """True if something was left out."""
+        """True if something was omitted."""
 
     def of(self, value: Any) -> Any:
         """Return `value`, or what is inside it, redacted."""
@@ -162,7 +161,7 @@ class Redaction:
 
 
 def _without_secrets(text: str) -> str:
-    # To look for a word is many times faster than an expression.
+    # Searching for a word is many times faster than a regular expression.
     if "://" in text:
         text = _IN_URL.sub(rf"\1{_HIDDEN}", text)
     if len(text) >= _SHORTEST and ("bearer" in (lower := text.lower()) or "authorization" in lower):

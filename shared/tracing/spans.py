@@ -1,4 +1,4 @@
-"""Spans: the duration of parts of the work, for a collector. Without one, a span costs a look at a variable.
+"""Spans: the duration of parts of the work, for a collector. Without one, a span costs one check of a variable.
 
     with span("SELECT shop", {"db.operation.name": "SELECT"}, kind="client") as query:
         ...

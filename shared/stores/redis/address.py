@@ -4,7 +4,7 @@ redis://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]     rediss:// is the same with 
     unix://PATH[?db=DATABASE]
     redis+sentinel://[USER[:PASSWORD]@]HOST[:PORT],...[/NAME[/DATABASE]]     rediss+sentinel:// with TLS
 
-Names are those of the library where it has them: `?ssl_ca_certs=FILE` and the like are its own.
+Options such as `?ssl_ca_certs=FILE` are those of the library.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ def connecting(url: str, password: str | None) -> Callable[[], Redis]:
         raise ValueError(f"--store: not a URL that starts with {', '.join(f'{prefix}://' for prefix in _SCHEMES)}")
     if "sentinel" not in scheme and scheme != "unix":
         _database(parts.path.strip("/"))
-    # Repeats are decided by the caller, who knows the operation.
+    # The caller, which knows the operation, decides about retries.
     options: dict[str, Any] = {
         "socket_timeout": PATIENCE_SECONDS,
         "socket_connect_timeout": PATIENCE_SECONDS,

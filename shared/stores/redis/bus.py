@@ -1,4 +1,4 @@
-"""Notices between replicas, by the inbox that each has in Redis: see `scripts/replicas.lua`."""
+"""Notices between replicas, through the inbox of each in Redis: see `scripts/replicas.lua`."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,7 +24,7 @@ class RedisBus:
         self._unconfirmed: dict[tuple[str, Change], None] = {}
         """Changes that the others may not have received yet: they happened, even if this replica is lost
         meanwhile."""
-        # As a client's: a message that another replica passes on was bounded when it arrived there.
+        # Like a client's codec: a message from another replica was checked against the limits there.
         self._codec = Codec(is_client=True, line_end=b"")
         self._on_change: Callable[[str, Change], None] = lambda _run, _change: None
 

@@ -3,8 +3,8 @@
 ask, tell ──▶ queue ──▶ one batch on its way ──▶ a script in Redis ──▶ the entries of the inbox, replies in order
 
 While a batch is on its way the next one collects, so that a busy replica makes few trips and an idle one short ones.
-If a connection breaks, the same batch is sent again: Redis knows if it was done. Callers wait for a reply for a short
-time; an operation without a waiting caller is kept until it is done, or the lease is lost.
+If a connection breaks, the same batch is sent again: Redis knows whether it was carried out. Callers wait for a reply
+for a short time; an operation without a waiting caller is kept until it is done, or the lease is lost.
 
 The others give up a replica that could not renew its lease in time. From then on its operations have no effect: the
 queue is dropped, and it begins again with another number.
@@ -34,7 +34,7 @@ Undo = Callable[[Any], Arguments | None]
 
 MAX_OPERATIONS = 256
 MOST_BYTES = 1_048_576
-"""Limits of one batch: while it runs, Redis serves no other client."""
+"""Maximum size of one batch: while it runs, Redis serves no other client."""
 QUEUED_BYTES = 256 * 1_048_576
 """Bytes that may wait while there is a lease."""
 OPERATION_BYTES = 500
@@ -43,8 +43,8 @@ PATIENCE_SECONDS = 2.0
 """Seconds that a caller waits for a reply."""
 BUSY_OPERATIONS = 4
 GATHER_SECONDS = 0.001
-"""After a batch of so many operations the next one waits a little, so that it becomes as large: each trip costs as
-much as ten operations do."""
+"""After a batch of this many operations, the next one waits a little, to become as large: each round trip costs as
+much as ten operations."""
 _ENTRY = 5
 _DIGEST = sha1(BATCH.encode(), usedforsecurity=False).hexdigest()
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
@@ -122,8 +122,8 @@ class Link:
         is_patient: bool = False,
     ) -> Any:
         """Return the reply to an operation. Raises Unavailable if there is none in time, or with `is_patient` only
-        after the lease is lost; it is unknown then if the operation was done. `undo` returns the operation that
-        undoes it if its caller no longer waits."""
+        after the lease is lost; it is then unknown whether the operation was carried out. `undo` returns the
+        operation that undoes it if its caller no longer waits."""
         # At once, if it is known that Redis can't be reached: otherwise each request would wait for two seconds to
         # learn the same.
         if not self.is_joined or (self._is_away and not is_patient):
@@ -154,7 +154,7 @@ class Link:
         if len(self._queue) == 1:
             self._moved.wake()
         if self._size > QUEUED_BYTES:
-            # Not at once: the caller may be in the midst of work that losing the lease undoes.
+            # Not at once: the caller may be in the middle of work that losing the lease undoes.
             self._loop.call_soon(self._shed)
 
     def _shed(self) -> None:
@@ -176,8 +176,8 @@ class Link:
         self.is_joined, self.reason, self._down_since = True, None, None
 
     async def leave(self) -> None:
-        """Stop being a replica, after the queued operations are done. Raises RedisError or OSError if the others
-        have to find out themselves."""
+        """Stop being a replica, after the queued operations are done. Raises RedisError or OSError if the others must
+        find out themselves."""
         if self.is_joined:
             await self.ask("look")
             self._end("it has left the other replicas")
@@ -214,7 +214,7 @@ class Link:
         return self._lease_ends - self._loop.time()
 
     def lose(self, reason: str) -> None:
-        """Handle the loss of the lease: no waiting operation is done any more."""
+        """Handle the loss of the lease: waiting operations are dropped."""
         self._end(reason)
         self._lost()
 
@@ -281,7 +281,7 @@ class Link:
         words = [self.prefix.encode(), b"%d" % self.number, self._token.encode(), b"%d" % self._batch]
         for operation in batch:
             words += (operation.name.encode(), b"%d" % len(operation.arguments))
-            # The library would take five times as long for it.
+            # The library would take five times as long.
             words += [
                 argument if type(argument) is bytes else str(argument).encode(errors="surrogatepass")
                 for argument in operation.arguments
@@ -311,7 +311,7 @@ class Link:
             operation.answer.set_exception(Unavailable(may_have_run=True))
 
     def _hand_out(self, batch: list[_Operation], answer: Any) -> None:
-        # Each in a callback of its own: an error in one is logged by the loop, and the others continue.
+        # Each in a separate callback: an error in one is logged by the loop, and the others continue.
         inbox, replies = answer
         for start in range(0, len(inbox), _ENTRY):
             self._loop.call_soon(self._receive, inbox[start : start + _ENTRY])

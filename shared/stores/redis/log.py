@@ -2,9 +2,9 @@
 
 put ──▶ append ──▶ numbered and stored ──▶ the replica of its reader ──▶ take
 
-A stream whose client can't reconnect yet is in the memory of the replica that serves its requests, and most end so.
-Once it is shown, a message is sent only after Redis has it, with the number that it got there: by the reply to the
-sender, or by the inbox of the replica that has the reader. Both keep the order of events.
+A stream whose client can't reconnect yet is in the memory of the replica that serves its requests, and most end
+there. Once it is shown, a message is sent only after Redis has it, with the number that it got there: by the reply to
+the sender, or by the inbox of the replica that has the reader. Both keep the order of events.
 """
 
 from collections.abc import Callable
@@ -105,7 +105,7 @@ class RedisEvents:
         self.log = log
         self.id = id
         self.users = 0
-        """The number of users of this object: a session that ends here may be here again before that is over."""
+        """The number of users of this object: a session that ends here may return before its end is complete."""
         self._own: RedisStream | None = None
         self._shown: dict[str, RedisStream] | None = None
         """Those that are served or read here, and were shown, by name."""
@@ -155,7 +155,7 @@ class RedisEvents:
         self._shown = {**(self._shown or {}), stream.name: stream}
 
     def remove(self, stream: RedisStream) -> None:
-        """Remove a stream that is neither served nor read here any more."""
+        """Remove a stream that is no longer served or read here."""
         self.log.followed.discard(stream)
         if self._shown is not None:
             self._shown.pop(stream.name, None)

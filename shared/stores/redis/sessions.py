@@ -26,7 +26,7 @@ class RedisSessions:
         self._known: dict[str, tuple[bytes, SessionRecord]] = {}
         """The sessions that this replica has: the revision that it knows, and the record."""
         self.idle_seconds = _IDLE_SECONDS
-        """The least idle time of any of them."""
+        """The minimum idle time of any of them."""
 
     async def create(self, record: SessionRecord) -> None:
         """Add a session, which this replica has."""
@@ -72,7 +72,8 @@ class RedisSessions:
         """Merge a change of the lasting state of a session with the changes made elsewhere."""
         cached = self._known.get(id)
         if cached is None:
-            # It has ended, or this replica was lost since: the caller must only return if the others know the change.
+            # It has ended, or this replica was lost since: the caller must return only once the others know the
+            # change.
             cached = _read(id, await self._link.ask("update", id, b"", b""))
         while cached is not None:
             revision, record = cached
@@ -94,7 +95,7 @@ class RedisSessions:
         self._link.tell("watch", id, uri, int(is_watched))
 
     async def adopt(self, id: str) -> Sequence[str]:
-        """Return the resources that no replica reports to the client any more: this one does from now on."""
+        """Return the resources that no replica reports to the client anymore: this one does from now on."""
         uris = await self._link.ask("adopt", id)
         return [uri.decode() for uri in uris]
 
@@ -150,7 +151,7 @@ class RedisSessions:
         self._hand(News(id))
 
     def lose(self) -> None:
-        """Delete all sessions: this replica has none any more."""
+        """Delete all sessions: this replica no longer has any."""
         self._known.clear()
 
 

@@ -1,5 +1,5 @@
-"""Redis as the stores of replicas: each joins the others, lives while it can renew its lease, and begins again if it
-could not.
+"""Redis as the stores of replicas: each joins the others, lives while it can renew its lease, and starts over if it
+can't.
 
 Two connections are enough: one for all operations, one on which it is woken for entries in its inbox.
 """
@@ -27,7 +27,7 @@ from .tasks import RedisTasks
 log = logging.getLogger("shared.stores")
 
 RENEWALS = 3
-"""The number of renewals of a lease in its time."""
+"""The number of renewals during one lease."""
 NUMBERS = 2**20
 AGAIN_SECONDS = 0.1
 LEAVE_SECONDS = 2.0
@@ -113,7 +113,7 @@ class RedisReplica:
     # Its life
 
     async def join(self) -> None:
-        """Join the other replicas, if Redis can be reached; otherwise that is tried until it can."""
+        """Join the other replicas, retrying until Redis can be reached."""
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await self.link.join()
@@ -167,7 +167,7 @@ class RedisReplica:
                 self._extend(pause)
             waited = 0.0
             while waited < pause:
-                # Awake when the lease ends: from that moment on others act in its place.
+                # Awake when the lease ends: from that moment on, others act instead.
                 step = min(pause - waited, max(self.link.lease_left, 0.02)) if self.link.is_joined else pause - waited
                 await asyncio.sleep(step)
                 waited += step

@@ -1,7 +1,7 @@
 """One stream of a session, as one replica serves or reads it.
 
-not shown       all of it is here; its one reader is here, or it is lost
-shown, or own   Redis has it. What a reader here has yet to take is here as well, once Redis has numbered it
+not shown       all of it is here; its one reader is here, or it is lost shown, or own   Redis has it. Messages that a
+reader here has yet to take are here as well, once Redis has numbered them
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from .link import Arguments, Link
 log = logging.getLogger("shared.stores")
 
 _UNKNOWN = -1
-"""A number that is followed by no message."""
+"""A number after which there is no message."""
 
 
 class StreamContext:
@@ -102,7 +102,7 @@ class RedisStream:
         """The numbers of the last message here, and of the last that the reader took."""
         self._last = self._dropped = 0
         self._left = 0
-        """The number that Redis gave to the departure of the last reader here; 0 if it gave none."""
+        """The number with which Redis recorded the departure of the last reader here; 0 if there is none."""
         self._reads_elsewhere = False
         self._settling: asyncio.Future[None] | None = None
 
@@ -261,7 +261,7 @@ class RedisStream:
             self.reader.wake()
 
     def ended(self, how: str, refusal: Refusal | None = None) -> None:
-        """Note that nothing more comes for its reader."""
+        """Note that nothing more will arrive for its reader."""
         self._has_ended = self.is_over = True
         self.answered = how == "answered"
         self.refusal = None if self.answered else refusal
@@ -401,7 +401,7 @@ class RedisStream:
         self._settle()
 
     def lose(self) -> None:
-        """Give up the stream: this replica no longer is one of those that share it."""
+        """Give up the stream: this replica is no longer one of those that share it."""
         self._has_ended = self.is_lost = True
         if self.reader is not None:
             self.reader.cut()

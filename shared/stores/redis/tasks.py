@@ -48,7 +48,7 @@ class RedisTasks:
         size = 0 if after.outcome is None else len(json_of(after.outcome))
         is_small = after.outcome is None or ("error" in after.outcome and size <= SMALL_BYTES)
         words = (after.id, before.revision, write_task(after), size, int(is_small), self._limits.result_bytes)
-        # The result of hours of work is not lost in a moment without Redis.
+        # A short outage of Redis must not lose the result of hours of work.
         reply = await self._link.ask("replace_task", *words, is_patient=True)
         if reply < 0:
             raise OverflowError(f"the results of tasks may take at most {self._limits.result_bytes:,} bytes")
@@ -83,7 +83,7 @@ class RedisTasks:
     # Listeners
 
     def listen(self, id: str, wake: Wake) -> Callable[[], None]:
-        """Call `wake` each time that task was replaced, has expired or was deleted, until the returned function is
+        """Call `wake` each time that task is replaced, expires or is deleted, until the returned function is
         called."""
         if id not in self._listeners:
             self._subscribe(id)

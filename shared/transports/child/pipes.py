@@ -1,4 +1,4 @@
-"""A child process and the pipes to it, with the fewest possible turns of the event loop for a message.
+"""A child process and the pipes to it, with as few turns of the event loop per message as possible.
 
 A write happens at once if the pipe has room, and arriving data wakes its reader directly: the streams of asyncio, and
 those built on them, take two more turns for each message.
@@ -64,7 +64,7 @@ class PipeReader(asyncio.Protocol):
                 raise anyio.EndOfStream
             await self._woken.wait()
         if self._held > FLOOD:
-            # A task that is woken in each turn of the event loop is never found waiting, and would not be cancelled.
+            # A task that is woken in every turn of the event loop is never seen waiting, and could not be cancelled.
             await anyio.lowlevel.checkpoint_if_cancelled()
         data = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         self._chunks.clear()
@@ -91,10 +91,10 @@ class Child(asyncio.SubprocessProtocol):
     async def start(
         cls, command: Sequence[str], *, env: Mapping[str, str], cwd: str | Path | None, has_stderr: bool
     ) -> "Child":
-        """Start `command` in a session of its own, with pipes for its standard streams; without `has_stderr` it
-        shares our stderr. Raises OSError if it can't be started."""
+        """Start `command` in its own session, with pipes for its standard streams; without `has_stderr` it shares our
+        stderr. Raises OSError if it can't be started."""
         stderr = subprocess.PIPE if has_stderr else None
-        # In a session of its own: Ctrl-C in a terminal is for the client, which then ends its servers in order.
+        # In its own session: Ctrl-C in a terminal is for the client, which then stops its servers cleanly.
         started = asyncio.get_running_loop().subprocess_exec(
             cls, *command, stderr=stderr, env=env, cwd=cwd, start_new_session=True
         )

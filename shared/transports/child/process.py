@@ -29,9 +29,9 @@ Stderr = Literal["log", "keep", "inherit"]
 STDERR_KEPT = 65_536
 """Bytes of the last part of stderr."""
 PATIENCE = 2.0
-"""Seconds for each step of the end."""
+"""Seconds for each step of ending the process."""
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
-"""The signal that no process can ignore; on Windows that is true of each."""
+"""The signal that no process can ignore; on Windows, none can be ignored."""
 _INHERITED = (
     (
         *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE"),

@@ -13,7 +13,7 @@ from ...text import escape
 LINE_BYTES = 8_192
 """The maximum length of a logged line; the lines of a traceback are shorter."""
 LINES_A_SECOND = 100
-"""The maximum number of lines logged in a second; the rest are counted. More would help nobody, and this costs
+"""The maximum number of lines logged in a second; the rest are counted. More would not help anyone, and this costs
 little."""
 
 log = logging.getLogger("shared.transports.process")
@@ -39,7 +39,7 @@ class StderrLog:
             self._store(other)
 
     def end(self) -> None:
-        """Log an unfinished line, and the number of lines left out."""
+        """Log an unfinished line, and the number of omitted lines."""
         if self._line:
             self._end_line()
         self._begin_second()

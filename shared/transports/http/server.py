@@ -1,4 +1,4 @@
-"""uvicorn for the servers of one listener: their sockets are bound, served, and closed in order."""
+"""uvicorn for the servers of one listener: their sockets are bound, served, and closed cleanly."""
 
 import asyncio
 import math

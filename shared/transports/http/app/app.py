@@ -71,7 +71,7 @@ _LISTENER = "http"
 """The name of the server in records that concern none in particular."""
 
 Front = Callable[[Request], Awaitable[Response]]
-"""Answers at `/`. Requests need a permitted host and origin but no token: its content has to be public."""
+"""Answers at `/`. Requests need a permitted host and origin but no token: its content must be public."""
 _Answer = Callable[[Request, Refusal | None], Awaitable[Response]]
 """Answers a request, given the refusal of a sender who may not use the servers."""
 
@@ -100,8 +100,8 @@ class HttpOptions:
     cards: bool = False
     """True if the servers and their paths are published to everyone."""
     connections: int | None = None
-    """The maximum connections of the process; one address may have seven eighths of them; None for as many as the
-    system allows."""
+    """The maximum number of connections of the process; one address may have seven eighths of them; None for as many
+    as the system allows."""
     trusted_proxies: tuple[str, ...] = ()
     """Networks of proxies that report the address of a request by X-Forwarded-For."""
     limits: EndpointLimits = field(default_factory=EndpointLimits)
@@ -131,7 +131,7 @@ class HttpApp:
         """`front` answers at `/`, if there is a page. Raises ValueError for unusable options."""
         self.mounts = tuple(mounts)
         self.left_behind = False
-        """True if a server did not end in time."""
+        """True if a server did not stop in time."""
         self._hosts = HostPolicy(options.host, options.allowed_hosts, options.allowed_origins)
         # An orchestrator's check uses any address, and only a server for local clients is exposed to DNS
         # rebinding.
@@ -213,7 +213,7 @@ class HttpApp:
                 self._note(admission, refusal)
                 await Reply(send).refuse(refusal)
                 return
-            # Before the token is checked: it has to be for this very server, by its URL (RFC 8707).
+            # Before the token is checked: it must be issued for this very server, by its URL (RFC 8707).
             scope[RESOURCE] = None if self._protection is None else self._protection.of(scope["path"], headers)
             scope[SENDER] = sender = await self._authenticate(scope, headers, admission)
             if admission is None and isinstance(sender, Refusal):

@@ -1,8 +1,8 @@
 """One server at a path of an HTTP listener: its endpoint, life, readiness and counts.
 
-A single server, which was already opened by its caller, is served at once. One of several is opened here, in a task
-of its own, so that its failure affects no other: while it starts, and after it failed, its endpoint refuses with the
-reason, and the others continue. A failed server is opened again, as if it were new.
+A single server, which was already opened by its caller, is served at once. One of several is opened here, in a
+separate task, so that its failure does not affect the others: while it starts, and after it failed, its endpoint
+refuses with the reason, and the others continue. A failed server is opened again, as if it were new.
 """
 
 import math
@@ -161,7 +161,7 @@ class Mount:
 
     async def close(self) -> bool:
         """End the remaining sessions, and then the server. One that does not end within its limits is cancelled, and
-        one that ignores that is left behind: then this returns False."""
+        one that ignores that is abandoned: then this returns False."""
         return await self.supervised.close(self.drain_seconds)
 
     @asynccontextmanager

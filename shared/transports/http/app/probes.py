@@ -1,7 +1,7 @@
 """The pages for operators and their programs: liveness, readiness, metrics and current state.
 
 `/healthz` queries no server, so none can delay it. `/readyz` queries all of them at once, with a short limit; without
-a required token, both answer only what an orchestrator has to know.
+a required token, both report only what an orchestrator needs to know.
 """
 
 import asyncio

@@ -10,8 +10,8 @@ from .answers import drain
 from .exchange import Answering, Reply
 
 MAX_SENT = 6
-"""The most times that a request is sent: a token may have expired, require a proof, then a nonce, and then more
-scopes."""
+"""Maximum number of times that a request is sent: a token may have expired, require a proof, then a nonce, and then
+more scopes."""
 FRESH_SECONDS = 1.0
 """Seconds that obtaining credentials may take before the connection is not reused."""
 

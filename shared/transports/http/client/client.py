@@ -73,8 +73,8 @@ class HttpTransport:
                 self._begin(item)
 
     def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
-        """Begin a POST for each message. Returns False, and begins none, if one of them has to be waited for, or if
-        the session is over and its client has yet to learn that."""
+        """Begin a POST for each message. Returns False, and begins none, if one of them must be waited for, or if the
+        session is over and its client has yet to learn that."""
         if self._inbox.is_over:
             return False
         if any(isinstance(item.message, Notification) and item.message.method == _INITIALIZED for item in outgoing):

@@ -1,6 +1,6 @@
 """POSTs on connections of the pool, which take half the time of those of an aiohttp session.
 
-A session computes anew for each request what is the same for all requests of a client: cookies, redirects, proxies,
+A session recomputes for each request what is the same for all requests of a client: cookies, redirects, proxies,
 traces, the encoding of the URL and of the body. Here the head is built once; connections and their parsing are
 aiohttp's.
 """
@@ -122,8 +122,8 @@ class _Exchange:
     async def _connect(self, connector: aiohttp.BaseConnector) -> Connection:
         try:
             connection = await connector.connect(self._place, [], PATIENCE)
-            # A response that nobody requested: taken as the answer to this request, it would shift each answer to the
-            # next request.
+            # A response that nobody requested: treating it as the answer to this request would shift each answer to
+            # the next request.
             while connection.protocol:
                 connection.close()
                 connection = await connector.connect(self._place, [], PATIENCE)

@@ -50,7 +50,7 @@ class Inbox:
         return messages
 
     def close(self) -> None:
-        """Drop all messages, and end the queue in order."""
+        """Drop all messages, and end the queue cleanly."""
         self._messages = []
         self._room.wake()
         self.end(anyio.EndOfStream())

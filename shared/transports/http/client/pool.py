@@ -28,7 +28,7 @@ IDLE_SECONDS = 4.0
 request on a connection that is being closed may have been carried out, or not."""
 MAX_POSTS_AT_ONCE, MAX_POSTS = 100, 1_000
 """Notifications and answers: the number sent at the same time, with a connection for each; and the number pending
-from which on answers are dropped, as a server may ask without end and accept no answer."""
+from which on answers are dropped, since a server may ask endlessly and accept no answer."""
 PROBE_SECONDS = 30
 """Seconds of silence before the system probes a connection: a stream that is only read would not notice that a router
 on the way has forgotten it."""
@@ -69,7 +69,7 @@ class Pool:
 
 @asynccontextmanager
 async def lent_http(http: aiohttp.ClientSession | None, url: str) -> AsyncIterator[Pool]:
-    """Yield the pool of `http`, which stays open; if that is None, one of our own for `url` during the block.
+    """Yield the pool of `http`, which stays open; if that is None, a new one for `url` during the block.
 
     Raises ValueError for an invalid URL, and ConnectionError if the proxy that the environment names can't be used.
     """

@@ -34,7 +34,7 @@ class Site:
         self.headers = ClientHeaders(has_dialect=dialect is not None)
         self.codec = Codec(is_client=True, line_end=b"", dialect=dialect)
         self.is_forgotten = False
-        """True if the server has said that it does not know our session."""
+        """True if the server has reported that it does not know our session."""
         self._url = parse_url(url)
         self._http = pool.session
         self._fixed = dict(fixed)

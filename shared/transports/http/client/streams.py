@@ -26,7 +26,7 @@ RETRY_SECONDS = 1.0
 SHORTEST_SECONDS = 0.01
 """The shortest pause that a server can ask for."""
 MAX_RETRIES = 5
-"""Attempts in a row to reopen a stream before it is given up."""
+"""Consecutive attempts to reopen a stream before it is given up."""
 
 
 @dataclass(slots=True, eq=False)
@@ -36,7 +36,7 @@ class Post:
     request: Request
     task: asyncio.Task[None] | None = None
     is_sent: bool = False
-    """True if the server may know of it."""
+    """True if the server may have received it."""
     answered: bool = False
 
 
@@ -49,7 +49,7 @@ class _Followed:
     was_open: bool = False
     is_offered: bool = True
     failed: int = 0
-    """Failed attempts in a row."""
+    """Consecutive failed attempts."""
     wait: float = 0.0
     """Seconds of the pause that the server asks for."""
 
@@ -97,7 +97,7 @@ class Streams:
 
     async def follow(self, events: EventStream, post: Post | None) -> bool:
         """Open a stream repeatedly until it has brought the answer to `post`, is no longer offered, or has failed
-        `MAX_RETRIES` times in a row. Returns True if it was open at some time."""
+        `MAX_RETRIES` times in a row. Returns True if it was ever open."""
         followed = _Followed(events, post)
         if post is not None:
             await asyncio.sleep(followed.pause)

@@ -1,1 +1,1 @@
-"""Extensions of uvicorn's connections: limits, and an orderly end."""
+"""Extensions of uvicorn's connections: limits, and a graceful close."""

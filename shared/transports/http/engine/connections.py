@@ -36,7 +36,7 @@ each word of JSON as a chunk."""
 _ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 _UNREAD = 16 * 1_048_576
 """Bytes of a body that may still arrive after the request is answered, most likely refused. Closing the connection on
-a client that still sends would lose it the answer."""
+a client that still sends would make it lose the answer."""
 _LINGER_SECONDS = 30.0
 """Seconds that a client has to read the data written before its connection was closed."""
 _CORKED = 65_536
@@ -113,7 +113,7 @@ class Connection(HttpToolsProtocol):
         if self._awaits == "head":
             if len(self.headers) >= MAX_HEADERS:
                 raise ValueError("too many headers")
-            HttpToolsProtocol.on_header(self, name, value)  # `super()` takes longer, and this is called most
+            HttpToolsProtocol.on_header(self, name, value)  # `super()` takes longer, and this is called most often
 
     def on_headers_complete(self) -> None:
         """Called for the last byte of a head."""

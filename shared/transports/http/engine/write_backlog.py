@@ -41,7 +41,7 @@ def backlog(transport: asyncio.Transport) -> int:
 
 class Unread:
     """The bytes that wait for slow clients in the buffers of one listener. If there are too many, connections of the
-    address with most of them are cut off, the oldest first."""
+    address with the most are closed, the oldest first."""
 
     def __init__(self, limit: int = UNREAD) -> None:
         self._limit = limit

@@ -187,7 +187,7 @@ class LegacySse:
     # Changes of the replicas
 
     def lost(self) -> None:
-        """End all streams because no other replica can deliver to them any more; their clients open new ones."""
+        """End all streams because no other replica can deliver to them anymore; their clients open new ones."""
         self.end_all(orderly=False)
 
     def returned(self) -> None:

@@ -1,6 +1,6 @@
 """The shares of clients in the sessions and requests of an endpoint, so that no client takes all of them.
 
-If all places are taken, a new session replaces one of the client that has most; a request without a session is
+If all places are taken, a new session replaces one of the client that has the most; a request without a session is
 refused.
 
 A client is an address together with a principal. Behind a proxy, and with one token for all, all clients are one:
@@ -140,7 +140,7 @@ class Shares:
         return allowances.too_many_sessions()
 
     def _yielding(self, client: str) -> tuple[_Share, Place | None]:
-        """Return the share of the client that has most, and the session of it to end; None if none may be ended."""
+        """Return the share of the client that has the most, and its session to end; None if none may be ended."""
         holder, share = max(self._by_client.items(), key=lambda item: len(item[1]))
         if holder == client:
             return share, _first(share.unused, _is_forgotten)

@@ -27,13 +27,13 @@ class ClientLimits:
     per_second: float = 1_000.0
     """Requests per second, in the long run."""
     burst: float = 10_000.0
-    """Requests at once, after a time of rest."""
+    """Requests at once when the allowance is full."""
     calls: int = 512
     """Simultaneous requests, over all connections."""
     sessions: int = 10_000
     """Sessions of one server."""
     day_bytes: int = 100 * 1024**3
-    """Bytes of bodies and messages a day, in both directions. The allowance is restored evenly."""
+    """Bytes of bodies and messages per day, in both directions. The allowance is restored evenly."""
 
 
 @dataclass(frozen=True, slots=True)

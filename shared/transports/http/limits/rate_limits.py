@@ -1,4 +1,4 @@
-"""The allowances of one principal at a listener: requests a second, simultaneous calls, sessions, bytes a day.
+"""The allowances of one principal at a listener: requests per second, simultaneous calls, sessions, bytes per day.
 
 Senders without a principal are counted by address. Rates and bytes are counted for all replicas together, calls and
 sessions in each process. A refusal says when to try again; calls that have begun continue, however much they use.
@@ -20,7 +20,7 @@ from .endpoint_limits import ClientLimits
 _DAY_SECONDS = 86_400
 _CALLS_SECONDS = 1.0
 _SESSIONS_SECONDS = 60.0
-"""Seconds before another attempt if other calls or sessions have to end first."""
+"""Seconds before another attempt if other calls or sessions must end first."""
 _TEXTS = {
     "rate": "too many requests",
     "bytes": "the daily limit of bytes is used up",

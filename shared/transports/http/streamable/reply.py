@@ -178,8 +178,8 @@ class Watch:
         self._task = asyncio.get_running_loop().create_task(self._watch(self._watching))
 
     async def _watch(self, watching: CancelScope) -> None:
-        # The scope is inside the task: a task that ends by being cancelled leaves its frames, and all they refer to,
-        # to the garbage collector.
+        # The scope is inside the task: a cancelled task leaves its frames, and everything they refer to, to the
+        # garbage collector.
         with watching:
             while await self._is_there():
                 await self._keep_alive()

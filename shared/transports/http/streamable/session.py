@@ -61,7 +61,7 @@ class HttpSession:
         """`record` is the record in the store, or the first state. `keeping` is the state that all sessions share."""
         self.id, self.client = record.id, record.client
         self.uses = int(record.snapshot.state is State.OPEN)
-        """The number of its requests that this replica knows of; a session from another replica begins with one."""
+        """The number of its requests known to this replica; a session from another replica begins with one."""
         self._keeping = keeping
         self._known = NEW
         self._streams = Streams(record.id, keeping.log.session(record.id), keeping.store, keeping.limits.retry_ms)
@@ -234,8 +234,8 @@ class HttpSession:
                 self._close(refusal, goes_on=goes_on)
 
     def leave(self, *, goes_on: bool = False) -> bool:
-        """Cancel pending calls, and end the session if there were none. Returns False if `finish` has to wait for
-        their end."""
+        """Cancel pending calls, and end the session if there were none. Returns False if `finish` must wait for their
+        end."""
         is_finished = self._connection.leave()
         if is_finished:
             self._close(_ENDED, goes_on=goes_on)

@@ -76,7 +76,7 @@ class Sessions:
         """Ids of sessions that ended while the store was being asked for them."""
         self._is_ending = False
         self._is_leaving = False
-        """True if new requests have to go to the other replicas."""
+        """True if new requests must go to the other replicas."""
         self.on_post: Callable[[str, Post], None] = _ignore
         """Handles messages from other replicas for the local streams of HTTP+SSE, by session id."""
         self._bus.receive(self._on_news)
@@ -119,7 +119,7 @@ class Sessions:
         """Return the session with that id, and True if the requests `ids` are served here from now on, because none
         of them is being served. Someone else's session is treated as unknown."""
         try:
-            # Without other replicas nothing can change while the store in memory answers, so no ends have to be
+            # Without other replicas nothing can change while the store in memory answers, so no ends need to be
             # recorded.
             entered = await (self._store.enter if self.is_alone else self._ask)(id, principal, ids)
         except OSError:
@@ -198,7 +198,7 @@ class Sessions:
         self._end(session)
 
     async def settle(self) -> None:
-        """Wait until no replica serves sessions that were ended here. Raises Unavailable if that is not known."""
+        """Wait until no replica serves sessions that were ended here. Raises Unavailable if that is unknown."""
         await self._store.settle()
 
     def end_all(self, *, orderly: bool) -> None:

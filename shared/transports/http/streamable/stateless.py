@@ -1,7 +1,7 @@
-"""The requests of 2026-07-28: each POST is a peer of its own, served inside its HTTP request.
+"""The requests of 2026-07-28: each POST is a separate peer, served inside its HTTP request.
 
 The reply is JSON if the answer is the first message to send, with the status that belongs to it, and an event stream
-if a notification comes before. A client that goes away cancels its request.
+if a notification comes first. A client that goes away cancels its request.
 
 A request of a dialect is served in the same way. Its client may accept only one of the two forms, and the status is
 200: the documents of the dialects have no other one for an answer.

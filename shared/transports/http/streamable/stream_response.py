@@ -38,7 +38,7 @@ async def follow(
             await _write(http, session, reader, headers)
     finally:
         session.closed(reader)
-    # A chunked response that ended cleanly would look complete: the client has to see that it was not.
+    # A chunked response that ended cleanly would look complete: the client must see that it was not.
     if reader.is_cut and http.reply.stage is not Stage.ENDED:
         break_off(http.receive)
 

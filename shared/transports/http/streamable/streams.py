@@ -52,7 +52,7 @@ class Reader:
         """The milliseconds that the client should wait before it reconnects, if the response is to end before its
         stream."""
         self.is_cut = False
-        """True if the response has to end at once."""
+        """True if the response must end at once."""
         self.may_read: Callable[[], bool] = _always
         """Returns True while the token of its client allows it to read the stream."""
         self._begin = begin
