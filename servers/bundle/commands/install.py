@@ -3,6 +3,7 @@
 Both show the change before they make it.
 """
 
+import shlex
 from argparse import Namespace
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager, nullcontext
@@ -24,13 +25,15 @@ from ..doctor.installation import this_installation
 from ..doctor.trials import MODES
 from ..host_entries import BUNDLE
 from ..hosts import installing
+from ..hosts.checking import public_arguments
 from ..hosts.clients import client_named
+from ..hosts.configured import as_configured, read_entries
 from ..hosts.differences import find_differences
 from ..hosts.installing import Change, Target
 from ..hosts.launching import launch_command, local_command
 from ..hosts.shareable import has_own_paths, shareable
 from ..terminal.output import console, wrap
-from .config import HostParser, choose_entry
+from .config import EntryChoice, HostParser, choose_entry
 
 SECONDS = 60.0
 """The time limit for an answer of the server: clients wait as long, since uvx may have packages to fetch."""
@@ -54,6 +57,9 @@ def main(argv: Sequence[str]) -> int:
                     server=shareable(selection.client, target.machine, Path.cwd(), selection.server)
                 )
             change = installing.install(target, selection.server, options.replace)
+            former = _former_arguments(target, selection)
+            if former is not None and not change.is_none:
+                change = change._replace(notes=(*change.notes, f"the former arguments: {former}"))
             if options.scope == "project" and has_own_paths(target.machine, Path.cwd(), selection.server):
                 note = f"the file is shared, and {target.client.title} has no notation for paths of this machine"
                 change = change._replace(notes=(*change.notes, note))
@@ -86,6 +92,20 @@ def main(argv: Sequence[str]) -> int:
         out.print(plain("; ".join(finding.what for finding in trial.findings if finding.severity is Severity.OK)))
     out.print(f"done: now {launch.client.renewal}")
     return 0
+
+
+def _former_arguments(target: Target, selection: EntryChoice) -> str | None:
+    """Return the arguments of the entry that is replaced, without secrets; None if there is no such entry, or if it
+    may start another program, whose secrets are unknown."""
+    present = read_entries(target.client, target.path).get(selection.server.name)
+    if present is None or selection.entry is BUNDLE:
+        return None
+    former, program = as_configured(target.client, selection.server.name, present), launch_command(selection.entry)
+    words = [] if former is None else [former.command or "", *former.args]
+    if words[: len(program)] != program:
+        return None
+    shown = public_arguments(selection.entry, words[len(program) :])
+    return None if shown is None else shlex.join(shown) or "none"
 
 
 def uninstall(argv: Sequence[str]) -> int:

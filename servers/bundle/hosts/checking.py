@@ -18,6 +18,7 @@ from shared.program.settings.options import option_spellings, paths_after, posit
 from shared.program.settings.settings_file import placed
 from shared.server.server import Server
 
+HIDDEN = "…"
 Fields = dict[str | None, FieldInfo]
 
 _UNNAMED = None
@@ -76,6 +77,19 @@ def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bu
     if app is not None:
         check_arguments(app, done, environment)
     return Checked(tuple(done), frozenset(hidden))
+
+
+def public_arguments(entry: Entry, words: Sequence[str]) -> list[str] | None:
+    """Return arguments for display, with secrets replaced; None if an option is unknown, since it may be a secret."""
+    line = read_command_line(words, {**option_spellings(Options.model_fields), **entry.spellings()})
+    if line.faults:
+        return None
+    secret = {argument.option for argument in entry.arguments if argument.secret}
+    shown = list(words)
+    for name, _, first, place, start in line.given:
+        if (None if name is None else words[first].partition("=")[0]) in secret:
+            shown[place] = words[place][:start] + HIDDEN
+    return shown
 
 
 def _app(entry: Entry) -> Server[Any]:

@@ -7,6 +7,7 @@ everything except the new entry only the keys are shown; the new entry is shown 
 from collections.abc import Iterator, Set
 from typing import NamedTuple
 
+from .checking import HIDDEN
 from .clients import Client
 from .jsonc import Element, parse
 from .toml_tree import parse_toml
@@ -15,7 +16,6 @@ AROUND = 3
 """The number of context lines before and after the changed ones."""
 MAX_LINE = 300
 """Maximum length of a line that is shown in full, in characters."""
-HIDDEN = "…"
 _SCALARS = {
     *("string", "number", "unary_expression"),
     *("integer", "float", "offset_date_time", "local_date_time", "local_date", "local_time"),

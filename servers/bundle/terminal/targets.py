@@ -19,7 +19,7 @@ from .parameters import unknown
 
 FORMS = (
     "SERVER is a name in the catalog; your own FILE.py; CLIENT:NAME, an entry in the configuration of a client on "
-    "this machine, such as claude-desktop:filesystem; a URL; or - for the command after `--`. Arguments after "
+    "this machine, such as cursor:filesystem; a URL; or - for the command after `--`. Arguments after "
     "`--` go to the server."
 )
 

@@ -73,8 +73,7 @@ class HostPolicy:
             return None
         if host is not None and (host in self._hosts or (host[0], None) in self._hosts or self._is_ours(host[0])):
             return None
-        seen = "without a valid Host header" if host is None else f"for the host {headers.get('host')!r}"
-        return refuse(403, f"nothing is served {seen}; the operator can allow a host with --allowed-host")
+        return refuse(403, "the Host of this request is not allowed; the operator allows hosts with --allowed-host")
 
     def check_origin(self, headers: Headers) -> Refusal | None:
         """Return a 403 for an `Origin` that is not allowed; a request without one does not come from a browser."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import stat
 import sys
@@ -178,6 +179,24 @@ def test_an_entry_that_was_put_there_is_replaced_with_a_word(home: Path, capsys:
     exit_code(install, "fetch", "--client", "cursor", "--dry-run")
     said = " ".join(capsys.readouterr().out.split())
     assert "note: 'fetch' had other arguments, which are replaced; to keep both, use another --name" in said
+    assert "note: the former arguments: --timeout 9" in said
+
+
+def test_of_former_arguments_no_secret_is_shown(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    (program,) = launch_command(load_catalog().entry("fetch"))
+    shown = {
+        ("--header", "X: hush", "--timeout", "9"): "--header '…' --timeout 9",
+        ("--header=X: hush",): "'--header=…'",
+        ("--unknown", "hush"): None,
+    }
+    for words, expected in shown.items():
+        path.write_text(json.dumps({"mcpServers": {"fetch": {"command": program, "args": words}}}))
+        exit_code(install, "fetch", "--client", "cursor", "--replace", "--dry-run")
+        said = capsys.readouterr().out
+        assert "hush" not in said
+        assert re.findall("the former arguments: (.*)", said) == ([] if expected is None else [expected])
 
 
 def test_a_byte_order_mark_goes_with_a_word_and_a_backup(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
