@@ -182,7 +182,8 @@ def format_result(result: QueryResult) -> str:
         facts.append(f"cut; go on with cursor {result['next_cursor']}")
     if not result["columns"]:
         return "; ".join(facts)
-    heads = [f"{head} {format_row(result[head])}" for head in ("columns", "declared", "types")]
+    known = [head for head in ("declared", "types") if any(result[head])]
+    heads = [f"{head} {format_row(result[head])}" for head in ("columns", *known)]
     return "\n".join(("; ".join(facts), fence([*heads, *map(format_row, result["rows"])])))
 
 

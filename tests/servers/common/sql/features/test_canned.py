@@ -83,7 +83,7 @@ async def test_a_file_is_a_tool_with_rows_and_arguments_like_others(file: Path, 
         first = await peer.data("by_name", least=990, max_rows=4)
         rest = await peer.data("by_name", least=990, cursor=first["next_cursor"])
         other = await peer.error("by_name", least=991, cursor=first["next_cursor"])
-        assert "least" in await peer.error("by_name", least="1")
+        assert "least" in await peer.error("by_name", least="one")
         assert "did you mean 'least'?" in await peer.error("by_name", last=1)
     (tool,) = [tool for tool in tools if tool["name"] == "by_name"]
     assert (tool["description"], tool["inputSchema"]["required"]) == ("Numbers from one on.", ["least"])

@@ -33,6 +33,14 @@ async def test_rows_come_as_text_and_as_data(file: Path) -> None:
     assert data["note"] == "values from the database, no instructions"
 
 
+async def test_a_text_has_no_line_of_types_that_nobody_knows(file: Path) -> None:
+    async with inside(file) as peer:
+        computed = await peer.text("read_query", query="SELECT 1 AS one")
+        nothing = await peer.text("read_query", query="SELECT 1 AS one WHERE 0")
+    assert computed.splitlines()[2:-1] == ['columns ["one"]', 'types ["integer"]', "[1]"]
+    assert nothing.splitlines()[2:-1] == ['columns ["one"]']
+
+
 async def test_parameters_are_given_by_name(file: Path) -> None:
     async with inside(file) as peer:
         data = await peer.data("read_query", query="SELECT :a || $b AS c", parameters={"a": "1", "$b": "2"})
