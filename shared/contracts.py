@@ -252,7 +252,7 @@ class Replica(Protocol):
 
     @property
     def reason(self) -> str | None:
-        """The reason why the others can't be reached, in plain words; None if they are reachable."""
+        """The reason that the others can't be reached, in plain words; None if they are reachable."""
 
     def watch(self, watcher: ReplicaWatcher) -> None:
         """Notify `watcher` of the events of this replica and of the others while the replica exists."""
@@ -486,7 +486,7 @@ class EventStream(Protocol):
     is_lost: bool
     """True if the stream will never be read."""
     refusal: "Refusal | None"
-    """The reason why there will be no answer, if the session ended before it."""
+    """The reason that there will be no answer, if the session ended before it."""
     reader: "EventReader | None"
     """The reader on this replica."""
 

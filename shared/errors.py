@@ -20,7 +20,7 @@ McpError
     ├── InvalidResult           a server's result breaks its model or the schema it was to keep to
     ├── ResourceNotFound        the peer asked for a resource that does not exist; code by version
     ├── MissingCapability       the call needs something the client did not declare; code by version
-    ├── TaskLost                the server does not know a task any more: it was restarted, or the task expired
+    ├── TaskLost                the server does not know a task anymore: it was restarted, or the task expired
     │   └── TaskCancelled       the task was cancelled, by whomever
     ├── AuthError               the authorization that a server wants can't be had
     │   └── LoginRequired       someone has to log in first

@@ -57,7 +57,7 @@ def complete(program: str, commands: Sequence[str]) -> None:
         if command in _PARSERS:
             parser = _PARSERS[command]()
         else:
-            # For a command that talks to no server, the names of servers are completed.
+            # For a command that talks to no server, the server names are completed.
             parser = ArgumentParser(add_help=False)
             if command not in _WITHOUT_NAMES:
                 parser.add_argument("names", nargs="*")

@@ -73,7 +73,7 @@ def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], no
     # A subject is unique at its issuer only (RFC 7519, section 4.1.2).
     if rules.has_several_issuers:
         name = f"{issuer}#{name}"
-    # The scopes of a token (RFC 8693, section 4.2); several issuers call them `scp`.
+    # The scopes of a token (RFC 8693, section 4.2); some issuers call them `scp`.
     value = claims.get("scope", claims.get("scp"))
     parts = value.split() if isinstance(value, str) else [] if value is None else value
     if not isinstance(parts, list) or len(parts) > _MAX_SCOPES or not all(isinstance(item, str) for item in parts):

@@ -49,7 +49,8 @@ class SeenProofs:
 
     def add(self, proof: Proof, owner: str, now: float) -> bool:
         """Store `proof` from the principal called `owner`. Return False if it was seen before, or can't be stored."""
-        # A search through all of them takes a while: at most once a second if it could make room, else once a window.
+        # A search through all of them takes a while: at most once per second if it could make room, else once a
+        # window.
         lacks_room = proof.thumbprint not in self._keys and self._is_full(owner)
         if now - self._swept > (SWEEP_SECONDS if lacks_room else WINDOW):
             self._sweep(now)

@@ -10,9 +10,9 @@ server = Server(..., extensions=[apps(App("ui://weather/days", read_page))])
             show(ctx, {"days": days})
         return text_of(days)
 
-A result says the same to every client: what only the page needs is in the result's `_meta.view`, and there only for
-clients that declared that they show such pages. Other clients are not told of them, and see the same lists as before.
-A page holds no data, so anyone who names it may read it, declared or not, and whatever a token allows.
+A result is the same for every client: data for the page alone is in the result's `_meta.view`, and only for clients
+that declared that they show such pages. Other clients are not told of them, and see the same lists as before. A page
+holds no data, so anyone who names it may read it, declared or not, and whatever a token allows.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

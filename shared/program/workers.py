@@ -3,8 +3,8 @@
 The parent binds the port and starts the workers, each of which runs the same command line again and accepts on the
 inherited socket. It serves no client itself, and loads no web server. A worker that dies is started again, after a
 pause that doubles while it keeps dying. At SIGTERM and SIGINT all workers finish their work and end; a second signal
-ends them at once. SIGHUP replaces one after another by a new process, which reads its settings again, and the port
-stays open. If the parent itself is killed, the workers notice and end in order.
+ends them at once. SIGHUP replaces one worker after another with a new process, which reads its settings again, while
+the port stays open. If the parent itself is killed, the workers notice and end in order.
 """
 
 import logging

@@ -3,7 +3,7 @@
 The maintained libraries expand templates but don't match them, which is what a server mainly needs. Matching is
 linear in the URI: two variables in one path segment are separated by the first occurrence of the text between them
 (`{name}.{type}` reads `a.tar.gz` as `a` and `tar.gz`), which an atomic group makes final; a `{+name}` may occur once,
-and after it every variable has a segment of its own. So nothing backtracks further than one segment.
+and after it every variable has its own segment. So nothing backtracks further than one segment.
 """
 
 import re

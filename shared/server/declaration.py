@@ -125,7 +125,7 @@ class Declaration(Features[State]):
         return hook
 
     def on_ready(self, hook: F) -> F:
-        """Call this function for `/readyz`: it returns the reason why the server can't work now, or None if it can.
+        """Call this function for `/readyz`: it returns the reason that the server can't work now, or None if it can.
         The reason is given to those who may use the server; exceptions of the function go to the log."""
         self.require_changeable()
         require_coroutine(hook, "@on_ready")

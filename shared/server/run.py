@@ -173,7 +173,7 @@ class Parts(Generic[State]):
 
     def narrow(self, name: str, run: Run[State]) -> None:
         """Serve principals of that name by `run`: the whole, or another that is open as long. `*` means all names
-        without a run of their own; without it the whole run serves them."""
+        without their own run; without it the whole run serves them."""
         self._by_name[name] = run
         self._whole.replication.narrow(name, run.replication)
         if run is not self._whole:

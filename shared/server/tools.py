@@ -19,7 +19,7 @@ MAX_DESCRIPTION = 2_048
 """Maximum size, in bytes, of a description that hosts show their models; the rest is cut off."""
 
 Unavailable = Callable[[Any], str | None]
-"""Takes the settings, and returns the reason why a tool is not offered, or None if it is."""
+"""Takes the settings, and returns the reason that a tool is not offered, or None if it is."""
 
 
 @record

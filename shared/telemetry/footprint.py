@@ -81,8 +81,8 @@ def give_back() -> None:
 def share_one_arena() -> None:
     """Make glibc take the memory of all threads from one arena (`mallopt(3)`); does nothing under another C library.
 
-    By default it gives each thread an arena of its own, and memory freed by one thread is not available to others: a
-    limit on memory in use would then apply to each thread, not to the process. Call it before there are threads.
+    By default it gives each thread its own arena, and memory freed by one thread is not available to others: a limit
+    on memory in use would then apply to each thread, not to the process. Call it before there are threads.
     """
     if mallopt := _of_glibc("mallopt"):
         mallopt(_ARENA_MAX, 1)

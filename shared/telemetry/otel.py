@@ -160,7 +160,7 @@ class _Open:
 
 
 def _parent(outer: TraceContext | None) -> ambient.Context:
-    """Return the context in which a span begins that is a part of `outer`."""
+    """Return the context for beginning a span that is part of `outer`."""
     if outer is None:
         return ambient.Context()
     about = trace.SpanContext(

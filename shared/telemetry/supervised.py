@@ -107,7 +107,7 @@ class Supervised:
         self._name_it()
         while not self.is_leaving:
             self._opened, self._scope = None, anyio.CancelScope()
-            # An exception in a task of its own can be inspected, and affects nothing else.
+            # An exception in its own task can be inspected, and affects nothing else.
             life = asyncio.get_running_loop().create_task(self._run(self._scope))
             life.add_done_callback(self._ended)
             await asyncio.wait([life])

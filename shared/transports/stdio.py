@@ -68,7 +68,7 @@ class StdioTransport:
         self.receive, self.send, self.try_send = self._in.receive, self._out.send, self._out.try_send
 
     async def gone(self) -> None:
-        """Wait until the peer has ended its stream, or `stop` was called, and ours has no reader any more."""
+        """Wait until the peer has ended its stream, or `stop` was called, and ours has no reader anymore."""
         await self.ended.wait()
         while not self._out.is_deserted:  # noqa: ASYNC110 - the system reports it only when polled
             await anyio.sleep(_LOOK_SECONDS)
@@ -220,7 +220,7 @@ class _Output(_Descriptor):
         return False
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        """Write messages, small ones together. Raises BrokenResourceError when nobody reads any more."""
+        """Write messages, small ones together. Raises BrokenResourceError when nobody reads anymore."""
         (tried, data), self._tried = self._tried, ((), b"")
         # The encoding from `try_send`, which could not write it: encoding takes longer than everything else here.
         ready = [data] if outgoing is tried else []

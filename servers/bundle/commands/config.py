@@ -26,8 +26,8 @@ from ..hosts.launching import launch_command, launch_environment
 from ..terminal.command_parser import CommandParser
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
-# Claude Code accepts no others.
-# Models take names of tools of 64 characters; a client's are `mcp__NAME__TOOL`, and our longest TOOL has 25.
+# Claude Code accepts no others. Models take tool names of 64 characters; a client's are `mcp__NAME__TOOL`, and our
+# longest TOOL has 25.
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 
 

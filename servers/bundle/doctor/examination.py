@@ -107,7 +107,7 @@ async def _try_out(examination: Examination, entry: Entry) -> list[Finding]:
 
 
 def _arguments(entry: Entry, folder: str) -> list[str] | None:
-    """Return the arguments for a first start: a sample of its own, or an empty directory; None if it needs others."""
+    """Return the arguments for a first start: its own sample, or an empty directory; None if it needs others."""
     if any(argument.name == "demo" for argument in entry.arguments):
         return ["--demo"]
     required = [argument for argument in entry.arguments if argument.required]

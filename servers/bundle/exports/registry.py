@@ -4,7 +4,7 @@ The format: https://github.com/modelcontextprotocol/registry, docs/reference/ser
 runtime, its arguments, the package's name with the version, and the package's arguments, in this order (VS Code:
 https://github.com/microsoft/vscode, src/vs/platform/mcp/common/mcpManagementService.ts). So it starts the program
 with the name of the package, and `--from` can't name another. A server of the bundle is therefore `mcp-server-bundle
-run NAME`, and its extra is requested by uvx's `--with`.
+run NAME`, and its extra is requested with uvx's `--with`.
 
 A registry lists a package only under a name that the package claims: its README on PyPI must contain a line
 `mcp-name: NAMESPACE/SCRIPT` for each server.

@@ -6,7 +6,7 @@
                              web__search
 
 A name that several servers use gets the name of the server as a prefix at each of them, or every name does if the
-operator wants that. A name that begins with the name of another server belongs to that one, so the entry gets the
+operator wants that. A name that starts with the name of another server belongs to that one, so the entry gets the
 prefix of its own server too; and while a server is away, its names go to no other server.
 """
 
@@ -112,7 +112,7 @@ class JoinedList:
             self._entries.append(entry if name == own else {**entry, key: name})
 
     def is_of_another(self, part: Part, name: str) -> bool:
-        """Return True if `name`, which `part` lists, begins with the name of another server."""
+        """Return True if `name`, which `part` lists, starts with the name of another server."""
         server = split_uri(name)[0] if self._kind is TEMPLATES else server_of(name)
         return server in self._names and (self._kind is TEMPLATES or server != part.name)
 

@@ -42,7 +42,7 @@ class Member(Protocol):
 
     @property
     def reason(self) -> str:
-        """The reason why it is not open, in words that clients may read."""
+        """The reason that it is not open, in words that clients may read."""
 
     def watch(self, on_change: Callable[[], None]) -> Callable[[], None]:
         """Call `on_change`, which neither waits nor raises, after it has opened and before it closes. Returns a

@@ -60,7 +60,7 @@ class Subscriptions:
         return ours
 
     async def end(self, ours: str) -> None:
-        """End the subscription with our key `ours`, which no client has any more."""
+        """End the subscription with our key `ours`, which no client has anymore."""
         subscription = self._subscriptions.get(ours)
         if subscription is None:
             return

@@ -1,7 +1,7 @@
 """Tokens in a file that only its owner can read, shared by all programs of a user.
 
-The file is replaced as a whole under a lock between processes. A process that obtains or refreshes a token holds a
-lock of its own in the meantime, so that a second process finds the result of the first.
+The file is replaced as a whole under a lock between processes. A process that obtains or refreshes a token holds its
+own lock in the meantime, so that a second process finds the result of the first.
 """
 
 import hashlib

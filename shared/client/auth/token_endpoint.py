@@ -118,8 +118,8 @@ class TokenEndpoint:
         proof = proofs.headers("POST", self._url)
         answer = await self._web.post_form(self._url, fields, near=issuer, headers={**headers, **proof})
         is_new, document = proofs.learn(self._url, answer.headers), answer.document
-        # One retry, with the nonce: an issuer that requires another nonce each time would be asked for ever (RFC
-        # 9449, section 8).
+        # One retry, with the nonce: an issuer that requires another nonce each time would be asked forever (RFC 9449,
+        # section 8).
         if not is_new or not isinstance(document, dict) or document.get("error") != "use_dpop_nonce":
             return answer
         proof = proofs.headers("POST", self._url)

@@ -1,6 +1,6 @@
 """The detection of a server that has died without closing its connection: it is pinged after a silence.
 
-Calls have their own time limits. A client that only listens would wait for ever on a silently broken connection, so
+Calls have their own time limits. A client that only listens would wait forever on a silently broken connection, so
 the server is pinged while there are subscriptions and no pending calls.
 """
 

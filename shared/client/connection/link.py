@@ -127,7 +127,7 @@ class Link:
             self.connection = connection
             opened()
             await watch_over(connection, self.options.heartbeat_seconds)
-            # Over HTTP each answer has a response of its own, which may still arrive.
+            # Over HTTP each answer has its own response, which may still arrive.
             await connection.drained()
             connection.lose("the session is over")
 

@@ -224,7 +224,7 @@ class ClientGroup(Entered):
         failures: dict[str, Exception] = {}
 
         async def ask(name: str, member: Member) -> None:
-            # Set beforehand: when the time is up, none of this runs any more.
+            # Set beforehand: when the time is up, none of this runs anymore.
             failures[name] = TimeoutError(f"{name} did not list its {kind.what} within {seconds:g} s")
             with anyio.move_on_after(seconds):
                 try:

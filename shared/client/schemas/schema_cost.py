@@ -1,4 +1,4 @@
-"""The work that a JSON Schema can cause: a server writes both schema and value, and small schemas can take for ever.
+"""The work that a JSON Schema can cause: a server writes both schema and value, and small schemas can take forever.
 
     {"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}, {"$ref": "#/$defs/b"}]}, "b": ...}}
 

@@ -1,6 +1,6 @@
 """JSON Schemas from a server, and checks of values against them, within limits.
 
-A stranger's schema may be invalid, refer to documents that must not be fetched, or be designed to take for ever; and
+A stranger's schema may be invalid, refer to documents that must not be fetched, or be designed to take forever; and
 the library blocks the program. Nothing is checked against such a schema: the value is not at fault. Without `$schema`
 it is one of 2020-12 (2026-07-28, Tools).
 """

@@ -1,4 +1,4 @@
-"""Tasks: calls of tools that outlive their request, their connection and its session.
+"""Tasks: tool calls that outlive their request, their connection and its session.
 
 server = Server(..., extensions=[tasks()])
 

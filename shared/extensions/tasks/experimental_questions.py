@@ -2,7 +2,7 @@
 `tasks/result`, and the answers go to the store (2025-11-25, Utilities, Tasks, Input Required Status).
 
 If two clients wait, both are asked; the first answer counts, and the question to the other is withdrawn. The question
-of a client that leaves without an answer goes to the next one. A client may run the request as a task of its own.
+of a client that leaves without an answer goes to the next one. A client may run the request as its own task.
 """
 
 from collections.abc import Mapping

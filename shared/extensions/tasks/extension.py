@@ -246,7 +246,7 @@ class _TaskNotifications:
         """The revision that was sent last, by id."""
 
     async def follow(self) -> None:
-        """Send until cancelled. When the server stops, the reason why the tasks end is still sent."""
+        """Send until cancelled. When the server stops, the reason that the tasks end is still sent."""
         try:
             async with create_task_group() as following:
                 for id_ in self._sent:

@@ -290,7 +290,7 @@ class HostedCall:
 
 
 def _reason(result: Mapping[str, Any]) -> str | None:
-    """Return the reason why a tool has failed, from its result."""
+    """Return the reason that a tool has failed, from its result."""
     content = result.get("content")
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     texts = [block.get("text") for block in blocks if block.get("type") == "text"]

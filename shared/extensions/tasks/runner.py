@@ -168,7 +168,7 @@ async def living(running: Run[Any], *, support: Support | None = None) -> AsyncI
     store = own if replica is None else replica.tasks(running.server.task_limits)
     assert store is not None
     tasks = Tasks(running, store, support)
-    # Before the connections close: the reason why the tasks end is still sent.
+    # Before the connections close: the reason that the tasks end is still sent.
     running.hooks.stoppers.append(tasks.stop)
     if replica is not None:
         replica.watch(tasks)

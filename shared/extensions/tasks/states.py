@@ -42,7 +42,7 @@ def answered(task: TaskRecord, answers: Mapping[str, Any], now: float) -> TaskRe
 
 
 def withdrawn(task: TaskRecord, keys: Iterable[str], now: float) -> TaskRecord:
-    """Remove the questions and answers of these keys: they were taken, or are not needed any more."""
+    """Remove the questions and answers of these keys: they were taken, or are not needed anymore."""
     gone = set(keys)
     if is_over(task) or gone.isdisjoint({*task.questions, *task.answers}):
         return task

@@ -9,8 +9,8 @@
     roots = ["alice"]
 
 A principal's entry has `scopes`, its maximum, and narrower values of the server's options. `[principal."*"]` is for
-all principals without an entry of their own. In a configuration of several servers each of them has the same tables,
-and a `principal` table with only `scopes` applies to all of them.
+all principals without their own entry. In a configuration of several servers each of them has the same tables, and a
+`principal` table with only `scopes` applies to all of them.
 """
 
 import re

@@ -62,7 +62,7 @@ def refuse(status: int, reason: str, **headers: str) -> Refusal:
 
 @record
 class Denial:
-    """The reason why a sender is not authenticated."""
+    """The reason that a sender is not authenticated."""
 
     reason: str
     challenge: str
@@ -94,7 +94,7 @@ def insufficient_scope(answer: Failure, resource: ProtectedResource | None) -> t
 _LATER = {LimitExceeded.kind: 429, Unavailable.kind: 503}
 """The statuses of errors after which a request may be repeated, by the kind of the error."""
 REFUSING = frozenset({InsufficientScope.kind, *_LATER})
-"""The kinds of errors that have a status of their own, in every version."""
+"""The kinds of errors that have their own status, in every version."""
 
 
 def refused_with(

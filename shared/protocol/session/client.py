@@ -104,7 +104,7 @@ class ServerDescription:
 
     @property
     def has_output_schemas(self) -> bool:
-        """True if results of tools have to match the listed `outputSchema`."""
+        """True if tool results must match the listed `outputSchema`."""
         version = find_version(self.version)
         return version is not None and version.output_schemas
 
@@ -253,8 +253,8 @@ class ClientSession:
         return True
 
     def refused(self, refusal: Failure) -> bool:
-        """Take an error instead of an opening; whether it says that the version was the reason: it names others
-        (2025-11-25, Lifecycle, and 2026-07-28, Versioning)."""
+        """Take an error instead of an opening. Return True if the version was the reason, since the error names
+        others (2025-11-25, Lifecycle, and 2026-07-28, Versioning)."""
         supported = refusal.data.get("supported") if isinstance(refusal.data, dict) else None
         if not isinstance(supported, list):
             return False

@@ -75,8 +75,8 @@ class Call:
 
     @contextmanager
     def acting_as(self, method: Method, params: Params) -> Iterator[None]:
-        """Make this a request of `method` with `params` during the block, for a peer that has a form of its own
-        without rounds. It stays the same call, with its clock, its progress, and its cancellation."""
+        """Make this a request of `method` with `params` during the block, for a peer that has its own form without
+        rounds. It stays the same call, with its clock, its progress, and its cancellation."""
         own = self.method, self.params, self.raw
         self.method = replace(method, multi_round=self.method.multi_round, is_stream=self.method.is_stream)
         self.params, self.raw = params, self._raw_of(params, (self.raw or {}).get("_meta"))
@@ -171,7 +171,7 @@ class Outgoing:
 @record
 class Change:
     """A change of something that the peer may have subscribed to: a list (`uri` None) or the resource `uri`, whose
-    `part` has a URI of its own (2025-11-25, Resources, Subscriptions)."""
+    `part` has its own URI (2025-11-25, Resources, Subscriptions)."""
 
     what: str
     uri: str | None = None

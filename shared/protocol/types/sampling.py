@@ -88,8 +88,8 @@ class CreateMessageParams(Params):
     tool_choice: ToolChoice | None = None
 
     def fault(self) -> str | None:
-        """Return the error in the results of tools, or None. They have to be alone in a message, the next after that
-        of the calls, and complete (2025-11-25, Sampling, Message Content Constraints)."""
+        """Return the error in the tool results, or None. They must be complete, and alone in the message after that
+        of the calls (2025-11-25, Sampling, Message Content Constraints)."""
         due: set[str] = set()
         for message in self.messages:
             results = {block.tool_use_id for block in message.blocks if isinstance(block, ToolResultContent)}

@@ -6,7 +6,7 @@
 
 Names are accepted in any case, other headers are ignored, and lines may end with LF alone. A JSON text can't contain
 a line `Content-Length: 52`: such words occur in its strings only, and these contain no line ends. So a body in which
-one is found had a length that was too large; and if a header has no length, or there is something else in its place,
+one is found had a length that was too large; and if a header has no length, or there is something else instead,
 everything up to the next such line is skipped. Other readers don't search for one: vscode-jsonrpc reports the header
 without a length, and reads the body as the next header.
 

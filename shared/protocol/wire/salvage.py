@@ -116,8 +116,8 @@ def is_text(value: str) -> bool:
 
 
 def find_fault(value: Any) -> Fault | None:
-    """Return the fault in a value that was read leniently; None if it has no fault, or is too large to be searched.
-    A fault that is not in a text counts first."""
+    """Return the fault in a value that was read leniently; None if it has no fault, or is too large to be searched. A
+    fault outside of strings takes precedence."""
     first_fault: Fault | None = None
     waiting: list[tuple[Any, tuple[str, ...]]] = [(value, ())]
     budget = MAX_VALUES

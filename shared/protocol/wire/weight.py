@@ -52,7 +52,7 @@ def weigh_result(result: dict[str, Any]) -> int:
     if isinstance(result, Prepared):
         return 2 * len(result.json)  # it has both forms
     content = result.get("content")
-    # Nearly all other results of tools are one text, which is not encoded twice.
+    # Nearly all other tool results are one text, which is not encoded twice.
     if isinstance(content, list) and len(content) == 1 and isinstance(text := content[0].get("text"), str):
         return len(text)
     with suppress(ValueError, RecursionError):

@@ -66,7 +66,7 @@ class Link(Protocol):
         """Wait until the peer has read enough of them."""
 
     def count(self, call: Call, outcome: Outcome) -> Outcome:
-        """Count a result that has to wait, and return it, or an error in its place."""
+        """Count a result that has to wait, and return it, or an error instead."""
 
     async def move(self) -> None:
         """Wait until a call has ended, or something was sent."""
@@ -157,7 +157,7 @@ class Calls:
             link.streams += 1
         elif link.running < limits.concurrent_calls:
             quota = self.hooks.quota
-            # Over all connections of one client, while a link knows only its own.
+            # This counts all connections of one client, while a link knows only its own.
             refusal = None if quota is None else quota.begin(link.client)
             if refusal is not None:
                 self._refuse(link, call, refusal)

@@ -90,7 +90,7 @@ class Link:
         self.lease_seconds = lease_seconds
         self.number = 0
         self.reason: str | None = "it has not joined the other replicas yet"
-        """The reason why the others can't be reached; None if they are reachable."""
+        """The reason that the others can't be reached; None if they are reachable."""
         self.is_joined = False
         self._receive = receive
         self._lost = lost

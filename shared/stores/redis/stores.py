@@ -93,7 +93,7 @@ class RedisReplica:
 
     @property
     def reason(self) -> str | None:
-        """The reason why the other replicas can't be reached; None if they are reachable."""
+        """The reason that the other replicas can't be reached; None if they are reachable."""
         return self.link.reason
 
     def watch(self, watcher: ReplicaWatcher) -> None:

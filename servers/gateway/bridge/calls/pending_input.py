@@ -1,6 +1,6 @@
 """Calls at the server behind a bridge that continue while their client is away to answer a question.
 
-    first round ──▶ the call, a task of its own ──▶ the server asks ──▶ the round ends with its questions
+    first round ──▶ the call, its own task ──▶ the server asks ──▶ the round ends with its questions
                         │ parked: nobody waits for it
     next round  ──▶ taken up: the answers reach the server ──▶ the result, or more questions
 

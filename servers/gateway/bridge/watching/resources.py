@@ -103,7 +103,7 @@ class Watching:
         return True
 
     async def release(self, uri: str) -> None:
-        """Stop watching `uri` if `changes` shows that no client needs it any more."""
+        """Stop watching `uri` if `changes` shows that no client needs it anymore."""
         async with self._turn(uri):
             if uri in self._held and not self._changes.has_subscribers(key_of(uri)):
                 self._held.discard(uri)

@@ -80,7 +80,7 @@ class Subscriptions:
         return key_of(uri)
 
     async def end(self, key: str) -> None:
-        """End the subscription with this key, which no client has any more. Never raises."""
+        """End the subscription with this key, which no client has anymore. Never raises."""
         if key not in self._by_key:
             await self._watching.release(key.removeprefix(key_of("")))
             return

@@ -1,5 +1,5 @@
-"""The messages of a server over Streamable HTTP: the answer to a request, in the body or on a stream of its own, and
-the streams that are reopened if they end too early."""
+"""The messages of a server over Streamable HTTP: the answer to a request, in the body or on its own stream, and the
+streams that are reopened if they end too early."""
 
 import asyncio
 import logging

@@ -67,7 +67,7 @@ def connections_at_most() -> int:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         target = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
         if soft != resource.RLIM_INFINITY and soft < target:
-            with suppress(OSError, ValueError):  # macOS has a limit of its own below
+            with suppress(OSError, ValueError):  # macOS has its own limit below
                 resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         descriptors = _MOST if soft == resource.RLIM_INFINITY else min(soft, _MOST)

@@ -169,8 +169,7 @@ class Connection(HttpToolsProtocol):
         elif self._awaits == "body" == awaited:
             self._framed_bytes += len(data)
             free, more = _FRAMING
-            # In proportion to the body, as each small chunk has a line of its own; a body of only framing is an
-            # attack.
+            # In proportion to the body, as each small chunk has its own line; a body of only framing is an attack.
             if self._framed_bytes > free + (1 + more) * self._body_bytes:
                 self.send_400_response("The chunks or trailers of the request are too large.")
             elif self._framed_bytes > _UNREAD and self.cycle.response_complete:

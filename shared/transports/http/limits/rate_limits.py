@@ -123,7 +123,7 @@ class Allowances:
 def refused_message(message: Message, error: LimitExceeded) -> Message:
     """Return a replacement for a message whose requests may not be served now: their answers, and its other parts."""
     requests = [part for part in _single(message) if isinstance(part, Request)]
-    # As an unreadable request: the session answers it in its place, with its id, also within a batch.
+    # As an unreadable request: the session answers it instead, with its id, also within a batch.
     answers = tuple(Malformed(failure(part.id, error), is_call=True) for part in requests)
     others = tuple(part for part in _single(message) if not isinstance(part, Request))
     return Batch((*answers, *others)) if isinstance(message, Batch) else answers[0]

@@ -37,7 +37,7 @@ def ending_with_token(
     opened: Principal | None, newest: Callable[[], Principal | None], end: Callable[[], None]
 ) -> Iterator[None]:
     """Call `end` during a stream that `opened` has opened, when neither that token nor the newest one of the same
-    principal is valid any more."""
+    principal is valid anymore."""
     if opened is None or (opened.expires is None and opened.is_revoked is None):
         yield
         return
