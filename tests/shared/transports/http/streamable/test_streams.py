@@ -455,13 +455,21 @@ async def take_all(reader: Reader | Refusal | None) -> list[Json]:
         return [json.loads(event.data) for event in reader.stream.take()]
 
 
-async def test_what_waits_for_a_get_stream_is_bounded_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_waits_for_a_get_stream_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
     one = made_streams(SessionLimits(replay_events=50))
-    for number in (0, 0, *range(51)):
+    for number in range(51):
         one.send([updated(number)])
     got = await take_all(await one.listen())
     assert [message["params"]["uri"] for message in got] == [f"memo://{number + 1}" for number in range(50)]
     assert "dropped" in caplog.text
+
+
+async def test_what_nobody_reads_waits_once() -> None:
+    one = made_streams()
+    for number in (0, 1, 0, 1):
+        one.send([updated(number)])
+    got = await take_all(await one.listen())
+    assert [message["params"]["uri"] for message in got] == ["memo://0", "memo://1"]
 
 
 async def test_a_reader_that_falls_behind_is_waited_for_and_then_cut_off() -> None:

@@ -17,6 +17,7 @@ from shared.server.dispatch.limits import Limits
 from shared.transports.http.limits.endpoint_limits import EndpointLimits
 from shared.transports.http.websocket import connection as http_websocket
 from tests.descriptors import left_open, settled_descriptors
+from tests.quiet import quiet
 from tests.shared.transports.http.http_wire import (
     PATIENCE,
     Site,
@@ -261,6 +262,17 @@ async def test_no_message_is_taken_while_the_peer_takes_no_answers() -> None:
                 await asyncio.get_running_loop().sock_recv(peer, 1_048_576)
         assert taking.result() == [b"{}"]
         await sending
+
+
+async def test_nothing_is_read_while_large_messages_are_not_taken() -> None:
+    large = b"x" * 70_000
+    async with on_a_socket() as (ours, peer):
+        ours.data_received(frame(TEXT, large))
+        await asyncio.get_running_loop().sock_sendall(peer, frame(TEXT, b"{}"))
+        await quiet()
+        assert await ours.receive() == [large]
+        with anyio.fail_after(PATIENCE):
+            assert await ours.receive() == [b"{}"]
 
 
 async def test_messages_that_were_taken_leave_room_for_others() -> None:
