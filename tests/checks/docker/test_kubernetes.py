@@ -41,6 +41,14 @@ def test_they_name_one_another() -> None:
     assert {mount["name"] for mount in SERVERS["volumeMounts"]} == set(volumes)
 
 
+def test_other_namespaces_connect_and_are_reached_by_their_labels() -> None:
+    spec = MANIFESTS["networkpolicy"]["spec"]
+    clients, backends = ({"matchLabels": {label: "true"}} for label in ("mcp-client", "mcp-backend"))
+    (allowed,) = spec["ingress"]
+    assert allowed["from"] == [{"podSelector": clients}, {"namespaceSelector": clients}]
+    assert {"to": [{"namespaceSelector": backends}]} in spec["egress"]
+
+
 def test_one_replica_without_rights() -> None:
     assert MANIFESTS["deployment"]["spec"]["replicas"] == 1
     assert MANIFESTS["deployment"]["spec"]["strategy"] == {"type": "Recreate"}

@@ -58,13 +58,14 @@ def test_redis_is_found_by_the_replicas_alone() -> None:
     assert {"podSelector": {"matchLabels": labels}} in MANIFESTS["networkpolicy"]["spec"]["egress"][1]["to"]
 
 
-def test_the_replicas_are_reached_from_the_ingress_and_reach_names_and_redis() -> None:
+def test_the_replicas_are_reached_from_labelled_namespaces_and_reach_names_redis_and_such() -> None:
     spec = MANIFESTS["networkpolicy"]["spec"]
     assert spec["policyTypes"] == ["Ingress", "Egress"]
     (allowed,) = spec["ingress"]
-    assert [set(one) for one in allowed["from"]] == [{"namespaceSelector"}]
-    ports = [{port["port"] for port in rule["ports"]} for rule in spec["egress"]]
-    assert ports == [{53}, {6379}]
+    assert allowed["from"] == [{"namespaceSelector": {"matchLabels": {"mcp-client": "true"}}}]
+    *named, backends = spec["egress"]
+    assert [{port["port"] for port in rule["ports"]} for rule in named] == [{53}, {6379}]
+    assert backends == {"to": [{"namespaceSelector": {"matchLabels": {"mcp-backend": "true"}}}]}
     assert not [one for rule in spec["egress"] for one in rule["to"] if "ipBlock" in one]
 
 
