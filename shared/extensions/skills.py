@@ -159,7 +159,7 @@ class SkillSource(Protocol):
     """
 
     async def list(self, context: Context[Any]) -> Sequence[Skill]:
-        """Return the skills to list, in a stable order. It may be some of them, or none."""
+        """Return the skills to list, in a stable order. The list may be incomplete or empty."""
 
     async def get(self, context: Context[Any], path: str) -> Skill | None:
         """Return the skill at `path`, listed or not; None if there is none."""

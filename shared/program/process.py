@@ -343,7 +343,8 @@ def leave_behind() -> None:
 
 
 def tell_in_terminal(program: str) -> None:
-    """Print that the program waits for a client: it would be silent for a person who starts it by hand otherwise."""
+    """Print that the program is waiting for a client, since it would otherwise be silent if a person starts it by
+    hand."""
     waits = "waiting for an MCP client on standard input, as hosts start it"
     print(f"{program}: {waits}; Ctrl-D ends it, --transport http serves a port", file=sys.stderr, flush=True)  # noqa: T201
 
