@@ -85,6 +85,12 @@ def test_it_answers_only_requests_with_the_headers_it_depends_on() -> None:
     assert cache.find(URL, {"accept": "text/html", "cookie": "a"}) is None
 
 
+def test_markdown_answers_only_requests_that_accept_it() -> None:
+    markdown = page(**{"content-type": "Text/Markdown; charset=utf-8", "etag": '"1"'})
+    assert markdown.fits({"accept": "text/html"})
+    assert not markdown.fits({"accept": "text/markdown"})
+
+
 def test_those_go_first_that_were_not_used_for_longest() -> None:
     cache = Cache(25_000)
     for n in range(3):

@@ -195,6 +195,19 @@ async def test_a_client_that_is_gone_has_its_calls_cancelled():
         assert not running.changes._listeners
 
 
+async def test_messages_that_can_not_be_written_at_once_are_sent():
+    class Full(Bursts):
+        def try_send(self, _outgoing):
+            return False
+
+    work = Work()
+    transport = Full([Request(1, "ping", with_envelope({}))], [Request(2, "ping", with_envelope({}))])
+    with anyio.fail_after(PATIENCE):
+        async with work.app.open() as running:
+            await serve(running, transport)
+    assert [message.id for message in transport.sent] == [1, 2]
+
+
 async def test_a_broken_connection_cancels_what_is_under_way():
     class Broken(Bursts):
         async def receive(self):
