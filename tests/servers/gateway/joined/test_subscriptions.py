@@ -94,25 +94,6 @@ async def test_subscriptions_outlive_their_owner(version: str) -> None:
         assert await updated(peer) == "a://1"
 
 
-async def test_a_key_from_before_the_owner_was_opened_again_means_nothing() -> None:
-    server, keys = serving("a", "a://1"), iter(["first", "second"])
-
-    @server.on_subscribe
-    async def begin(_context: Any, _uri: str) -> str:
-        return next(keys)
-
-    door = Door("a", server)
-    async with joined(door) as running, talking(running) as peer:
-        await subscribed(peer, "a://1")
-        await door.close()
-        changes = (await door.open()).changes
-        assert await updated(peer) == "a://1"
-        changes.resource("first")
-        await quiet()
-        await peer.request("ping")
-        assert "notifications/resources/updated" not in [message["method"] for message in peer.others]
-
-
 async def test_subscriptions_of_clients_that_leave_at_once_are_released() -> None:
     watching = Watching()
     door = Door("a", watching.server)
