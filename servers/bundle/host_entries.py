@@ -84,8 +84,8 @@ def joined(
     """Return the entry of `servers` as one, from the catalog or from the file `config`, with the variables of
     `environment`.
 
-    A default that depends on the current directory is written into the entry, since clients start servers in any
-    directory. Raises ValueError, in one line, for an invalid name or file.
+    Raises ValueError, in one line, for an invalid name or file, and for a server that would open the directory in
+    which the client happens to start it.
     """
     words = ["run", "--join", *servers]
     if config is not None:
@@ -96,9 +96,11 @@ def joined(
         return _started(name, [*words, "--config", str(config.absolute())], environment)
     if not servers:
         raise ValueError("--join needs the names of servers, or --config FILE with their settings")
-    modules = [catalog.entry(server).module for server in servers]
-    here = {_HERE[server]: str(Path.cwd()) for server in modules if server in _HERE}
-    return _started(name, words, {**here, **environment})
+    for server in servers:
+        variable = _HERE.get(catalog.entry(server).module)
+        if variable is not None and variable not in environment:
+            raise ValueError(f"{server} needs directories: give --env {variable}=DIR, or --config FILE")
+    return _started(name, words, environment)
 
 
 def _started(name: str, words: Sequence[str], environment: Mapping[str, str]) -> Configured:

@@ -122,12 +122,13 @@ def test_what_was_installed_reaches_the_server(home: Path, capsys: pytest.Captur
 
 
 def test_several_are_one_entry(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The directory is that in which it is printed, or another."""
+    """The directory is named: that in which it is printed may be any."""
     words = ("--join", "filesystem", "sqlite", "--client", "claude-desktop")
+    shown = refused(capsys, config.main, *words)
+    assert shown == "filesystem needs directories: give --env MCP_FILESYSTEM_ROOTS=DIR, or --config FILE"
     entry = starting("run", "--join", "filesystem", "sqlite")
-    assert printed(capsys, *words) == {"bundle": {**entry, "env": {"MCP_FILESYSTEM_ROOTS": str(home)}}}
     found = printed(capsys, *words, "--env", "MCP_FILESYSTEM_ROOTS=/srv")
-    assert found["bundle"]["env"] == {"MCP_FILESYSTEM_ROOTS": "/srv"}
+    assert found == {"bundle": {**entry, "env": {"MCP_FILESYSTEM_ROOTS": "/srv"}}}
 
 
 def test_their_settings_are_those_of_a_file(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
