@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
+from pydantic_core import PydanticSerializationError, to_json
+
 from ..errors import DeclarationError, ToolError
 from ..protocol.records import record
 from ..protocol.types.base import Meta, Wire
 from ..protocol.types.tools import CallToolResult
 from ..protocol.wire.jsonrpc import Prepared, json_of
-from .functions.function import is_data, is_sendable
+from .functions.function import is_content, is_data, is_sendable
 from .functions.output import Output, format_type, make_refusal
 
 Value = TypeVar("Value")
@@ -59,6 +61,7 @@ class Result:
         self._returns = returns
         self._output = Output(inner, what)
         self._is_data = returns is not Text and (inner is not returns or is_data(returns))
+        self._is_text = not self._is_data and is_content("", returns)
 
     @cached_property
     def schema(self) -> dict[str, Any] | None:
@@ -73,7 +76,7 @@ class Result:
         if view is not None:
             return with_view(self.to_wire(value, limit), view, limit)
         # It fits however it is escaped, so nothing is encoded twice to measure it.
-        if not self._is_data and isinstance(value, str) and len(value) * _LONGEST_ESCAPE < limit:
+        if self._is_text and isinstance(value, str) and len(value) * _LONGEST_ESCAPE < limit:
             return {"content": [{"type": "text", "text": value}]}
         if isinstance(value, Text) and (len(value.text) + len(str(value.meta))) * _LONGEST_ESCAPE < limit:
             return {"content": [{"type": "text", "text": value.text}], "_meta": value.meta}
@@ -88,9 +91,11 @@ class Result:
             if isinstance(value, Text):
                 return {"content": content_of(value.text), "_meta": value.meta}
             try:
-                return {"content": content_of(value)}
-            except TypeError:
-                raise make_refusal(self._what, value, self._returns) from None
+                if is_content(value, self._returns):
+                    return {"content": _any_content(value)}
+            except PydanticSerializationError:
+                pass
+            raise make_refusal(self._what, value, self._returns)
         if not isinstance(value, Data):
             data, text = self._output.dump(value)
             return {"content": [{"type": "text", "text": text.decode()}], "structuredContent": data}
@@ -115,6 +120,16 @@ def content_of(value: Any) -> list[dict[str, Any]]:
             return [block for item in value for block in content_of(item)]
         case _:
             raise TypeError(f"{type(value).__name__} is not content; return text, content blocks, or typed data")
+
+
+def _any_content(value: Any) -> list[dict[str, Any]]:
+    """Return a value that is declared as `Any`, or consists of such, as blocks: data is text, as JSON."""
+    if isinstance(value, list | tuple) and any(isinstance(item, Wire) for item in value):
+        return [block for item in value for block in _any_content(item)]
+    try:
+        return content_of(value)
+    except TypeError:
+        return [{"type": "text", "text": to_json(value).decode()}]
 
 
 def within_bytes(result: dict[str, Any], limit: int) -> dict[str, Any]:

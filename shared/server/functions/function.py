@@ -257,6 +257,20 @@ def is_sendable(hint: Any) -> bool:
     return is_data(hint) or base in (Any, ...) or (isinstance(base, type) and issubclass(base, _TEXT + _CONTENT))
 
 
+def is_content(value: Any, hint: Any) -> bool:
+    """Return True if a value may be returned where text and content blocks of this type are declared."""
+    base, parts = get_origin(hint) or hint, get_args(hint)
+    if base is Literal:
+        return value in parts
+    if base in _UNIONS:
+        return any(is_content(value, part) for part in (parts[:1] if base is Annotated else parts))
+    if base is tuple and Ellipsis not in parts and parts:
+        return isinstance(value, tuple) and len(value) == len(parts) and all(map(is_content, value, parts))
+    if base in (list, tuple) and isinstance(value, base):
+        return all(is_content(item, part) for item in value for part in parts[:1])
+    return base is Any or isinstance(value, NoneType if base is None else base)
+
+
 def _is_content(hint: Any) -> bool:
     """Return True if values of this type are content for the model as they are, or may be."""
     if get_origin(hint) in _UNIONS:

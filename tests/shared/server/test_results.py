@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 import anyio
 import pytest
@@ -69,6 +70,41 @@ def test_content_passes_as_it_is():
 def test_text_has_no_schema_and_no_structure():
     assert Result(str, "tool 'a'").schema is None
     assert sent("hello", str) == {"content": [TEXT]}
+
+
+@pytest.mark.parametrize(
+    ("value", "returns"),
+    [
+        (None, str),
+        ("c", Literal["a", "b"]),
+        (["a", None], list[str | TextContent]),
+        (("a",), tuple[str, TextContent]),
+        ("text", TextContent),
+        ("text", None.__class__),
+        (object(), Any),
+    ],
+)
+def test_content_that_is_not_of_its_declared_type_is_never_sent(value: Any, returns: Any) -> None:
+    with pytest.raises(ToolError, match=r"tool 'a' returned \w+, declared "):
+        sent(value, returns)
+
+
+@pytest.mark.parametrize(
+    ("value", "returns", "texts"),
+    [
+        ("a", Literal["a", "b"], ["a"]),
+        (None, str | None, []),
+        ("a", Annotated[str, "about"], ["a"]),
+        ({"a": 1}, Any, ['{"a":1}']),
+        ([1, "b"], Any, ['[1,"b"]']),
+        ([{"a": 1}, 2], list[Any], ['[{"a":1},2]']),
+        ([{"a": 1}, TextContent(text="hello")], list[Any], ['{"a":1}', "hello"]),
+        (5, Any, ["5"]),
+        ("text", Any, ["text"]),
+    ],
+)
+def test_what_is_declared_as_anything_is_sent_as_text(value: Any, returns: Any, texts: list[str]) -> None:
+    assert sent(value, returns) == {"content": [{"type": "text", "text": text} for text in texts]}
 
 
 def test_text_can_have_a_meta_beside_it():
