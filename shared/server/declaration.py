@@ -20,7 +20,8 @@ from ..protocol.types.base import Implementation
 from ..protocol.types.client import LogLevel
 from .dispatch.limits import CallLimits, Limits
 from .extension import Extension
-from .features import AnyRun, Features, locating, require_coroutine
+from .features import AnyRun, Features, require_coroutine
+from .functions.location import locating
 
 log = logging.getLogger("shared.server")
 

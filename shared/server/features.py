@@ -11,9 +11,8 @@ The decorators give the function back unchanged, so it can be called in a test w
 can't be served raises DeclarationError at once, when its module is imported.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
-from inspect import iscoroutinefunction, isroutine, signature, unwrap
+from collections.abc import Awaitable, Callable, Mapping
+from inspect import iscoroutinefunction, isroutine, signature
 from typing import Any, Generic, TypeAlias, TypeVar, Unpack, overload
 
 from ..errors import DeclarationError
@@ -21,6 +20,7 @@ from ..protocol.methods import Method
 from ..protocol.types.base import Params
 from .completion import Completer, Completions
 from .dispatch.context import Context
+from .functions.location import locating
 from .prompts import Prompts, PromptSource, RegisteredPrompt
 from .resources import Lister, RegisteredResource, ResourceKeywords, ResourceOptions, Resources
 from .tools import RegisteredTool, ToolKeywords, ToolOptions, Tools
@@ -164,18 +164,6 @@ def require_coroutine(function: Any, decorator: str) -> None:
         # A lambda may return the coroutine of another function.
         if isroutine(function) and not iscoroutinefunction(function) and function.__name__ != "<lambda>":
             raise DeclarationError(f"{decorator} takes an `async def`; {function.__name__!r} is a plain `def`")
-
-
-@contextmanager
-def locating(function: Any) -> Iterator[None]:
-    """Prefix errors in the declaration of a function with the author's file and line."""
-    try:
-        yield
-    except DeclarationError as error:
-        code = getattr(unwrap(function), "__code__", None)
-        if code is None:
-            raise
-        raise DeclarationError(f"{code.co_filename}:{code.co_firstlineno}: {error}") from error.__cause__
 
 
 def _check_options(kind: Callable[..., Options], options: Mapping[str, Any], what: str) -> Options:

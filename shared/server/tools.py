@@ -1,5 +1,6 @@
 """The tools of a server: their list for `tools/list`, and what a call needs of each."""
 
+import logging
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import cached_property
@@ -12,7 +13,10 @@ from ..protocol.types.base import Icon, Meta
 from ..protocol.types.tools import TaskSupport, Tool, ToolAnnotations, ToolExecution
 from .dispatch.context import Context
 from .functions.function import Function
+from .functions.location import is_own, locating
 from .results import Result
+
+log = logging.getLogger("shared.server.tools")
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 MAX_DESCRIPTION = 2_048
@@ -90,6 +94,17 @@ class RegisteredTool:
         if len(description.encode()) > MAX_DESCRIPTION:
             raise DeclarationError(f"tool {self.name!r}: hosts truncate descriptions at {MAX_DESCRIPTION} bytes")
         self._description = description
+        if not is_own(function):
+            self._check()
+
+    def _check(self) -> None:
+        """Raise DeclarationError for types that have no schema, unless they refer to one that is not defined yet."""
+        try:
+            _ = self.listed
+            self.function.check()
+        except DeclarationError as error:
+            if getattr(error.__cause__, "code", None) not in ("class-not-fully-defined", "undefined-annotation"):
+                raise
 
     @cached_property
     def listed(self) -> dict[str, Any]:
@@ -169,8 +184,13 @@ class Tools:
         return list(self._tools.values())
 
     def listed(self, settings: Any) -> list[dict[str, Any]]:
-        """Return the tools on offer under `settings`, as `tools/list` shows them."""
-        return [tool.listed for tool in self.on_offer(settings)]
+        """Return the tools on offer under `settings`, as `tools/list` shows them. One that has no schema is left out,
+        and logged."""
+        tools = self.on_offer(settings)
+        try:
+            return [tool.listed for tool in tools]
+        except DeclarationError:
+            return [tool.listed for tool in tools if _has_schema(tool)]
 
     def on_offer(self, settings: Any) -> list[RegisteredTool]:
         """Return the tools on offer under `settings`."""
@@ -196,6 +216,16 @@ class Tools:
             if reason is not None:
                 raise ToolError(reason)
         return tool
+
+
+def _has_schema(tool: RegisteredTool) -> bool:
+    try:
+        with locating(tool.function.declared):
+            _ = tool.listed
+    except DeclarationError as error:
+        log.error("a tool is not listed: %s", error)
+        return False
+    return True
 
 
 def signed(

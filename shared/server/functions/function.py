@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from pydantic import BaseModel, ConfigDict, PydanticUserError, TypeAdapter, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import from_json, to_json
+from pydantic_core import PydanticUndefined, from_json, to_json
 from typing_extensions import is_typeddict
 
 from ...errors import DeclarationError, InvalidArguments
@@ -49,10 +49,8 @@ class JsonSchema(GenerateJsonSchema):
         return False
 
     def nullable_schema(self, schema: Any) -> Any:
-        """Return, for arguments, the schema without null: a client leaves the argument out instead. For results, a
-        choice between two schemas, because some hosts do not understand a list of types."""
-        inner = self.generate_inner(schema["schema"])
-        return {"anyOf": [inner, {"type": "null"}]} if self.mode == "serialization" else inner
+        """Return a choice between two schemas, because some hosts do not understand a list of types."""
+        return {"anyOf": [self.generate_inner(schema["schema"]), {"type": "null"}]}
 
     def any_schema(self, schema: Any) -> Any:
         """Return, for results, the choice of all types: some hosts do not understand an empty schema."""
@@ -65,7 +63,11 @@ class JsonSchema(GenerateJsonSchema):
         return {**result, "additionalProperties": True} if result.get("additionalProperties") == _ANYTHING else result
 
     def default_schema(self, schema: Any) -> Any:
-        """Return the schema with its default, unless that is null."""
+        """Return the schema with its default, unless that is null. An argument does not accept null then: a client
+        leaves it out instead."""
+        inner = schema["schema"]
+        if self.mode == "validation" and schema.get("default", ...) is None and inner["type"] == "nullable":
+            schema = {**schema, "schema": inner["schema"]}
         result = super().default_schema(schema)
         if result.get("default", ...) is None:
             del result["default"]
@@ -106,7 +108,8 @@ class Function:
     def __init__(self, function: Callable[..., Any], what: str, context: type) -> None:
         self.call = function if inspect.iscoroutinefunction(function) else in_thread(function)
         self.name = getattr(function, "__name__", "")
-        self._declared = function
+        self.declared = function
+        self._context = context
         self.doc = inspect.cleandoc(function.__doc__ or "")
         self._what = f"{what} {self.name!r}"
         if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
@@ -128,7 +131,10 @@ class Function:
 
     @cached_property
     def _schema_with_definitions(self) -> dict[str, Any]:
-        schema: dict[str, Any] = self._model.model_json_schema(schema_generator=ArgumentSchema)
+        try:
+            schema: dict[str, Any] = self._model.model_json_schema(schema_generator=ArgumentSchema)
+        except PydanticUserError as error:
+            raise DeclarationError(f"{self._what}: {first_sentence(error)}") from error
         schema.setdefault("properties", {})
         return schema
 
@@ -210,15 +216,40 @@ class Function:
 
     def _parameters(self) -> dict[str, Any]:
         fields: dict[str, Any] = {}
-        for name, parameter in inspect.signature(self._declared).parameters.items():
+        for name, parameter in inspect.signature(self.declared).parameters.items():
             if name == self._context_name:
                 continue
             if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
                 raise DeclarationError(f"{self._what}: {name!r} must be a regular parameter")
             if name not in self.hints:
                 raise DeclarationError(f"{self._what}: {name!r} has no type")
+            if any((get_origin(part) or part) is self._context for part in get_args(self.hints[name])):
+                raise DeclarationError(f"{self._what}: the type of {name!r} is {format_type(self._context)} alone")
             fields[name] = (self.hints[name], ... if parameter.default is parameter.empty else parameter.default)
         return fields
+
+    def check(self) -> None:
+        """Raise DeclarationError for arguments that have no schema, and for defaults that are not of their type."""
+        model = self._model
+        for name, field in model.model_fields.items():
+            if field.default is PydanticUndefined:
+                continue
+            try:
+                model.__pydantic_validator__.validate_assignment(model.model_construct(), name, field.default)
+            except ValidationError:
+                fault = (
+                    f"the default of {name!r}, {field.default!r}, is not of its type {format_type(field.annotation)}"
+                )
+                raise DeclarationError(f"{self._what}: {fault}") from None
+
+    def _explained(self, error: Exception) -> str:
+        """Return the reason why the arguments have no schema, with the name of the first one that has none."""
+        for name, (hint, _) in self._fields.items():
+            try:
+                TypeAdapter(hint)
+            except (PydanticUserError, NameError, TypeError, ValueError) as error_:
+                return f"{name!r} can't be {format_type(hint)}: {first_sentence(error_)}"
+        return first_sentence(error)
 
     @cached_property
     def _model(self) -> type[BaseModel]:
@@ -228,11 +259,21 @@ class Function:
                 warnings.filterwarnings("ignore", message="Field name .* shadows an attribute")
                 model = create_model(self.name, __config__=ConfigDict(extra="forbid"), **self._fields)
         except (PydanticUserError, NameError, TypeError, ValueError) as error:
-            raise DeclarationError(f"{self._what}: {error}") from error
+            raise DeclarationError(f"{self._what}: {self._explained(error)}") from error
         # pydantic silently gives some names another meaning, such as those that begin with an underscore.
         for name in self._fields.keys() - model.model_fields.keys():
             raise DeclarationError(f"{self._what}: an argument can't be named {name!r}")
         return model
+
+
+def format_type(declared: Any) -> str:
+    """Return a type as an author writes it."""
+    return declared.__name__ if isinstance(declared, type) and not get_args(declared) else str(declared)
+
+
+def first_sentence(error: Exception) -> str:
+    """Return what an error of pydantic's says, without its advice."""
+    return str(error).partition("\n")[0].partition(". ")[0]
 
 
 def is_data(hint: Any) -> bool:

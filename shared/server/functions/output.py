@@ -9,14 +9,14 @@ validated as a value, and by the warnings of pydantic's serializer.
 import logging
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from ...errors import DeclarationError, ToolError
 from ...protocol.wire.jsonrpc import json_of
-from .function import output_schema
+from .function import first_sentence, format_type, output_schema
 
 log = logging.getLogger("shared.server.functions.output")
 
@@ -40,14 +40,19 @@ class Output:
     @cached_property
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of the data. Raises DeclarationError for a type that can't be sent."""
-        return output_schema(self._adapter)
+        try:
+            return output_schema(self._adapter)
+        except PydanticUserError as error:
+            raise DeclarationError(f"{self._what}: its return type has no schema: {first_sentence(error)}") from error
 
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
         try:
             return TypeAdapter(self._declared)
         except PydanticUserError as error:
-            raise DeclarationError(f"{self._what}: its return type can't be serialized: {error}") from error
+            raise DeclarationError(
+                f"{self._what}: its return type can't be serialized: {first_sentence(error)}"
+            ) from error
 
     @cached_property
     def dump(self) -> Callable[[Any], tuple[Any, bytes]]:
@@ -105,11 +110,6 @@ def make_refusal(what: str, value: object, declared: Any, detail: str = "") -> T
     text = f"{what} returned {type(value).__name__}, declared {format_type(declared)}{detail}"
     log.error("%s", text)
     return ToolError(text)
-
-
-def format_type(declared: Any) -> str:
-    """Return a type as an author writes it."""
-    return declared.__name__ if isinstance(declared, type) and not get_args(declared) else str(declared)
 
 
 def _walk(schema: object) -> Iterator[dict[str, Any]]:

@@ -1,11 +1,17 @@
 """Declaring tools, resources and prompts: the forms of the decorators, and what they refuse."""
 
+import sys
 import threading
+import typing
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import anyio
 import pytest
 from anyio import from_thread
+from pydantic import BaseModel
 
 from shared import Context, Implementation, Server
 from shared.errors import DeclarationError
@@ -252,3 +258,131 @@ def test_a_resource_has_a_uri_with_its_arguments(uri: str, reason: str) -> None:
     with pytest.raises(DeclarationError) as raised:
         made().resource(uri)(note)
     assert reason in str(raised.value)
+
+
+class Plain:
+    """A class that JSON can't carry."""
+
+
+class Typed(typing.TypedDict):
+    """A typed dict, which pydantic reads from Python 3.12 on."""
+
+    a: int
+
+
+async def takes_plain(thing: Plain) -> str:
+    """Take."""
+    return ""
+
+
+async def returns_plain_list() -> list[Plain]:
+    """Return."""
+    return []
+
+
+async def takes_function(act: Callable[[], None]) -> str:
+    """Take."""
+    return ""
+
+
+async def takes_hidden(_x: int) -> str:
+    """Take."""
+    return ""
+
+
+async def takes_configuration(model_config: int) -> str:
+    """Take."""
+    return ""
+
+
+async def takes_optional_context(ctx: Context[None] | None = None) -> str:
+    """Take."""
+    return ""
+
+
+async def takes_wrong_default(a: int = "x") -> str:  # type: ignore[assignment]
+    """Take."""
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (takes_plain, "'thing' can't be Plain"),
+        (returns_plain_list, "its return type can't be serialized"),
+        (takes_function, "Cannot generate a JsonSchema"),
+        (takes_hidden, "'_x'"),
+        (takes_configuration, "'model_config'"),
+        (takes_optional_context, "the type of 'ctx' is Context alone"),
+        (takes_wrong_default, "the default of 'a', 'x', is not of its type int"),
+    ],
+)
+def test_a_type_that_has_no_schema_is_refused_at_declaration(function: Any, reason: str) -> None:
+    line = function.__code__.co_firstlineno
+    with pytest.raises(DeclarationError) as raised:
+        made().tool(function)
+    assert reason in str(raised.value)
+    assert f"test_features.py:{line}: tool {function.__name__!r}" in str(raised.value)
+    assert "http" not in str(raised.value)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="pydantic reads them")
+def test_a_typed_dict_of_an_old_python_is_refused_with_the_way_out() -> None:
+    def count(typed: Typed) -> str:
+        """Count."""
+        return ""
+
+    with pytest.raises(DeclarationError, match=r"'typed' can't be Typed: Please use `typing_ext"):
+        made().tool(count)
+
+
+async def test_a_default_of_another_form_is_not_refused() -> None:
+    async def read(path: Path = Path("a"), names: list[str] | None = None, day: date = date(2025, 1, 1)) -> str:
+        """Read."""
+        return ""
+
+    made().tool(read)
+
+
+async def test_a_tool_without_a_schema_does_not_hide_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    app = made()
+
+    async def good() -> str:
+        """Good."""
+        return ""
+
+    def bad(thing: Plain) -> str:
+        """Bad."""
+        return ""
+
+    bad.__module__ = "servers.some"  # of the bundle, where nothing is checked at declaration
+    app.tool(bad)
+    app.tool(good)
+    async with talking(app) as peer:
+        listed = (await peer.request("tools/list"))["result"]["tools"]
+    assert [tool["name"] for tool in listed] == ["good"]
+    assert f"test_features.py:{bad.__code__.co_firstlineno}: tool 'bad': 'thing' can't be Plain" in caplog.text
+
+
+def test_a_type_may_be_defined_after_the_tool() -> None:
+    class Later(BaseModel):
+        part: "Part"  # noqa: F821
+
+    def count(later: Later) -> str:
+        """Count."""
+        return ""
+
+    made().tool(count)
+
+
+def test_null_is_in_the_schema_of_an_argument_that_must_be_given() -> None:
+    app = made()
+
+    def count(a: int | None, b: int | None = None) -> str:
+        """Count."""
+        return ""
+
+    app.tool(count)
+    schema = app.tools.all()[0].listed["inputSchema"]
+    assert schema["properties"] == {"a": {"anyOf": [{"type": "integer"}, {"type": "null"}]}, "b": {"type": "integer"}}
+    assert schema["required"] == ["a"]

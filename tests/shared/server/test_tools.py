@@ -187,7 +187,7 @@ async def test_the_arguments_are_checked_and_handed_on(era):
 
 def test_a_parameter_that_can_not_be_one_is_refused():
     with pytest.raises(DeclarationError, match="_hidden"):
-        sales_with(Parameter("_hidden", Parameter.KEYWORD_ONLY, annotation=str)).tools.listed(None)
+        _ = sales_with(Parameter("_hidden", Parameter.KEYWORD_ONLY, annotation=str)).tools.all()[0].listed
 
 
 # Tools that give their value at once are answered before their call has a task
