@@ -158,7 +158,8 @@ class Client(TypedCalls, Entered):
         A lost connection is reopened first, if reconnection is enabled. A failed request is repeated, up to 4 times
         in all, if it did not reach the server, or if it is safe to repeat. The tools are listed and a call is
         repeated once if the call lacked a header that has to repeat an argument. A call that its server turns into a
-        task is followed to its end, however long that takes; `on_task` receives its states.
+        task is followed to its end, however long that takes; `on_task` receives its states. Without it, `on_progress`
+        receives the status messages of a task of 2026-07-28, which have no numbers: its progress then only counts.
 
         Raises PeerError for an error answer; TimeoutError if a round takes longer than `timeout` seconds, repetitions
         included and our own answers excluded; ConnectionError if the connection is lost; McpError for undeclared or

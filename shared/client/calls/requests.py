@@ -50,26 +50,30 @@ class Requests:
         on_task: OnTask | None = None,
     ) -> dict[str, Any]:
         """Return the result. Raises the errors of `Client.request`."""
-        on_notice = None if on_progress is None else _reporting(on_progress)
+        reports = None if on_progress is None else _Reports(on_progress)
+        on_notice = None if reports is None else reports.on_notice
         request: dict[str, Any] = {} if params is None else {**params}
         if method != "tools/call":
             return await self._run_rounds(method, request, timeout, on_notice)
         try:
-            return await self._called(request, timeout, on_notice, on_task)
+            return await self._called(request, timeout, reports, on_task)
         except PeerError as error:
             if not await self._runs_as_task_only(request, error, timeout):
                 raise
-        return await self._called(request, timeout, on_notice, on_task)
+        return await self._called(request, timeout, reports, on_task)
 
     # Calls that become tasks
 
     async def _called(
-        self, call: dict[str, Any], seconds: float | None, on_notice: OnNotice | None, on_task: OnTask | None
+        self, call: dict[str, Any], seconds: float | None, reports: "_Reports | None", on_task: OnTask | None
     ) -> dict[str, Any]:
         """Return the result of a tool, at the end of its task if there is one."""
+        on_notice = None if reports is None else reports.on_notice
         connection = await self._link.current(seconds)
         if connection.session.stateless or not self._may_ask_for_task or self._support.of(call) != "required":
             result, state = await self.begun(call, seconds, None, on_notice)
+            if reports is not None and on_task is None and connection.session.stateless:
+                on_task = reports.on_task
             return result if state is None else await follow(state.id, self.task_channel(seconds, on_task), state)
         with ExitStack() as stack:
             if on_notice is not None:
@@ -222,17 +226,26 @@ class Requests:
                 raise TimeoutError(f"the server did not answer within {seconds:g} s")
 
 
-def _reporting(report: Progress) -> OnNotice:
-    """Return a handler for progress notifications. One without a valid number is ignored, as is an invalid total or
-    message."""
+class _Reports:
+    """The progress of a call: its notifications, and then the states of its task, which have a text only."""
 
-    def take(notice: Notified) -> None:
+    def __init__(self, report: Progress) -> None:
+        self._report = report
+        self._progress = 0.0
+
+    def on_notice(self, notice: Notified) -> None:
+        """Report a notification. One without a valid number is ignored, as is an invalid total or message."""
         progress, total = _number(notice.params.get("progress")), _number(notice.params.get("total"))
         message = notice.params.get("message")
         if progress is not None:
-            report(progress, total, message if isinstance(message, str) else None)
+            self._progress = progress
+            self._report(progress, total, message if isinstance(message, str) else None)
 
-    return take
+    def on_task(self, state: TaskState) -> None:
+        """Report the text of a task that continues; the progress only counts."""
+        if not state.is_over and state.message:
+            self._progress += 1
+            self._report(self._progress, None, state.message)
 
 
 def _number(value: object) -> float | None:

@@ -142,6 +142,18 @@ async def test_progress_goes_on_where_a_call_was_answered_by_its_task() -> None:
     assert heard == [(1, 4, "working")]
 
 
+async def test_the_texts_of_a_task_are_progress_where_it_has_no_other() -> None:
+    server, heard = Lasting(), []
+
+    def hear(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total, message))
+        server.go_on.set()
+
+    async with server.connected("2026-07-28") as client:
+        await client.call_tool("work", on_progress=hear)
+    assert heard == [(1, None, "working, 25%")]
+
+
 @pytest.mark.parametrize("mode", FORMS)
 async def test_host_that_denies_what_a_task_asks_ends_the_call(mode: str) -> None:
     async def permit(act: Act) -> None:
