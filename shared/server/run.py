@@ -64,6 +64,8 @@ class Run(Generic[State]):
         self.hooks = Hooks()
         self.replication = Replication(self.changes)
         self.parts = Parts(self)
+        self.is_log_warned = False
+        """True once the author was warned of log messages that no client receives."""
 
     # Its identity and its handlers
 

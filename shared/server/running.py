@@ -26,6 +26,7 @@ from .dispatch.connection import Connection
 from .dispatch.limits import CallLimits, Limits
 from .extension import Extension
 from .features import Features
+from .functions.location import locating
 from .handlers.core import CORE
 from .handlers.dispatch import Dispatch
 from .run import Run
@@ -46,6 +47,7 @@ def prepare(
     for tool in run.features.tools.all():
         if tool.options.task is not None and all(extension.name != TASKS for extension in run.extensions):
             raise DeclarationError(f"tool {tool.name!r} may run as a task: give the server the extension `tasks()`")
+    _check_completions(run.features)
     changes = run.changes
     changes.on_subscribe = server.subscribe
     if (unsubscribe := server.unsubscribe) is not None:
@@ -54,6 +56,22 @@ def prepare(
         changes.on_wanted = lambda: when_wanted(run)
     run.calls = Calls(limits, budget, run.hooks, Dispatch(run, budget))
     return run
+
+
+def _check_completions(features: Features[Any]) -> None:
+    """Raise DeclarationError for a completer of an argument that does not exist."""
+    prompts = {prompt.name: prompt.function.names() for prompt in features.prompts.all()}
+    templates = {resource.uri: resource.template.names for resource in features.resources.all()}
+    for (kind, name, argument), completer in features.completions.all().items():
+        known: Mapping[str, Sequence[str]] = prompts if kind == "prompt" else templates
+        if kind == "prompt" and features.prompts.source is not None and name not in known:
+            continue
+        with locating(completer):
+            if name not in known:
+                raise DeclarationError(f"@completes: there is no {kind} {name!r}; available: {', '.join(known)}")
+            if argument not in known[name]:
+                names = ", ".join(known[name])
+                raise DeclarationError(f"@completes: {kind} {name!r} has no {argument!r}; available: {names}")
 
 
 def _extend(run: Run[Any], extension: Extension[Any]) -> None:

@@ -1,6 +1,7 @@
 """A session with the server of a command line, from its start to the exit code of the command."""
 
 import logging
+import re
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -35,7 +36,7 @@ _KEPT = 3
 """The number of the server's stderr lines that are shown if there is no connection."""
 _MOST_LINES = 200
 """The number of lines that are stored, for a traceback."""
-_TRACEBACK = "Traceback (most recent call last)"
+_FAILURE = re.compile(r"Traceback \(most recent call last\)|[0-9-]+ [0-9:,]+ ERROR ")
 _NO_TOKEN, _NO_ACCESS = 401, 403
 """The HTTP statuses of a refusal: of an unknown sender, and of a known one or of any."""
 
@@ -115,7 +116,7 @@ class Session:
         except (OSError, McpError) as error:
             self.say(phase.message(server.name, error, log.last_words))
             if isinstance(error, PeerError) and error.code == InternalError.code:
-                self._show(log.traceback)
+                self._show(log.failure)
             has_answered = phase.is_open and isinstance(error, McpError)
             return REFUSED if has_answered or _is_refusal(error) else UNREACHED
 
@@ -192,10 +193,10 @@ class _Log(logging.Handler):
         return " | ".join([line for line in words if line][-_KEPT:])
 
     @property
-    def traceback(self) -> list[str]:
-        """The lines of the last traceback that the server wrote to stderr; empty if it wrote none."""
+    def failure(self) -> list[str]:
+        """The lines of the last traceback or error that the server wrote to stderr; empty if it wrote none."""
         lines = list(self._lines)
-        begins = [number for number, line in enumerate(lines) if line.startswith(_TRACEBACK)]
+        begins = [number for number, line in enumerate(lines) if _FAILURE.match(line)]
         return lines[begins[-1] :] if begins else []
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -30,7 +30,9 @@ def help_text(
             variable = None if group.prefix is None else variable_of(name, group.prefix)
             if name == unnamed:
                 metavar = extra_of(field)["positional"]
-                text = _with_variable(str(field.description), variable and f"{variable}, separated by {os.pathsep!r}")
+                text = _with_variable(
+                    field.description or "", variable and f"{variable}, separated by {os.pathsep!r}"
+                )
                 parser.usage = f"{parser.usage} [{metavar} ...]"
                 place.add_argument(name, nargs="*", metavar=metavar, help=text)
             elif not is_secret(field):
@@ -44,11 +46,11 @@ def _help(field: FieldInfo, variable: str | None) -> str:
     default = field.get_default(call_default_factory=True, validated_data={})
     shown = "" if default in (None, False, []) else f" (default: {default})"
     several = "; may be repeated" if get_origin(field.annotation) is list else ""
-    return _with_variable(f"{field.description}{several}{shown}", variable)
+    return _with_variable(f"{field.description or ''}{several}{shown}".lstrip("; "), variable)
 
 
 def _with_variable(text: str, variable: str | None) -> str:
-    return (text if variable is None else f"{text} [{variable}]").replace("%", "%%")
+    return (text if variable is None else f"{text} [{variable}]".lstrip()).replace("%", "%%")
 
 
 def _shape(name: str, field: FieldInfo) -> dict[str, Any]:

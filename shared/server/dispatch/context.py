@@ -1,5 +1,6 @@
 """The context of a handler: to report progress, ask the client and announce changes."""
 
+import logging
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -36,6 +37,8 @@ from .turns import Turns
 
 if TYPE_CHECKING:
     from .connection import Connection
+
+log = logging.getLogger("shared.server.dispatch.context")
 
 State = TypeVar("State")
 Form = TypeVar("Form", bound=BaseModel)
@@ -116,7 +119,11 @@ class Context(Generic[State]):
 
     @must_be_awaited
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
-        """Send the client a log message, if it wants that level. Never put secrets in `data`."""
+        """Send the client a log message, if it wants that level, and if the server declares
+        `capabilities={"logging": {}}`. Never put secrets in `data`."""
+        if not self.running.identity.has(("logging",)) and not self.running.is_log_warned:
+            self.running.is_log_warned = True
+            log.warning('no client receives `ctx.log`: the server does not declare capabilities={"logging": {}}')
         self.link.session.log(self.call, level, data, logger)
         await self._flush()
 

@@ -57,3 +57,19 @@ async def test_arguments_that_are_settled_reach_the_function():
 def test_only_prompts_and_resources_can_be_completed():
     with pytest.raises(DeclarationError, match="'tool'"):
         app_with_names(kind="tool")
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"name": "great"}, "@completes: there is no prompt 'great'; available: greet"),
+        ({"argument": "nome"}, "@completes: prompt 'greet' has no 'nome'; available: name"),
+        ({"kind": "resource", "name": "a:{id}"}, r"there is no resource 'a:{id}'; available: a:{name}"),
+    ],
+)
+async def test_what_does_not_exist_can_not_be_completed(options, reason):
+    with pytest.raises(DeclarationError) as raised:
+        async with app_with_names(**options).open():
+            pass
+    assert reason in str(raised.value)
+    assert "test_completion.py:" in str(raised.value)

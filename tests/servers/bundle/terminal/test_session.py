@@ -123,13 +123,18 @@ def test_what_can_not_be_done_is_wrong_usage(capsys: pytest.CaptureFixture[str])
 FAILING = """
 import sys
 sys.path.insert(0, {root!r})
-from shared import Implementation, Server
+from shared import Context, Implementation, Server
 from shared.program.run import run
 app = Server[None](Implementation(name="notes", version="1"))
 @app.tool
 def fail() -> str:
     "Fail."
     raise ValueError("what only its author sees")
+@app.tool
+async def act(ctx: Context[None]) -> str:
+    "Act."
+    ctx.confirm("Act?")
+    return "done"
 run(app)
 """
 
@@ -145,3 +150,5 @@ def test_an_internal_error_of_a_server_that_was_started_comes_with_its_traceback
     assert first.endswith(" refused the request: internal error")
     assert second == "Traceback (most recent call last):"
     assert last == "ValueError: what only its author sees"
+    assert main(["call", "-", "act", "--", sys.executable, str(program)]) == 1
+    assert "ERROR shared.server.dispatch.coroutines: ctx.confirm was not awaited" in capsys.readouterr().err

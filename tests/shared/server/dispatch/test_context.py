@@ -427,3 +427,16 @@ async def test_a_client_that_can_not_confirm_is_not_told_of_an_option_that_the_s
     async with talking(app_with(act)) as peer:
         text = await peer.text("act")
     assert text.endswith("Use a client that supports form elicitation.")
+
+
+@pytest.mark.parametrize("capabilities", [{}, {"logging": {}}])
+async def test_a_log_message_that_no_client_receives_is_said_once(capabilities, caplog):
+    async def work(ctx: Context[None]) -> str:
+        """Works."""
+        await ctx.log("info", "one")
+        await ctx.log("info", "two")
+        return "done"
+
+    async with talking(app_with(work, capabilities=capabilities)) as peer:
+        await peer.call("work")
+    assert caplog.text.count("no client receives `ctx.log`") == (0 if capabilities else 1)

@@ -1,0 +1,16 @@
+"""The help of a program."""
+
+from pydantic import BaseModel
+
+from shared.program.settings.option_parser import OptionParser
+from shared.program.settings.options import Group
+
+
+class Settings(BaseModel):
+    folder: str = "notes"
+
+
+def test_an_option_without_a_description_has_its_default_alone() -> None:
+    text = OptionParser("notes", [Group(Settings.model_fields, "notes", "NOTES")]).format_help()
+    assert "(default: notes) [NOTES_FOLDER]" in text
+    assert "None" not in text
