@@ -221,7 +221,10 @@ def _longer(beneath: RootedFiles, entry: Entry, handle: Handle | None, request: 
     was = read_contents(beneath, entry, handle, request.how.encoding)
     require_same(was.found, request.how.etag, written)
     require_sure(was.charset, request.text, was.data, was.text, written)
-    text = _with_eol_of(was.text, request.text)
+    text = request.text
+    if "\n" in was.text or "\r" in was.text:
+        # Also LF for CRLF: a part of a text, unlike the whole, has no line ends of its own.
+        text = lf(text).replace("\n", eol_of(was.text))
     added = encode(text, was.charset._replace(mark=b""), written)
 
     def describe(survey: Survey) -> None:

@@ -137,9 +137,14 @@ def test_what_is_added_has_the_charset_and_the_line_ends_of_the_file(root, write
     write("wide", "b\n", "append")
     write("latin", "été\n", "append")
     write("mac", "c\n", "append")
+    (root / "unix").write_bytes(b"a\n")
+    (root / "none").write_bytes(b"a")
+    write("unix", "b\r\n", "append")
+    write("none", "b\r\n", "append")
     assert (root / "wide").read_bytes() == "\ufeffa\r\nb\r\n".encode("utf-16-le")
     assert (root / "latin").read_bytes() == "très fermé, à côté\nété\n".encode("latin-1")
     assert (root / "mac").read_bytes() == b"a\rb\rc\r"
+    assert [(root / name).read_bytes() for name in ("unix", "none")] == [b"a\nb\n", b"ab\r\n"]
 
 
 def test_f1_finnish_is_added_to_finnish(root, write):

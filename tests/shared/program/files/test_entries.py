@@ -8,7 +8,7 @@ import pytest
 from servers.common.files.exchange import exchange
 from shared.program.files import entries
 from shared.program.files.atomic import rename, rename_to_free
-from shared.program.files.entries import child, current, etag_of, is_same, opened, scanned
+from shared.program.files.entries import child, current, etag_of, is_same, opened, read_bytes, scanned
 
 
 @pytest.fixture
@@ -33,6 +33,14 @@ def test_what_is_created_must_not_exist(found, root, outside):
         with pytest.raises(FileExistsError):
             entries.create(found(name), 0o640)
     assert not (outside / "new").exists()
+
+
+def test_bytes_are_read_in_blocks_up_to_the_count_or_the_end(tmp_path):
+    (tmp_path / "file").write_bytes(bytes(range(256)) * 600)
+    descriptor = os.open(tmp_path / "file", os.O_RDONLY)
+    first, rest, end = (read_bytes(descriptor, count) for count in (100_000, 1_000_000, 10))
+    os.close(descriptor)
+    assert (len(first), first + rest, end) == (100_000, bytes(range(256)) * 600, b"")
 
 
 def test_a_directory_is_opened_under_no_other_path(root, outside):
