@@ -33,11 +33,12 @@ async def test_a_pool_says_that_all_are_lent(file: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 async def test_connections_that_do_not_end_are_replaced_and_come_back(file: Path) -> None:
     lasting = UNSTOPPABLE.replace("120000", "480000")  # a busy machine must not end it before it is waited for
     pool = Pool(lambda: Connection(file, "ro", Limits(seconds=0.01)), 1, 60)
-    stuck = []
+    stuck: list[Connection] = []
+    returned: list[bool] = []
+    pool.on_returned = lambda: returned.append(True)
     for _ in range(2):
         async with pool.lent() as connection:
             stuck.append(connection)
@@ -45,8 +46,13 @@ async def test_connections_that_do_not_end_are_replaced_and_come_back(file: Path
     with anyio.move_on_after(0.05) as waited:
         await pool.take()
     assert waited.cancelled_caught
+    while len(returned) < 2:
+        await anyio.sleep(0.01)
     async with pool.lent() as again:
         assert again in stuck
+        with anyio.move_on_after(0.05) as waited:  # both are back, and one is lent at a time
+            await pool.take()
+        assert waited.cancelled_caught
     assert len(set(stuck)) == 2
     await pool.close()
 
