@@ -42,8 +42,11 @@ class StaticTokens:
         matching = [stored_digest for stored_digest in self._principals if hmac.compare_digest(stored_digest, digest)]
         if matching:
             return self._principals[matching[0]]
-        owners = (file.owner_of(token) for file in self._files)
-        return next((owner for owner in owners if owner is not None), None)
+        for file in self._files:
+            owner = file.owner_of(token)
+            if owner is not None:
+                return owner
+        return None
 
     async def authenticate(self, request: HttpRequest) -> Principal | Denial | None:
         """Return the owner of the token of a request."""

