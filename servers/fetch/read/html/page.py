@@ -30,6 +30,7 @@ _CUT = "The page has too many elements or levels of them; what comes after is le
 _WHOLE = "No main content was found, so this is all text of the page."
 _DESCRIBED = "The page shows hardly any text, so the description in its metadata is given as well."
 _EMPTY = "The page shows no text."
+_HIDES = "The page shows hardly any text for its size: ask with `raw` for its markup."
 _LINES_OF_BEGINNING = 20
 _MOST_HEADINGS, _LONGEST_HEADING = 30, 100
 """Number of omitted headings that are listed, and characters of each."""
@@ -37,6 +38,8 @@ _LITTLE = 400
 """Characters of text that a page may show without its scripts and still need them."""
 _HARDLY_ANY = 100
 """Characters of text on a page that shows none of its content."""
+_LARGE = 10_000
+"""Characters of markup that normally show more than hardly any text."""
 _MUCH = 2_000
 """Characters of scripts that do more than count visits."""
 _ROOTS = frozenset(("root", "app", "__next", "__nuxt", "___gatsby", "svelte", "react-root", "q-app", "app-root"))
@@ -87,7 +90,7 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
         written, more = _words(page, parts, plain=format == "text")
         if parts is None and (_NEEDS_SCRIPTS in notes or len(written) < _HARDLY_ANY):
             described = _described(page, written, plain=format == "text")
-            more += [_DESCRIBED] if described else [] if written else [_EMPTY]
+            more += [_DESCRIBED] if described else [_EMPTY] if not written else [_HIDES] if len(text) > _LARGE else []
             written = "\n\n".join(filter(None, (written, described)))
         notes += more
     elif format == "links":

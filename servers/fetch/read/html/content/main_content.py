@@ -26,6 +26,8 @@ _MOST_ELEMENTS = 40_000
 """Largest number of elements of a page to judge: a line takes about 150 microseconds."""
 _AROUND_CONTENT = ("header", "nav", "footer", "aside", "form")
 _WHOLE = ("pre", "math")
+_PARTS = tuple(map(KINDS.index, ("table", "dl", "blockquote", "details")))
+"""Elements that are parts of a text wherever they are in it."""
 _KEPT_EMPTY = frozenset(("br", "hr", "td", "th", "wbr", "input"))
 _TOGETHER = frozenset(("table", "ul", "ol", "dl"))
 """Elements that are content as a whole if most of their text is."""
@@ -35,7 +37,7 @@ _NEARLY = 0.95
 _PARAGRAPHS = ("p", "div")
 _SOME = 0.4
 """The share of adjacent paragraphs from which on all of them are content."""
-_UNLIKELY = 0.03
+_UNLIKELY = 0.1
 """The probability below which a line is not content, even in the midst of it."""
 _LINKED = 0.5
 """The share of links in a line that leads away."""
@@ -138,9 +140,11 @@ def _complete(page: Lines, judged: list[float], keep: list[bool]) -> None:
             keep[block.first : block.end] = [True] * len(numbers)
         elif own >= _NEARLY * size:
             for number in numbers:
-                # Code and formulas are never boilerplate, however short they are.
-                likely = judged[number] >= _UNLIKELY or lines[number].block.element.tag in _WHOLE
-                keep[number] = keep[number] or (likely and not _leads_away(lines[number], block))
+                # Code, formulas, headings, cells and quotes are never boilerplate, however short they are.
+                line = lines[number]
+                is_part = line.block.element.tag in _WHOLE or any(map(line.within.__getitem__, _PARTS))
+                likely = is_part or is_heading(line) or judged[number] >= _UNLIKELY
+                keep[number] = keep[number] or (likely and not _leads_away(line, block))
     _complete_paragraphs(page, keep)
     _complete_tables(page, keep)
     complete_pairs(page, keep)

@@ -204,6 +204,13 @@ def test_pages_that_are_hardly_pages():
         assert read(html).text.replace("*", "") == text.replace("*", ""), html
 
 
+def test_a_large_page_that_shows_hardly_any_text_says_so():
+    hidden = f'<div data-state="{"x" * 12_000}"></div>'
+    [note] = read(f"<p>Please wait.</p>{hidden}").notes
+    assert note.startswith("The page shows hardly any text for its size")
+    assert read("<p>Please wait.</p>").notes == ()
+
+
 def test_h6_deep_nesting_is_read():
     for tag in ("div", "ul", "blockquote", "b", "table", "a", "form", "svg", "section"):
         assert "before" in read(f"<body><p>before</p>{f'<{tag}>' * 400}deep").text

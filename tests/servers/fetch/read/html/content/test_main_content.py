@@ -348,3 +348,9 @@ def test_a_table_in_a_figure_stays_with_its_caption() -> None:
     )
     text = read_html(f"<title>Foxes</title><h1>Foxes</h1>{sections}", URL, "text", None).text
     assert [said for said in ("Table 1: Dens.", "1850") if said not in text] == []
+
+
+def test_an_unlikely_line_after_a_text_is_left_out() -> None:
+    article = f"<article><h1>Foxes</h1>{LONG * 10}<div><p>Share this:</p></div></article>"
+    page = f"<title>Foxes</title><main>{article}</main>"
+    assert "Share this:" not in read_html(page, URL, "text", None).text
