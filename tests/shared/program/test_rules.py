@@ -65,4 +65,4 @@ async def test_who_comes_over_http_has_what_the_file_says(settings: Path) -> Non
 async def test_a_mistake_is_told_at_the_start(settings: Path) -> None:
     async with Wire(command(settings, "--transport", "stdio")) as wire:
         await wire.initialize()
-    assert "there is no tool 'raed_text_file' at filesystem; did you mean 'read_text_file'?" in wire.stderr
+    assert "there is no tool 'raed_text_file' in filesystem; did you mean 'read_text_file'?" in wire.stderr

@@ -339,7 +339,7 @@ def test_a_process_tells_of_a_secret_that_others_can_read(tmp_path: Path) -> Non
     with Raw(SLOW, env={**os.environ, "MCP_SETTINGS": str(path)}) as server:
         server.open().close_stdin()
         assert server.wait() == 0
-        assert f"{path}: token: others can read this secret" in server.stderr()
+        assert f"{path}: token: other users can read this secret" in server.stderr()
         assert "hunter2" not in server.stderr()
 
 

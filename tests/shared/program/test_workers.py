@@ -72,7 +72,7 @@ def test_servers_of_others_have_their_sessions_in_one_process(tmp_path: Path) ->
     config.write_text("servers: {theirs: {command: cat}}")
     with Raw([*BUNDLE, "--config", str(config), "--workers", "2", "--store", STORE]) as program:
         assert program.wait() == 2
-        assert "--workers: theirs is reached by sessions that one process holds" in program.stderr()
+        assert "--workers: theirs has sessions that belong to one process" in program.stderr()
 
 
 # Life and death

@@ -251,7 +251,7 @@ async def test_what_ours_have_a_template_for_or_list_is_not_taken_over_by_listin
 
 
 async def test_a_listing_of_another_server_comes_before_a_template_for_anything() -> None:
-    greedy, listing = serving("greedy", "{+id}"), small("listing")
+    greedy, listing = serving("greedy", "x:{+id}"), small("listing")
 
     @listing.lists_resources
     async def listed(_ctx: Any) -> list[Resource]:
