@@ -37,7 +37,7 @@ def summarize(name: str) -> str:
     return f"Summarize this note in one sentence:\n\n{notes.get(name, 'It is empty.')}"
 
 
-@app.tool(destructive=True)
+@app.tool
 async def delete_note(ctx: Context[None], name: str) -> str:
     """Delete a note, if the user agrees."""
     if name not in notes:

@@ -117,7 +117,9 @@ def is_uri(text: str) -> bool:
 
 def is_template_of_uris(text: str) -> bool:
     """Return True if the text around the variables of a template may be in a URI."""
-    return is_uri(_EXPRESSION.sub("x", text))
+    # A variable in front may have the scheme in it.
+    plain = _EXPRESSION.sub("x:", text, count=1) if text.startswith("{+") else text
+    return is_uri(_EXPRESSION.sub("x", plain))
 
 
 def expand_uri(template: str, **variables: str) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from shared.errors import DeclarationError, InvalidParams
-from shared.protocol.uri_template import UriTemplate, expand_uri
+from shared.protocol.uri_template import UriTemplate, expand_uri, is_template_of_uris
 
 
 def match(template, uri):
@@ -115,3 +115,11 @@ def test_a_uri_is_made_of_a_template_and_its_variables() -> None:
     assert expand_uri("note://{name}", name="my note") == "note://my%20note"
     with pytest.raises(TypeError, match=r"note://\{name\} has the variables name, not title"):
         expand_uri("note://{name}", title="x")
+
+
+@pytest.mark.parametrize(
+    ("template", "is_one"),
+    [("a:b", True), ("a:{b}?c={d}", True), ("{+uri}/{part}", True), ("{uri}", False), ("a b:{c}", False)],
+)
+def test_a_template_is_one_of_uris_or_not(template: str, *, is_one: bool) -> None:
+    assert is_template_of_uris(template) is is_one
