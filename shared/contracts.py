@@ -340,7 +340,7 @@ class SessionStore(Protocol):
 
     async def update(self, id: str, before: "Snapshot", after: "Snapshot") -> None:
         """Merge a change of the lasting state of a session, from `before` to `after`, with the changes made
-        elsewhere: see `merge`. Replicas that have the session in another state are sent the new one by their bus."""
+        elsewhere: see `merge`. Replicas that have another state of the session receive the new one over their bus."""
 
     def watch(self, id: str, uri: str, *, is_watched: bool) -> None:
         """Set whether this replica reports changes of that resource to the client, or none does. The replica that did

@@ -1,8 +1,11 @@
 """Owners of resources. A URI stays the same while only one server has it, so the owner is searched for:
 
 1. the server that declares it
+2. our own servers: one whose tools name it as their page, one that lists it, one with a matching template
+3. third-party servers, by the same criteria
+4. all other servers with resources, in their order
 
-For the first three the first match answers, whatever the answer is; for the last the first answer that is not an
+For the first three, the first match answers, whatever the answer is; for the last, the first answer that is not an
 error. A URI that two of them list belongs to the first; the resource of the other is listed with the name of its
 server in its URI.
 """

@@ -279,7 +279,7 @@ class HostedCall:
                 self._moved.wake()
 
     def give_up(self) -> None:
-        """Stop the work on the task, which is over."""
+        """Stop the work on the task, which has ended."""
         self._tasks.at_work.pop(self.id, None)
         if self._unlisten is not None:
             self._unlisten()

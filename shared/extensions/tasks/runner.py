@@ -68,7 +68,7 @@ class AtWork(Protocol):
     one."""
 
     def give_up(self) -> None:
-        """Stop the work on the task, which is over."""
+        """Stop the work on the task, which has ended."""
 
     async def fail(self, reason: str) -> None:
         """Cancel the call with a reason; one that has ended keeps its outcome."""

@@ -179,7 +179,7 @@ class Function:
         return bound
 
     def _coerced(self, data: bytes, error: ValidationError) -> BaseModel:
-        """Return the arguments whose JSON was refused, in a form that fits. Raises InvalidArguments if there is
+        """Return the arguments whose JSON was refused, in an accepted form. Raises InvalidArguments if there is
         none."""
         arguments = from_json(data)
         count = error.error_count()

@@ -42,7 +42,8 @@ class Authorized:
                 if not again or sent == MAX_SENT:
                     self._exchange = exchange
                     return reply
-                # The login of a person may have taken long, and servers close a connection that is silent for long.
+                # A person's login may have taken a long time, and servers close connections that are silent for too
+                # long.
                 if time.monotonic() - began > FRESH_SECONDS:
                     reply.close()
                 else:
