@@ -47,8 +47,11 @@ _SECONDS = 0.001
 _MOST_BEFORE = 0.1
 """Maximum seconds that a thread has taken for a statement that is tried here: it may have waited for other
 threads."""
-_AT_ONCE = 0.02
-"""Seconds of processor time for one turn of the event loop, from its first read on."""
+_AT_ONCE = 0.05
+"""Seconds of processor time for one turn of the event loop, from its first read on.
+
+The requests of one read of a pipe take less. A call that is not answered at once takes all behind it along.
+"""
 _INSTRUCTIONS = 100
 """Instructions of SQLite's virtual machine between two checks of the clock."""
 _TRIES = 3
@@ -127,7 +130,7 @@ class QuickReader:
         self._read_began = 0.0
         """Processor time of the thread before the last read."""
 
-    def run(self, statement: str, work: Work[T | None]) -> T | None:
+    def run(self, statement: str, work: Work[T | None], *, is_first: bool = True) -> T | None:
         """Return the result of `work`, which runs `statement`; None if a thread has to do it. Never waits or
         raises."""
         entry, handle, began = self._known.get(statement), self._handle, time.monotonic()
@@ -145,11 +148,11 @@ class QuickReader:
         seconds = time.monotonic() - began
         if result is not None and seconds <= _LATE:
             entry.tries = _TRIES
-        elif (seconds > _SECONDS and self._was_displaced()) or (is_passing and seconds <= _LATE):
-            pass
+        elif seconds > _SECONDS and self._was_displaced():
+            return self.run(statement, work, is_first=False) if result is None and is_first else result
         elif seconds > _LATE:
             self._rest(entry, seconds)
-        else:
+        elif not is_passing:
             entry.fail()
         return result
 
