@@ -87,7 +87,7 @@ class ListCache:
         self._patience = float("-inf")
         self._patience_of: WeakKeyDictionary[ServerSession, float] = WeakKeyDictionary()
         self._forgiven = float("-inf")
-        """The time at which the patience was last reset because of a change."""
+        """The time at which a change last ended the wait."""
         self._asking = anyio.Lock()
 
     def forget(self, *, is_new: bool = False) -> None:

@@ -185,8 +185,8 @@ class _Keeper:
                     raise ConnectionError("the server ended the connection")
                 await self._once(connection)
             except (ConnectionError, TimeoutError, PeerError) as error:
-                # A first subscription that fails is not repeated. A later one is, if the server is gone or says that
-                # it is busy.
+                # A first subscription that fails is not repeated. A later one is repeated if the server is gone or
+                # says that it is busy.
                 may_pass = not isinstance(error, PeerError) or error.code in BUSY
                 if not self.established.is_set() or not self._link.lasts or not may_pass:
                     raise

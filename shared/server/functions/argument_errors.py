@@ -70,7 +70,7 @@ def _unknown(name: str, names: Sequence[str], missing: Sequence[str]) -> str:
     )
     close = next(candidates, None) or nearest(name, names)
     if close is not None:
-        return f"unknown argument {name!r}, did you mean {close!r}?"
+        return f"unknown argument {name!r}; did you mean {close!r}?"
     choices = f"available: {', '.join(names)}" if names else "it takes none"
     return f"unknown argument {name!r} ({choices})"
 

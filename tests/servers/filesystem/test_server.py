@@ -190,7 +190,7 @@ async def test_f6_numbers_of_lines_that_mean_nothing_are_refused(tmp_path: Path)
 async def test_f7_an_unknown_argument_is_refused(tmp_path: Path) -> None:
     async with inside(tmp_path) as peer:
         error = await peer.error("read_text_file", path="a.txt", hed=1)
-    assert "unknown argument 'hed', did you mean 'head'?" in error
+    assert "unknown argument 'hed'; did you mean 'head'?" in error
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ class Dialect(Protocol):
 
     def write(self, message: Message) -> dict[str, Any] | None:
         """Return `message` in the form of the dialect; None if the peer gets nothing. If this raises, which is a bug,
-        the request is still open, and a failure of it can be written."""
+        the request is still open, and a failure can be written for it."""
 
 
 def find_dialect(value: dict[str, Any], *, is_stream: bool) -> Dialect | None:

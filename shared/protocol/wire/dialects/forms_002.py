@@ -34,8 +34,8 @@ _CODES: Mapping[tuple[str, int], int] = {
     ("call_tool", -32603): TOOL_FAILED,
     ("render_prompt", -32603): PROMPT_FAILED,
 }
-"""The codes of document 002 for errors of the core. The codes that the document shares with JSON-RPC stay
-elsewhere."""
+"""The codes of document 002 for errors of the core. The codes that the document shares with JSON-RPC are left
+unchanged."""
 
 MAX_TEMPLATE, MAX_BRACES = 4_096, 16
 """The limits of the characters and the pairs of braces of a URI: compiling it to a pattern takes a millisecond."""

@@ -86,28 +86,28 @@ def told(**arguments):
 
 
 UNKNOWN: list[tuple[dict[str, Any], str]] = [
-    ({"edti": {}}, "unknown argument 'edti', did you mean 'edit'?"),
-    ({"edit": {"old": "", "nwe": ""}}, "edit: unknown argument 'nwe', did you mean 'new'?"),
+    ({"edti": {}}, "unknown argument 'edti'; did you mean 'edit'?"),
+    ({"edit": {"old": "", "nwe": ""}}, "edit: unknown argument 'nwe'; did you mean 'new'?"),
     ({"edit": {"old": "", "files": []}}, "edit: unknown argument 'files' (available: old, new)"),
-    ({"edits": [{"old": "", "nwe": ""}]}, "edits.0: unknown argument 'nwe', did you mean 'new'?"),
-    ({"files": [{"path": "", "edit": []}]}, "files.0: unknown argument 'edit', did you mean 'edits'?"),
+    ({"edits": [{"old": "", "nwe": ""}]}, "edits.0: unknown argument 'nwe'; did you mean 'new'?"),
+    ({"files": [{"path": "", "edit": []}]}, "files.0: unknown argument 'edit'; did you mean 'edits'?"),
     (
         {"files": [{"path": "", "edits": [{"old": ""}, {"old": "", "path": ""}]}]},
         "files.0.edits.1: unknown argument 'path' (available: old, new)",
     ),
-    ({"named": {"a": {"old": "", "nwe": ""}}}, "named.a: unknown argument 'nwe', did you mean 'new'?"),
-    ({"two": [{"old": ""}, {"path": "", "pth": ""}]}, "two.1: unknown argument 'pth', did you mean 'path'?"),
+    ({"named": {"a": {"old": "", "nwe": ""}}}, "named.a: unknown argument 'nwe'; did you mean 'new'?"),
+    ({"two": [{"old": ""}, {"path": "", "pth": ""}]}, "two.1: unknown argument 'pth'; did you mean 'path'?"),
     (
         {"shape": {"kind": "circle", "width": 1, "radius": 1}},
         "shape: unknown argument 'width' (available: kind, radius)",
     ),
     (
         {"tree": {"name": "a", "children": [{"name": "b", "nmae": "c"}]}},
-        "tree.children.0: unknown argument 'nmae', did you mean 'name'?",
+        "tree.children.0: unknown argument 'nmae'; did you mean 'name'?",
     ),
     ({"empty": {"x": 1}}, "empty: unknown argument 'x' (it takes none)"),
-    ({"pair": {"left": 1, "lfet": 2}}, "pair: unknown argument 'lfet', did you mean 'left'?"),
-    ({"row": {"column": "", "colum": ""}}, "row: unknown argument 'colum', did you mean 'column'?"),
+    ({"pair": {"left": 1, "lfet": 2}}, "pair: unknown argument 'lfet'; did you mean 'left'?"),
+    ({"row": {"column": "", "colum": ""}}, "row: unknown argument 'colum'; did you mean 'column'?"),
 ]
 
 
@@ -120,7 +120,7 @@ def test_what_is_missing_is_meant_by_a_part_of_its_name():
         """Describe."""
         return table_name
 
-    with pytest.raises(InvalidArguments, match="unknown argument 'name', did you mean 'table_name'"):
+    with pytest.raises(InvalidArguments, match="unknown argument 'name'; did you mean 'table_name'"):
         Function(describe, "tool", Context).bind({"name": "a"})
 
 
@@ -129,7 +129,7 @@ def test_a_short_name_is_not_meant_by_a_word_that_has_its_letters():
         """Resize."""
         return id
 
-    with pytest.raises(InvalidArguments, match="unknown argument 'width', did you mean 'widths'"):
+    with pytest.raises(InvalidArguments, match="unknown argument 'width'; did you mean 'widths'"):
         Function(resize, "tool", Context).bind({"width": 5})
 
 
@@ -139,8 +139,8 @@ def test_the_members_of_a_union_tell_of_the_argument_and_not_of_their_types():
 
 
 def test_an_unknown_name_in_a_member_of_a_union_is_told_with_the_names_of_what_it_may_be():
-    assert "either: unknown argument 'nwe', did you mean 'new'?" in told(either={"old": "", "nwe": ""})
-    assert "either.0: unknown argument 'pth', did you mean 'path'?" in told(either=[{"path": "", "pth": ""}])
+    assert "either: unknown argument 'nwe'; did you mean 'new'?" in told(either={"old": "", "nwe": ""})
+    assert "either.0: unknown argument 'pth'; did you mean 'path'?" in told(either=[{"path": "", "pth": ""}])
 
 
 def test_what_several_members_of_a_union_have_to_say_is_said_once():

@@ -125,7 +125,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"path": "a", "day": "yesterday"}, "day: "),
     ({"path": "a", "kind": "c"}, "kind: Input should be 'a' or 'b'"),
     ({"path": "a", "point": {"x": "one"}}, "point.x: Input should be a valid integer"),
-    ({"path": "a", "cuont": 5}, "unknown argument 'cuont', did you mean 'count'?"),
+    ({"path": "a", "cuont": 5}, "unknown argument 'cuont'; did you mean 'count'?"),
     ({"path": "a", "zzz": 5}, "unknown argument 'zzz' (available: path, count, day, kind, point)"),
     ({"path": "a", "ctx": 5}, "unknown argument 'ctx'"),
 ]
