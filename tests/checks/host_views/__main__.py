@@ -24,8 +24,6 @@ PATIENCE = 3_600.0
 PAGES = (1, 10, 100)
 LIMITS = {"sqlite": ["--max-rows", "1000000"], "fetch": ["--allow-private", "127.0.0.1:*"]}
 
-Pages = dict[str, list[str]]
-
 
 def main(words: list[str]) -> int:
     """Prints the table; 1 if a result did not arrive whole."""
@@ -40,35 +38,36 @@ def _rows(host: Host, count: int) -> Iterator[list[str]]:
     known = find_host({"name": host.client})
     assert known is not None
     with tempfile.TemporaryDirectory() as name, results(Path(name).resolve(), count * known.text_bytes) as every:
-        before = _received(host, every, Path(name), knows_hosts=False)
-        now = _received(host, every, Path(name), knows_hosts=True)
         for result in every:
-            first, pages = before[result.tool][0], now[result.tool]
+            (first,) = _received(host, result, Path(name), knows_hosts=False)
+            pages = _received(host, result, Path(name), knows_hosts=True)
             sizes = [len(page.encode()) for page in pages]
             seen = CURSOR.search(first) is not None or not result.missing([first])
-            yield [
+            row = [
                 f"{result.tool}, {count}x", host.name, f"{len(first.encode()):,}", "yes" if seen else "no",
                 f"{sum(sizes):,}", str(len(pages)), f"{max(sizes):,}", result.missing(pages) or "yes",
             ]  # fmt: skip
+            print(*row, sep="; ", file=sys.stderr, flush=True)
+            yield row
 
 
-def _received(host: Host, every: list[Result], folder: Path, *, knows_hosts: bool) -> Pages:
-    """Return the pages of each result; without `knows_hosts` the first ones alone."""
-    received: Pages = {}
-    for result in every:
-        module = next(entry.module for entry in load_catalog().servers if entry.name == result.server)
-        # In a conversation of its own, since hosts shorten those of many megabytes.
-        home = Path(tempfile.mkdtemp(dir=folder))
-        forget = "" if knows_hosts else "import shared.server.dispatch.hosts as hosts; hosts.HOSTS = (); "
-        start = f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r}); {forget}"
-        start += f"runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"
-        command = [sys.executable, "-c", start, *LIMITS.get(result.server, ()), *result.operands]
-        host.play(home, command, _script(result, received, goes_on=knows_hosts), PATIENCE)
-    return received
+def _received(host: Host, result: Result, folder: Path, *, knows_hosts: bool) -> list[str]:
+    """Return the pages of a result; without `knows_hosts` the first one alone.
+
+    Each is followed in a conversation of its own, since hosts shorten those of many megabytes.
+    """
+    module = next(entry.module for entry in load_catalog().servers if entry.name == result.server)
+    forget = "" if knows_hosts else "import shared.server.dispatch.hosts as hosts; hosts.HOSTS = (); "
+    start = f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r}); {forget}"
+    start += f"runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"
+    command = [sys.executable, "-c", start, *LIMITS.get(result.server, ()), *result.operands]
+    pages: list[str] = []
+    host.play(Path(tempfile.mkdtemp(dir=folder)), command, _script(result, pages, goes_on=knows_hosts), PATIENCE)
+    return pages
 
 
-def _script(result: Result, received: Pages, *, goes_on: bool) -> Script:
-    pages = received[result.tool] = [(yield Call(result.tool, result.arguments))]
+def _script(result: Result, pages: list[str], *, goes_on: bool) -> Script:
+    pages.append((yield Call(result.tool, result.arguments)))
     while goes_on and result.is_paged and (cursor := CURSOR.search(pages[-1])):
         value = int(cursor[2]) if cursor[1] == "start_index" else cursor[2]
         pages.append((yield Call(result.tool, {**result.arguments, cursor[1]: value})))
