@@ -244,6 +244,9 @@ class LoginRequired(AuthError):
 class ToolError(McpError):
     """The tool failed in a way the model should read: becomes a result with `isError` and this text."""
 
+    def __init__(self, message: str = "the tool failed, and gave no reason") -> None:
+        super().__init__(message)
+
 
 class InputRequired(BaseException):
     """Ends a stateless call to ask the client: `requests` maps keys to `{"method", "params"}` (2026-07-28,

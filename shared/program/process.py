@@ -26,6 +26,7 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from ..concurrency import first_error
 from ..contracts import TaskLimits
+from ..errors import DeclarationError
 from ..server.server import Server
 from ..telemetry.footprint import settle
 from ..telemetry.logs import set_up_logging
@@ -267,7 +268,7 @@ def run_to_the_end(program: str, main: Callable[[], Awaitable[None]], *, fast: b
     code = 0
     try:
         anyio.run(main, backend_options={"use_uvloop": fast and find_spec("uvloop") is not None})
-    except* _CannotStart as group:
+    except* (_CannotStart, DeclarationError) as group:
         refusal = str(first_error(group))
     except* Failed as group:
         sys.stderr.write(f"{program}: {plain(str(first_error(group)))}\n")

@@ -46,7 +46,10 @@ def prepare(
         _extend(run, extension)
     for tool in run.features.tools.all():
         if tool.options.task is not None and all(extension.name != TASKS for extension in run.extensions):
-            raise DeclarationError(f"tool {tool.name!r} may run as a task: give the server the extension `tasks()`")
+            with locating(tool.function.declared):
+                raise DeclarationError(
+                    f"tool {tool.name!r} may run as a task: give the server the extension `tasks()`"
+                )
     _check_completions(run.features)
     changes = run.changes
     changes.on_subscribe = server.subscribe

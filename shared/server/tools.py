@@ -5,7 +5,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import cached_property
 from inspect import Parameter, Signature
-from typing import Any, TypedDict
+from typing import Any, TypedDict, get_args
 
 from ..errors import DeclarationError, ToolError, UnknownTool
 from ..protocol.records import record
@@ -93,6 +93,9 @@ class RegisteredTool:
             )
         if len(description.encode()) > MAX_DESCRIPTION:
             raise DeclarationError(f"tool {self.name!r}: hosts truncate descriptions at {MAX_DESCRIPTION} bytes")
+        if options.task not in (None, *get_args(TaskSupport)):
+            known = ", ".join(map(repr, get_args(TaskSupport)))
+            raise DeclarationError(f"tool {self.name!r}: task={options.task!r} is unknown; available: {known}")
         self._description = description
         if not is_own(function):
             self._check()

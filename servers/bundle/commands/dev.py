@@ -4,6 +4,7 @@ A process serves the file, with the workbench, to this machine only. It is resta
 Python file beside it or in a folder beside it, always on the same port, so that an open page keeps working.
 """
 
+import logging
 import os
 import sys
 import webbrowser
@@ -49,6 +50,8 @@ def main(argv: Sequence[str]) -> int:
     words = {"transport": "http", "host": "127.0.0.1", "workers": "1"}
     if args.port is not None:
         words["port"] = str(args.port)
+    # Its lines about the end of its own work say nothing to the author.
+    logging.getLogger("watchfiles").setLevel(logging.ERROR)
     # Editors write a file in several steps within a moment.
     run_process(
         *watched_folders(file),

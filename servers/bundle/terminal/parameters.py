@@ -83,7 +83,7 @@ class Parameter(NamedTuple):
         if not self.types and self.choices:
             close = nearest(text, map(as_text, self.choices))
             raise Misuse(
-                f"{self.name}: expected {self.kind}, got {text!r}" + (f"; did you mean {close}?" if close else "")
+                f"{self.name}: expected {self.kind}, got {text!r}" + (f"; did you mean {close!r}?" if close else "")
             )
         parsed = _parsed(text)
         if not self.types:
@@ -174,7 +174,7 @@ def unknown(what: str, name: str, existing: Mapping[str, Any] | Sequence[str]) -
     names = list(existing)
     close = nearest(name, names)
     if close is not None:
-        return f"there is no {what} {name!r}; did you mean {close}?"
+        return f"there is no {what} {name!r}; did you mean {close!r}?"
     return f"there is no {what} {name!r}; available: {', '.join(names) or 'none'}"
 
 

@@ -9,6 +9,7 @@ validated as a value, and by the warnings of pydantic's serializer.
 import logging
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from inspect import isgenerator
 from typing import Any
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
@@ -107,6 +108,8 @@ class Output:
 
 def make_refusal(what: str, value: object, declared: Any, detail: str = "") -> ToolError:
     """Return the error for a value that a tool may not return, and log it for the author."""
+    if isgenerator(value):
+        detail = "; use list(...)"
     text = f"{what} returned {type(value).__name__}, declared {format_type(declared)}{detail}"
     log.error("%s", text)
     return ToolError(text)

@@ -233,6 +233,21 @@ def test_a_process_that_can_not_start_says_why(command: list[str], reason: str) 
         assert said.count("\n") == 1
 
 
+def test_a_declaration_that_does_not_fit_is_said_in_one_line(capfd: pytest.CaptureFixture[str]) -> None:
+    app = Server[None](Implementation(name="door", version="1"))
+
+    @app.tool(task="required")
+    def work() -> str:
+        """Work."""
+        return ""
+
+    with pytest.raises(SystemExit, match="2"):
+        run_app("door", app, Options(transport="http", port=0))
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith("door: ")
+    assert line.endswith("tool 'work' may run as a task: give the server the extension `tasks()`")
+
+
 def test_a_program_that_failed_says_why_and_ends_with_1(capfd: pytest.CaptureFixture[str]) -> None:
     async def fail() -> None:
         raise Failed("nobody is there\x1b[1m")

@@ -13,7 +13,7 @@ import pytest
 from anyio import from_thread
 from pydantic import BaseModel
 
-from shared import Context, Implementation, Server
+from shared import Context, Implementation, Server, ToolError
 from shared.errors import DeclarationError
 from shared.server.resources import ResourceKeywords, ResourceOptions
 from shared.server.tools import ToolKeywords, ToolOptions
@@ -386,3 +386,37 @@ def test_null_is_in_the_schema_of_an_argument_that_must_be_given() -> None:
     schema = app.tools.all()[0].listed["inputSchema"]
     assert schema["properties"] == {"a": {"anyOf": [{"type": "integer"}, {"type": "null"}]}, "b": {"type": "integer"}}
     assert schema["required"] == ["a"]
+
+
+def test_the_task_support_of_a_tool_is_one_of_three() -> None:
+    def count() -> str:
+        """Count."""
+        return ""
+
+    with pytest.raises(DeclarationError, match="task='yes' is unknown; available: 'forbidden', 'opt"):
+        made().tool(task="yes")(count)  # type: ignore[call-overload]
+
+
+async def test_a_tool_that_is_a_task_needs_the_extension_and_the_error_says_where() -> None:
+    app = made()
+
+    @app.tool(task="optional")
+    def count() -> str:
+        """Count."""
+        return ""
+
+    with pytest.raises(DeclarationError, match=r"test_features\.py:\d+: tool 'count' may run as a task: give"):
+        async with app.open():
+            pass
+
+
+async def test_an_error_without_a_text_says_that_it_has_none() -> None:
+    app = made()
+
+    @app.tool
+    async def fail() -> str:
+        """Fail."""
+        raise ToolError
+
+    async with talking(app) as peer:
+        assert await peer.text("fail") == "the tool failed, and gave no reason"

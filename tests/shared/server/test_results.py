@@ -107,6 +107,11 @@ def test_what_is_declared_as_anything_is_sent_as_text(value: Any, returns: Any, 
     assert sent(value, returns) == {"content": [{"type": "text", "text": text} for text in texts]}
 
 
+def test_a_generator_is_refused_with_the_way_out() -> None:
+    with pytest.raises(ToolError, match=r"returned generator, declared list\[int\]; use list\(...\)"):
+        sent((number for number in range(3)), list[int])
+
+
 def test_text_can_have_a_meta_beside_it():
     assert Result(Text, "tool 'a'").schema is None
     assert sent(Text("hello", {"etag": "1"}), Text) == {"content": [TEXT], "_meta": {"etag": "1"}}

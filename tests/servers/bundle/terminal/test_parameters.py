@@ -60,7 +60,7 @@ REFUSED: list[tuple[Any, list[str], str]] = [
     ({"type": "object"}, ["[1]"], r"a: expected object, got '\[1\]'; for example a='{}'"),
     ({"type": "string"}, ["x", "y"], "a takes one value, but got 2"),
     ({"type": "array", "items": {"type": "integer"}}, ["x"], "a: expected integer, got 'x'"),
-    ({"enum": ["fast", "slow"]}, ["slw"], "a: expected fast, slow, got 'slw'; did you mean slow?"),
+    ({"enum": ["fast", "slow"]}, ["slw"], "a: expected fast, slow, got 'slw'; did you mean 'slow'?"),
 ]
 
 

@@ -100,7 +100,7 @@ def test_an_entry_that_can_not_be_used_is_refused(home: Path) -> None:
         with pytest.raises((Misuse, ValueError), match=why):
             find_target(ServerChoice("cursor:x"))
     write(home / ".cursor/mcp.json", "mcpServers", files={"command": "x"})
-    with pytest.raises(Misuse, match=r"there is no server 'fles'; did you mean files\? \(Cursor\)"):
+    with pytest.raises(Misuse, match=r"there is no server 'fles'; did you mean 'files'\? \(Cursor\)"):
         find_target(ServerChoice("cursor:fles"))
 
 

@@ -30,18 +30,18 @@ def test_arguments_are_what_the_schema_says(capsys: pytest.CaptureFixture[str]) 
 
 
 WRONG = [
-    (["call", "repaet", "text=a"], "there is no tool 'repaet'; did you mean repeat?"),
-    (["call", "repeat", "txt=a"], "there is no argument 'txt'; did you mean text?"),
+    (["call", "repaet", "text=a"], "there is no tool 'repaet'; did you mean 'repeat'?"),
+    (["call", "repeat", "txt=a"], "there is no argument 'txt'; did you mean 'text'?"),
     (["call", "repeat", "count=1"], "repeat needs text=text"),
     (["call", "repeat", "text=a", "count=many"], "count: expected integer, got 'many'"),
-    (["call", "repeat", "text=a", "mode=fsat"], "mode: expected fast, slow, got 'fsat'; did you mean fast?"),
+    (["call", "repeat", "text=a", "mode=fsat"], "mode: expected fast, slow, got 'fsat'; did you mean 'fast'?"),
     (["call", "repeat", "text"], "'text' is not an argument: write KEY=VALUE"),
     (["call", "repeat", "--arguments", "[1]"], "--arguments takes one JSON object"),
     (["call", "repeat", "--arguments", '{"count": NaN}'], "--arguments takes one JSON object"),
     (["call", "repeat", "--arguments", '{"count": 1e999}'], "--arguments takes one JSON object"),
     (["call", "draw", "--out", "/nowhere/a.png"], "--out: there is no directory /nowhere"),
     (["prompt", "greet"], "greet needs who=TEXT"),
-    (["prompt", "great"], "there is no prompt 'great'; did you mean greet?"),
+    (["prompt", "great"], "there is no prompt 'great'; did you mean 'greet'?"),
     (["prompt", "bye"], "there is no prompt 'bye'; available: greet; the server says: there is no such thing"),
     (["prompt", "greet", "who=a", "who=b"], "who takes one value, but got 2"),
     (
