@@ -32,7 +32,7 @@ export const CLIENT_FORMS = [
     path: "~/.cursor/mcp.json, or .cursor/mcp.json of a project",
     key: "mcpServers",
     http: { variable: "${env:}" },
-    renewal: "switch it on in Cursor's settings, under MCP",
+    renewal: "enable it in Cursor's settings, under MCP",
   },
   {
     name: "windsurf",
@@ -64,7 +64,7 @@ export const CLIENT_FORMS = [
     path: "~/.gemini/settings.json, or .gemini/settings.json of a project",
     key: "mcpServers",
     http: { url: "httpUrl", variable: "${}" },
-    renewal: "start Gemini CLI again, in a folder that it trusts",
+    renewal: "restart Gemini CLI, in a folder that it trusts",
   },
   {
     name: "codex",
@@ -73,6 +73,6 @@ export const CLIENT_FORMS = [
     key: "mcp_servers",
     format: "toml",
     http: { bearer: "bearer_token_env_var" },
-    renewal: "start Codex again",
+    renewal: "restart Codex",
   },
 ];
