@@ -20,6 +20,7 @@ from ..errors import DeclarationError, UnknownName
 from ..protocol.types.prompts import CompletionArgument, GetPromptResult, Prompt, PromptArgument, PromptMessage
 from .dispatch.context import Context
 from .functions.function import Function
+from .functions.location import is_own
 from .results import content_of
 
 
@@ -53,6 +54,8 @@ class RegisteredPrompt:
         self.name = name or self.function.name
         if not self.function.doc:
             raise DeclarationError(f"prompt {self.name!r} needs a docstring, by which users choose it")
+        if not is_own(function):
+            self.function.check_texts()
         prompt = Prompt(
             name=self.name,
             title=title,

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 from types import NoneType
-from typing import Any, TypedDict, get_args
+from typing import Annotated, Any, TypedDict, get_args, get_origin
 
 from ..errors import DeclarationError, ResourceNotFound
 from ..protocol.records import record
@@ -11,7 +11,11 @@ from ..protocol.types.content import BlobResourceContents, TextResourceContents
 from ..protocol.types.resources import Resource, ResourceTemplate
 from ..protocol.uri_template import UriTemplate, is_template_of_uris, is_uri
 from .dispatch.context import Context
-from .functions.function import Function
+from .functions.function import Function, format_type
+from .functions.location import is_own
+
+_READABLE = (str, bytes, NoneType, TextResourceContents, BlobResourceContents)
+_READABLE_NAMES = "return text, bytes, or resource contents"
 
 Lister = Callable[[Context[Any]], Awaitable[Iterable[Resource]]]
 
@@ -58,6 +62,10 @@ class RegisteredResource:
         for name in self.function.names():
             if name not in self.template.names:
                 raise DeclarationError(f"{what}: its argument {name!r} is not a variable of {uri}")
+        if not is_own(function):
+            self.function.check_texts()
+            if not _is_readable(self.function.returns):
+                raise DeclarationError(f"{what} can't return {format_type(self.function.returns)}: {_READABLE_NAMES}")
         fields: dict[str, Any] = {
             "name": options.name or self.function.name,
             "title": options.title,
@@ -93,7 +101,13 @@ class RegisteredResource:
             case TextResourceContents() | BlobResourceContents():
                 return value.to_wire()
             case _:
-                raise TypeError(f"{type(value).__name__} is not a resource; return text, bytes, or resource contents")
+                raise TypeError(f"{type(value).__name__} is not a resource; {_READABLE_NAMES}")
+
+
+def _is_readable(hint: Any) -> bool:
+    """Return True for the type of a resource, or one that says nothing."""
+    parts = get_args(hint)[:1] if get_origin(hint) is Annotated else get_args(hint)
+    return all(map(_is_readable, parts)) if parts else hint in (None, Any, object, list, *_READABLE)
 
 
 class Resources:

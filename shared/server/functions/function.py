@@ -242,6 +242,14 @@ class Function:
                 )
                 raise DeclarationError(f"{self._what}: {fault}") from None
 
+    def check_texts(self) -> None:
+        """Raise DeclarationError like `check`, and for arguments that can't be read from a text."""
+        self.check()
+        for name, schema in self.schema["properties"].items():
+            if schema.get("type") in ("array", "object"):
+                type_ = format_type(self.hints[name])
+                raise DeclarationError(f"{self._what}: {name!r} can't be {type_}: clients send it as text")
+
     def _explained(self, error: Exception) -> str:
         """Return the reason why the arguments have no schema, with the name of the first one that has none."""
         for name, (hint, _) in self._fields.items():

@@ -4,6 +4,7 @@ import sys
 import threading
 import typing
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import date
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -420,3 +421,21 @@ async def test_an_error_without_a_text_says_that_it_has_none() -> None:
 
     async with talking(app) as peer:
         assert await peer.text("fail") == "the tool failed, and gave no reason"
+
+
+def test_a_prompt_takes_texts() -> None:
+    def sums(numbers: list[int]) -> str:
+        """Sum."""
+        return ""
+
+    with pytest.raises(DeclarationError, match=r"'numbers' can't be list\[int\]: clients send it as text"):
+        made().prompt(sums)
+
+
+@pytest.mark.parametrize(("returns", "is_refused"), [(dict, True), (int | None, True), (list[bytes] | None, False)])
+def test_a_resource_returns_text_or_bytes(returns: Any, *, is_refused: bool) -> None:
+    def read() -> None: ...
+
+    read.__annotations__["return"] = returns
+    with pytest.raises(DeclarationError, match="resource 'read' can't return") if is_refused else nullcontext():
+        made().resource("made://read")(read)
