@@ -182,8 +182,9 @@ def format_result(result: QueryResult) -> str:
         facts.append(f"cut; go on with cursor {result['next_cursor']}")
     if not result["columns"]:
         return "; ".join(facts)
-    known = [head for head in ("declared", "types") if any(result[head])]
-    heads = [f"{head} {format_row(result[head])}" for head in ("columns", *known)]
+    known = {"declared": result["declared"], "types": result["types"]}
+    heads = [f"columns {format_row(result['columns'])}"]
+    heads += [f"{head} {format_row(types)}" for head, types in known.items() if any(types)]
     return "\n".join(("; ".join(facts), fence([*heads, *map(format_row, result["rows"])])))
 
 
