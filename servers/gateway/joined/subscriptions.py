@@ -7,6 +7,7 @@ last one ends. If the owner closes, they remain, and are made again when it retu
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any
 
 from shared.errors import InputRequired, McpError
@@ -49,14 +50,17 @@ class Subscriptions:
             return part, own, *await part.hold(context, own)
 
         part, own, running, key = await self._owners.first(context, uri, hold)
-        ours = f"{part.name} {key}"
-        subscription = self._subscriptions.get(ours)
-        if subscription is None:
-            self._add(ours, _Subscription(part, running, key, own, context))
-        elif subscription.running is not running:
-            self._move(ours, subscription, running, key)
-        else:
-            await running.changes.release([key])
+        for ours in self._ours.get((part, key), ()):
+            subscription = self._subscriptions[ours]
+            if subscription.running is running:
+                await running.changes.release([key])
+                return ours
+            # A run may reuse the key of an earlier one for another resource.
+            if subscription.uri == own:
+                self._move(ours, subscription, running, key)
+                return ours
+        ours = self._unused(f"{part.name} {key}")
+        self._add(ours, _Subscription(part, running, key, own, context))
         return ours
 
     async def end(self, ours: str) -> None:
@@ -90,6 +94,11 @@ class Subscriptions:
                 else:
                     await _release(subscription.part, running, key)
             self._tell(ours, None)
+
+    def _unused(self, ours: str) -> str:
+        # A subscription keeps our key when its key at the owner changes.
+        names = chain((ours,), (f"{ours} {number}" for number in count(2)))
+        return next(name for name in names if name not in self._subscriptions)
 
     def _move(self, ours: str, subscription: _Subscription, running: Run[Any], key: str) -> None:
         self._remove(ours, subscription)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import anyio
+import pytest
 
 from shared import ResourceNotFound
 from tests.quiet import quiet
@@ -144,6 +145,34 @@ async def test_a_subscription_that_ends_while_its_owner_returns_is_released() ->
         await quiet()
         assert watching.ended == ["a://1"]
         assert returned.changes.subscribed_resources == 0
+
+
+@pytest.mark.parametrize("is_renewed", [True, False])
+async def test_a_key_that_its_owner_reuses_for_another_resource_is_another_subscription(is_renewed: bool) -> None:
+    server, keys, may_renew = serving("a", "a://{id}"), {"a://1": "x"}, anyio.Event()
+
+    async def begin(_ctx: Any, uri: str) -> str:
+        if uri == "a://1" and keys[uri] != "x":
+            await may_renew.wait()
+        return keys[uri]
+
+    server.on_subscribe(begin)
+    door = Door("a", server)
+    async with joined(door) as running, talking(running) as first, talking(running) as second:
+        await subscribed(first, "a://1")
+        await door.close()
+        keys |= {"a://1": "y", "a://2": "x"}
+        returned = await door.open()
+        if is_renewed:
+            may_renew.set()
+            assert await updated(first) == "a://1"
+        await subscribed(second, "a://2")
+        if not is_renewed:
+            may_renew.set()
+            assert await updated(first) == "a://1"
+        for key, peer, uri in (("y", first, "a://1"), ("x", second, "a://2")):
+            returned.changes.resource(key)
+            assert await updated(peer) == uri
 
 
 async def test_a_subscription_ends_at_no_owner_that_is_closed() -> None:
