@@ -8,6 +8,7 @@ sleeps.
 """
 
 import asyncio
+import math
 import re
 import time
 from collections.abc import Callable
@@ -39,6 +40,9 @@ _UNREAD = 16 * 1_048_576
 a client that still sends would make it lose the answer."""
 _LINGER_SECONDS = 30.0
 """Seconds that a client has to read the data written before its connection was closed."""
+_READ_SECONDS = 60.0
+"""Seconds in which a client must read something while there is no room for more. Otherwise the end of a stream would
+wait for it forever."""
 _CORKED = 65_536
 """The maximum number of bytes held back for the next write."""
 
@@ -64,6 +68,7 @@ class Connection(HttpToolsProtocol):
     _awaits: str | None = "head"
     _timed: str | None = None
     _timer: asyncio.TimerHandle | None = None
+    _reading: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Expect the head of a request."""
@@ -81,16 +86,17 @@ class Connection(HttpToolsProtocol):
         """Called when the client is too slow to read what is sent."""
         super().pause_writing()
         self.unread.add(self._written, self._written.get_write_buffer_size())
+        self._await_reading()
 
     def resume_writing(self) -> None:
         """Called when the client has read most of what was sent."""
         super().resume_writing()
-        self.unread.remove(self._written)
+        self._not_unread()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop all timers."""
         self._give_place()
-        self.unread.remove(self._written)
+        self._not_unread()
         self._awaits = None
         self._time()
         super().connection_lost(exc)
@@ -208,7 +214,7 @@ class Connection(HttpToolsProtocol):
         self.transport.write(answer)
         transport, early = self.transport.uncork(), self._early  # type: ignore[attr-defined]
         protocol.unread = self.unread
-        self.unread.remove(transport)
+        self._not_unread()
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
         self.flow.resume_reading()
@@ -219,6 +225,20 @@ class Connection(HttpToolsProtocol):
         if self.capacity is not None and self._counted:
             self.capacity.give(self._counted)
             self._counted = ""
+
+    def _await_reading(self, before: float = math.inf) -> None:
+        """Abort the connection if as many bytes are unread as `before`, else check again later."""
+        unread = backlog(self._written)
+        if unread < before:
+            self._reading = self.loop.call_later(_READ_SECONDS, self._await_reading, unread)
+        else:
+            self._written.abort()
+
+    def _not_unread(self) -> None:
+        self.unread.remove(self._written)
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
 
     def _time(self) -> None:
         """Set the timer for the awaited part."""

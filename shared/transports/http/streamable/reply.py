@@ -103,8 +103,10 @@ class Reply:
                 return
             if self.stage is Stage.NEW:
                 await self._send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
-            self.stage = Stage.ENDED if last else Stage.STREAMING
+            self.stage = Stage.STREAMING
             await self._body(data, more=not last)
+            if last:  # one that was cancelled while the client read nothing has not ended
+                self.stage = Stage.ENDED
 
     async def comment(self) -> None:
         """Send a comment to keep the stream alive; does nothing before it has begun."""

@@ -10,7 +10,9 @@ import anyio
 import pytest
 
 from shared.transports.http import server as http_server
+from shared.transports.http.engine import connections as http_connections
 from shared.transports.http.engine.write_backlog import Unread
+from tests.clock import forward
 from tests.quiet import quiet
 from tests.shared.transports.http.http_wire import PATIENCE, Site, make_server, served
 from tests.shared.transports.http.web_socket import web_socket
@@ -92,6 +94,27 @@ async def test_a_client_that_does_not_read_its_answers_is_cut_off(monkeypatch: p
                     received += len(data)
         assert received < 10 * LARGE
         assert (await site.client.get("/healthz")).status_code == 200
+
+
+@pytest.mark.parametrize("reads", [False, True])
+async def test_a_client_that_reads_nothing_for_a_minute_is_cut_off(reads: bool) -> None:
+    async with served(large_answers(), patience=1_000) as site:
+        with sockets.socket() as client:
+            client.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4_096)
+            client.setblocking(False)
+            loop, received = asyncio.get_running_loop(), 0
+            await loop.sock_connect(client, ("127.0.0.1", site.port))
+            await loop.sock_sendall(client, 10 * requested(site))  # more than the system buffers
+            await quiet()
+            for number in range(3):
+                while reads and received < (number + 1) * 100_000:
+                    received += len(await loop.sock_recv(client, 65_536))
+                forward(http_connections._READ_SECONDS - 1)
+                await quiet()
+            with suppress(ConnectionResetError):
+                while received < 10 * LARGE and (data := await loop.sock_recv(client, 65_536)):
+                    received += len(data)
+        assert (received >= 10 * LARGE) is reads
 
 
 async def test_a_web_socket_that_does_not_read_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:

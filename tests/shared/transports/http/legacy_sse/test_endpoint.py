@@ -16,6 +16,9 @@ from shared.transports.http.legacy_sse import session as legacy_session
 from shared.transports.http.legacy_sse.endpoint import sse_paths
 from shared.transports.http.limits import client_shares
 from shared.transports.http.limits.endpoint_limits import EndpointLimits, SessionLimits
+from shared.transports.http.streamable.session import CATCH_UP_SECONDS
+from tests.clock import forward
+from tests.quiet import quiet
 from tests.shared.transports.http.http_wire import (
     PATIENCE,
     Json,
@@ -297,6 +300,27 @@ async def test_a_message_that_can_not_be_written_ends_its_stream(caplog: pytest.
         async with initialized(site) as other:
             assert await other.call("echo", {"text": "hi"}) == "hi"
     assert "a session failed" in caplog.text
+
+
+async def test_the_end_of_a_stream_does_not_wait_for_a_client_that_does_not_read(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    limits = EndpointLimits(sessions=SessionLimits(stream_bytes=100_000_000))
+    async with served(endless_server(), limits=limits) as site:
+        reader, writer = await narrow(site.port)
+        writer.write(b"GET /sse HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        address = "/" + re.findall(r"messages\?\S+", (await reader.readuntil(b"\n\n")).decode())[0]
+        params = {"protocolVersion": VERSIONS[0], "capabilities": {}, "clientInfo": CLIENT}
+        initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        # Much more than the system buffers, and what ends the stream.
+        calls = [site.message("tools/call", {"name": name, "arguments": {}}) for name in ("flood", "endless")]
+        for message in (site.message("initialize", params), initialized, *calls):
+            assert (await site.client.post(address, json=message)).status_code == 202
+        await quiet()
+        forward(CATCH_UP_SECONDS)
+        await closed(site)
+        writer.close()
+    assert "uvicorn.error" not in {record.name for record in caplog.records}
 
 
 async def test_a_stream_that_nobody_initializes_lapses() -> None:

@@ -3,8 +3,10 @@
 import gzip
 import json
 
+import anyio
 import pytest
 
+from shared.transports.http.streamable.reply import Asgi, Reply, Stage
 from tests.shared.transports.http.http_wire import Json, Site, events, visited
 
 
@@ -53,3 +55,17 @@ async def test_streams_are_never_compressed(standing: Site, stateless: bool) -> 
         async with site.stream(message, {**headers, "Accept-Encoding": "gzip"}) as answer:
             assert "content-encoding" not in answer.headers
             assert len([one async for one in events(answer)]) == 101
+
+
+async def test_a_stream_whose_end_is_cancelled_has_not_ended() -> None:
+    """It has to be broken off."""
+
+    async def send(event: Asgi) -> None:
+        if not event.get("more_body", True):
+            await anyio.sleep_forever()
+
+    reply = Reply(send)
+    await reply.events(())
+    with anyio.move_on_after(0):
+        await reply.end()
+    assert reply.stage is Stage.STREAMING
