@@ -70,7 +70,8 @@ def reached(client: Client, name: str, there: Elsewhere, environment: Mapping[st
     if client.http is not None and is_http and not (there.through or there.token_file or environment):
         return Configured(name, url=there.url, token_variable=there.token_variable)
     if there.token_variable is not None:
-        raise ValueError(f"{client.title} needs --token-file: it starts a program that connects to this server")
+        through = f"{client.title} reaches this server through a program, which reads the token from a file"
+        raise ValueError(f"use --token-file: {through}")
     words = ["connect", there.url]
     if there.token_file is not None:
         read_token(there.token_file)
@@ -92,7 +93,7 @@ def joined(
         configured = read_configuration(config).servers
         missing = [server for server in servers if configured is not None and server not in configured]
         if missing:
-            raise ValueError(f"{config}: there is no server {missing[0]!r} in it")
+            raise ValueError(f"{config} has no server {missing[0]!r}")
         return _started(name, [*words, "--config", str(config.absolute())], environment)
     if not servers:
         raise ValueError("--join needs the names of servers, or --config FILE with their settings")

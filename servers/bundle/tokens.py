@@ -72,7 +72,7 @@ class TokensToChange:
         except OSError as error:
             raise ValueError(f"{self.path}: {error.strerror}") from None
         except UnicodeDecodeError:
-            raise ValueError(f"{self.path}: is not UTF-8") from None
+            raise ValueError(f"{self.path} is not UTF-8") from None
         return text
 
     def _write(self, text: bytes) -> None:

@@ -66,7 +66,7 @@ def read_tokens(text: str, path: Path) -> dict[str, NamedToken]:
     try:
         content = tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{path}: is not valid TOML: {error}") from None
+        raise ValueError(f"{path} is not valid TOML: {error}") from None
     tokens: dict[str, NamedToken] = {}
     owners: dict[str, str] = {}
     for name, entry in content.items():
@@ -75,7 +75,7 @@ def read_tokens(text: str, path: Path) -> dict[str, NamedToken]:
         except ValueError as error:
             raise ValueError(f"{path}: {name!r}: {error}") from None
         if token.digest in owners:
-            raise ValueError(f"{path}: {name!r}: has the same token as {owners[token.digest]!r}")
+            raise ValueError(f"{path}: {name!r} has the same token as {owners[token.digest]!r}")
         tokens[name], owners[token.digest] = token, name
     return tokens
 
@@ -153,7 +153,7 @@ class TokensFile:
         except OSError as error:
             raise ValueError(f"{self.path}: {error.strerror}") from None
         except UnicodeDecodeError:
-            raise ValueError(f"{self.path}: is not UTF-8") from None
+            raise ValueError(f"{self.path} is not UTF-8") from None
         self.exposed = os.name == "posix" and bool(mode & _OTHERS)
         return self._read(text)
 

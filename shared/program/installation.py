@@ -73,7 +73,7 @@ class Installation(NamedTuple):
         return shell_line([*words, requirement, *program]) + where
 
     def _installer(self, again: bool) -> tuple[list[str], bool]:
-        """Return the command without the requirement, and True if it keeps the present extras."""
+        """Return the command without the requirement, and True if installed extras are kept."""
         environment = self.python.parent.parent
         if self.is_ephemeral:
             return ["uvx", *(["--refresh"] if again else []), "--from"], False

@@ -25,12 +25,12 @@ class Signer:
         self._secret = key
 
     def sign(self, purpose: str, value: Any) -> str:
-        """`value`, which must be JSON-ready, as signed text."""
+        """Return `value`, which must be JSON-serializable, as signed text."""
         payload = base64.urlsafe_b64encode(to_json(value)).rstrip(b"=")
         return f"{payload.decode()}.{self._tag(purpose, payload)}"
 
     def verify(self, purpose: str, text: str) -> Any:
-        """The value in `text`. Raises InvalidParams for a text that `sign` did not make for this purpose."""
+        """Return the value in `text`. Raises InvalidParams if `sign` did not produce `text` for this purpose."""
         # This may be anything that a client sends, even a lone surrogate.
         payload, _, tag = text.encode("utf-8", "replace").partition(b".")
         # In constant time, and before anything of the payload is read.

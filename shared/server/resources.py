@@ -55,7 +55,7 @@ class RegisteredResource:
         self._kind = {} if options.mime_type is None else {"mimeType": options.mime_type}
         what = f"resource {self.function.name!r}"
         if not is_template_of_uris(uri):
-            raise DeclarationError(f"{what}: {uri!r} is not a URI; it begins with a scheme, as in note://today")
+            raise DeclarationError(f"{what}: {uri!r} is not a URI: a URI begins with a scheme, as in note://today")
         for name in self.template.names:
             if name not in self.function.names():
                 raise DeclarationError(f"{what}: {uri} has the variable {name!r}, which is not an argument")

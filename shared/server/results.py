@@ -53,7 +53,8 @@ class Result:
     def __init__(self, returns: Any, what: str) -> None:
         inner = get_args(returns)[0] if get_origin(returns) is Data else returns
         if returns is None:
-            raise DeclarationError(f"{what} has no return type, which declares its result: `-> str`, or `-> None`")
+            examples = "such as `-> str` or `-> None`"
+            raise DeclarationError(f"{what} needs a return annotation that declares its result, {examples}")
         if inner is returns and returns is not Text and not is_sendable(returns):
             name = format_type(returns)
             raise DeclarationError(f"{what} can't return {name}: return text, content blocks, or typed data")

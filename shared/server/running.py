@@ -74,7 +74,9 @@ def _check_completions(features: Features[Any]) -> None:
                 raise DeclarationError(f"@completes: there is no {kind} {name!r}; available: {', '.join(known)}")
             if argument not in known[name]:
                 names = ", ".join(known[name])
-                raise DeclarationError(f"@completes: {kind} {name!r} has no {argument!r}; available: {names}")
+                raise DeclarationError(
+                    f"@completes: {kind} {name!r} has no argument {argument!r}; available: {names}"
+                )
 
 
 def _extend(run: Run[Any], extension: Extension[Any]) -> None:

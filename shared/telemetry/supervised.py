@@ -37,7 +37,7 @@ _STOPPED = "it has stopped"
 
 
 class Supervised:
-    """A server that is opened by `open`, again and again, from `start` to `close`."""
+    """A server that is reopened whenever it stops, between `start` and `close`."""
 
     def __init__(
         self, name: str, open: Callable[[], AbstractAsyncContextManager[Run[Any]]], *, alone: bool = False

@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
     text = "check this configuration of `serve` and its servers, instead of the clients"
     parser.add_argument("--config", type=Path, metavar="FILE", help=text)
     names = ", ".join(client.name for client in CLIENTS)
-    parser.add_argument("--client", metavar="CLIENT", help=f"the only client to check: {names}")
+    parser.add_argument("--client", metavar="CLIENT", help=f"check only this client: one of {names}")
     parser.add_catalog()
     parser.add_json()
     args = parser.parse_args(argv)

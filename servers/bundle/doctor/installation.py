@@ -62,7 +62,7 @@ def check_installation(bundle: Installation, entries: Sequence[Entry], used: Col
         yield fault(str(python), f"this is Python {running}, but the bundle needs {required}", fix)
     wrong: dict[str, list[str]] = {}
     for name in sorted(script.name for script in distribution.entry_points.select(group="console_scripts")):
-        # It is next to the interpreter, or in the directory of the user.
+        # It is next to the interpreter, or in the user's scripts directory.
         files = [file for file in distribution.files or () if file.name in (name, f"{name}.exe")]
         path = Path(os.path.normpath(str(distribution.locate_file(files[0])))) if files else python.parent / name
         reason = _wrong(path, bundle.python)
@@ -70,7 +70,7 @@ def check_installation(bundle: Installation, entries: Sequence[Entry], used: Col
             wrong.setdefault(reason, []).append(name)
     where = f"console scripts of {bundle.python}"
     for reason, names in wrong.items():
-        yield fault(where, f"{reason}: {', '.join(names)}", f"write them again: {bundle.line(again=True)}")
+        yield fault(where, f"{reason}: {', '.join(names)}", f"reinstall them: {bundle.line(again=True)}")
     for entry in entries:
         if entry.extra is not None:
             lacking = sorted(set(_lacking(distribution, entry.extra)))
@@ -94,7 +94,8 @@ def _wrong(script: Path, python: Path) -> str:
 
 
 def _lacking(distribution: Distribution | None, extra: str) -> Iterator[str]:
-    """Yield the libraries of an extra that are missing or too old, with those of their own extras."""
+    """Yield the libraries of an extra that are missing, or at an unsupported version, and those of their own
+    extras."""
     for line in (distribution.requires if distribution else None) or ():
         requirement = Requirement(line)
         marker = requirement.marker
@@ -113,7 +114,7 @@ def _lacking(distribution: Distribution | None, extra: str) -> Iterator[str]:
 
 
 def interpreter_of(script: Path) -> Path | None:
-    """Return the Python that a console script starts; None if it is not a script, or of another kind."""
+    """Return the Python that a console script starts; None if it is not a Python script."""
     try:
         if not script.is_file():
             return None

@@ -77,8 +77,8 @@ def find_target(request: ServerChoice) -> Target:
     if request.server not in names:
         clients = ", ".join(client.name for client in CLIENTS)
         raise Misuse(
-            f"there is no server {request.server!r} in the catalog; available: {', '.join(names)}. Or give "
-            f"your own FILE.py; CLIENT:NAME of one of {clients}; a URL; or - and a command after `--`"
+            f"there is no server {request.server!r} in the catalog; available: {', '.join(names)}. You can "
+            f"also give FILE.py, CLIENT:NAME (CLIENT is one of {clients}), a URL, or - and a command after `--`"
         )
     entry = catalog.entry(request.server)
     if "stdio" not in entry.transports:

@@ -1,7 +1,7 @@
 """`logging/setLevel` at a bridge: the levels of clients, and the level of the server.
 
-A stateless server gets the level with each request, a server with sessions in the client's session. If all clients
-share one session, it gets the least severe level that any of them set.
+A stateless server is sent the level with each request; a server with sessions is sent each change, in the client's
+session. If all clients share one session, the server is sent the least severe level that any of them set.
 """
 
 from contextlib import suppress

@@ -88,7 +88,7 @@ def without_task(request: ServerRequest) -> ServerRequest:
 
 
 class UpstreamTasks:
-    """The support for tasks of the tools of a server with sessions."""
+    """Task support for the tools of a server with sessions."""
 
     def __init__(self) -> None:
         self._support = TaskSupport()

@@ -79,7 +79,7 @@ def read_value(path: Path) -> tuple[str, bool]:
     read it. Raises ValueError, in one line."""
     text, readable = read_text(path)
     if not text.strip():
-        raise ValueError(f"{path}: is empty")
+        raise ValueError(f"{path} is empty")
     return text.strip(), readable
 
 

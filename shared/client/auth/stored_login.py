@@ -58,8 +58,8 @@ async def bound_issuer(tokens: TokenStore, url: str, binding: str) -> str | None
 
 
 async def store_login(tokens: TokenStore, url: str, stored: StoredLogin, grant: Grant, *, whole: bool) -> None:
-    """Store a login to the server at `url` by `grant`. A client that the grant provides is stored without its
-    secrets, unless `whole`. Raises `AuthError` if the store fails."""
+    """Store a login to the server at `url`, obtained through `grant`. A client that the grant provides is stored
+    without its secrets, unless `whole`. Raises `AuthError` if the store fails."""
     login, metadata = stored.login, stored.login.discovery.resource_metadata
     value: dict[str, Any] = {**stored.token.to_json(), "asked": sorted(stored.requested)}
     if login.proofs is not None:

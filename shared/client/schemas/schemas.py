@@ -116,8 +116,8 @@ def _short(error: Any) -> str:
 
 @dataclass(slots=True)
 class _Size:
-    """The number of values in a value, the levels beneath it, and the lengths of its texts and names: their sum, and
-    the sum of their squares."""
+    """The size of a JSON value: how many values it contains, its depth, and the sum and sum of squares of its string
+    lengths."""
 
     count: int = 0
     levels: int = -1

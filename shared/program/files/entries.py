@@ -46,9 +46,9 @@ class Place(NamedTuple):
 class Entry(NamedTuple):
     """A name in a directory: the target of system calls, and its stat when it was found.
 
-    `directory` is a descriptor; it is None if the system has none, and `name` is a whole path then. `linked` is true
-    if the written path ended in a link that was followed. `place` is the real place, which may differ from the
-    requested one because of links.
+    `directory` is a descriptor; on systems without them it is None, and `name` is a full path. `linked` is true if
+    the written path ended in a link that was followed. `place` is the real place, which may differ from the requested
+    one because of links.
     """
 
     directory: int | None

@@ -38,7 +38,7 @@ def read_settings_file(path: Path, fields: Mapping[str, FieldInfo]) -> SettingsF
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{path}: is not valid TOML: {error}") from None
+        raise ValueError(f"{path} is not valid TOML: {error}") from None
     options = settings_in(content, fields, path)
     secret = next((written.source for name, written in options.items() if is_secret(fields[name])), None)
     return SettingsFile(options, secret if exposed else None)
@@ -73,7 +73,7 @@ def read_text(path: Path) -> tuple[str, bool]:
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise ValueError(f"{path}: is not UTF-8") from None
+        raise ValueError(f"{path} is not UTF-8") from None
     return text, os.name == "posix" and bool(mode & (stat.S_IRGRP | stat.S_IROTH))
 
 

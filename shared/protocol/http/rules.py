@@ -47,7 +47,7 @@ _STATUSES = {
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An answer of the transport itself."""
+    """A response from the transport itself."""
 
     status: int
     failure: Failure

@@ -29,7 +29,7 @@ def _may_be_answered(value: object) -> bool:
 
 class ElicitUrl(Params):
     """A page to visit, for data that must not pass through the client (since 2025-11-25). It is opened only when the
-    user has seen the whole `url` and agreed; nobody fetches it before."""
+    user has seen the whole `url` and agreed; nothing fetches it before then."""
 
     mode: Literal["url"] = "url"
     message: str

@@ -18,8 +18,8 @@ Decisions where the specifications leave room:
   unknown key and not a method;
 * an `id` is a string or an integer; `true`, `1.5` and `null` are refused (-32600), "7" and 7 differ;
 * an error whose request is unknown has no `id` key at all: no schema has `null`;
-* of an answer with a result and an error the one that is `null` does not count; an error whose code is not an
-  integer, as of programs that pass on `"ENOENT"`, is an internal error with its message;
+* if an answer has both a result and an error, the one that is `null` is ignored; an error whose code is not an
+  integer, such as the `"ENOENT"` that some programs pass on, is an internal error with its message;
 * in output NaN and Infinity become `null`, and lone surrogates U+FFFD, so that the output is always JSON.
 """
 

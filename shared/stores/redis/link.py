@@ -83,8 +83,8 @@ class Link:
         lost: Callable[[], None],
         failed_over: Callable[[], None],
     ) -> None:
-        """`receive` is called with each entry of the inbox; `lost` when the lease is lost, `failed_over` when the
-        primary may be another Redis: connections to it have to be replaced."""
+        """`receive` is called with each entry of the inbox; `lost` when the lease is lost, `failed_over` when another
+        Redis instance may have become primary, so connections must be reopened."""
         self.client = client
         self.prefix = prefix
         self.lease_seconds = lease_seconds

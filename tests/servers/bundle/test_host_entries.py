@@ -87,7 +87,7 @@ REFUSED = [
         "everyone who sees the URL sees its user name and password",
     ),
     (["--url", URL, "--token-file", "nowhere"], "--token-file: nowhere: No such file or directory"),
-    (["--url", URL, "--token-variable", "TOKEN"], "Claude Desktop needs --token-file"),
+    (["--url", URL, "--token-variable", "TOKEN"], "use --token-file: Claude Desktop reaches"),
     (["--url", URL, "--allow-write"], "it takes no '--allow-write': arguments need the name of a server"),
     ([], "the following arguments are required: NAME"),
     (["--join"], "--join needs the names of servers, or --config FILE with their settings"),
@@ -138,7 +138,7 @@ def test_their_settings_are_those_of_a_file(home: Path, capsys: pytest.CaptureFi
     assert printed(capsys, *words) == {"bundle": starting("run", "--join", "--config", file)}
     assert printed(capsys, *words, "fetch")["bundle"]["args"][-3:] == ["fetch", "--config", file]
     shown = refused(capsys, config.main, *words, "prompts")
-    assert shown == "bundle.yaml: there is no server 'prompts' in it"
+    assert shown == "bundle.yaml has no server 'prompts'"
 
 
 # In the file of a client and out of it

@@ -63,7 +63,7 @@ def test_only_prompts_and_resources_can_be_completed():
     ("options", "reason"),
     [
         ({"name": "great"}, "@completes: there is no prompt 'great'; available: greet"),
-        ({"argument": "nome"}, "@completes: prompt 'greet' has no 'nome'; available: name"),
+        ({"argument": "nome"}, "@completes: prompt 'greet' has no argument 'nome'; available: name"),
         ({"kind": "resource", "name": "a:{id}"}, r"there is no resource 'a:{id}'; available: a:{name}"),
     ],
 )

@@ -68,7 +68,7 @@ def test_what_can_not_be_declared_is_said() -> None:
 @pytest.mark.parametrize(
     ("returns", "reason"),
     [
-        (None, "tool 'count' has no return type"),
+        (None, "tool 'count' needs a return annotation"),
         (bytes, "tool 'count' can't return bytes"),
         (object, "tool 'count' can't return object"),
         (str | bytes, "tool 'count' can't return str | bytes"),
@@ -209,7 +209,7 @@ def test_what_is_wrong_is_said_with_the_file_and_line_of_the_function() -> None:
         """Count."""
 
     line = count.__code__.co_firstlineno
-    with pytest.raises(DeclarationError, match=rf"test_features\.py:{line}: tool 'count' has no return type"):
+    with pytest.raises(DeclarationError, match=rf"test_features\.py:{line}: tool 'count' needs a return annotation"):
         made().tool(count)
 
 
@@ -245,7 +245,7 @@ def test_a_server_is_declared_with_its_name_and_version() -> None:
 @pytest.mark.parametrize(
     ("uri", "reason"),
     [
-        ("not a uri", "'not a uri' is not a URI; it begins with a scheme"),
+        ("not a uri", "'not a uri' is not a URI: a URI begins with a scheme"),
         ("notes", "'notes' is not a URI"),
         ("note://my note/{name}", "is not a URI"),
         ("note://{title}", "note://{title} has the variable 'title', which is not an argument"),

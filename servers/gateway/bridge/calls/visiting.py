@@ -39,7 +39,7 @@ class Visiting:
         if ids is None:
             return False
         if any(answers.get(id_, {}).get("action") != "accept" for id_ in ids):
-            raise ToolError("the user did not visit the page that the server requested")
+            raise ToolError("the user did not open every page that the server requested")
         await self._visits.wait(ids, self._seconds)
         return True
 

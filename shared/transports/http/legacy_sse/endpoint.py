@@ -3,7 +3,7 @@
     GET /sse          opens a stream. Its first event, `endpoint`, has the address for POSTs, which nobody can
                       guess, and which is relative, as a proxy may serve both under another path. All messages of the
                       server are `message` events, including answers.
-    POST /messages    one message of the client. It is answered by 202, and by an event on the stream.
+    POST /messages    one message from the client. It is answered with 202, and with an event on the stream.
 
 An open stream is the session: when it ends, for any reason, its calls and subscriptions are cancelled, and its
 address is unknown. No client returns to it, so its events are not stored, and have no ids.
@@ -14,7 +14,7 @@ on answers 202 to all that it could deliver, and errors are reported on the stre
 
 `initialize` negotiates any version with a handshake, not only 2024-11-05: the official SDKs negotiate over this
 transport as over every other, and a host whose URL ends in /sse would otherwise lose the later features. 2026-07-28
-has no such transport: its requests are answered by an error, on the stream, after which a client that begins with
+has no such transport: its requests are answered with an error, on the stream, after which a client that begins with
 them continues with `initialize`.
 
 A stream counts towards the limit of sessions, and is idle until its client has initialized it: a client that opens

@@ -1,7 +1,8 @@
 """The sessions of one endpoint: their opening, their lookup by id and principal, and their end.
 
-A store, which other replicas may share, has the owner of each session. A session is present here from its first local
-request on: it was opened here, or is restored from its record. Its news goes to the other replicas that have it, too.
+A store, which other replicas may share, records the owner of each session. A session is present here from its first
+local request on: it was opened here, or is restored from its record. Changes to it are also sent to the other
+replicas that hold it.
 
 A session that is being opened can't be found until its client has been sent its id. One that ends in the middle of a
 call needs a task, in the task group of the endpoint; all others end at once. Ten thousand tasks at once would need

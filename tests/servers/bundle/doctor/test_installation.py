@@ -44,7 +44,7 @@ def test_a_console_script(script: str, what: str, tmp_path: Path) -> None:
     assert found.severity is Severity.FAULT
     assert found.what == f"{what}: mcp-bundle-sqlite"
     again = f"--force-reinstall --no-deps {wheel_of(tmp_path)}"
-    assert found.fix == f"write them again: {tmp_path}/bin/python -m pip install {again}"
+    assert found.fix == f"reinstall them: {tmp_path}/bin/python -m pip install {again}"
 
 
 def test_a_bundle_that_is_not_installed(tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ async def test_a_page_that_nobody_visits_ends_the_call() -> None:
         first = await round_of(peer, "enter")
         answer = await round_of(peer, "enter", first, v1={"action": "decline"})
         assert (text(answer), answer["result"]["isError"]) == (
-            "the user did not visit the page that the server requested",
+            "the user did not open every page that the server requested",
             True,
         )
 
