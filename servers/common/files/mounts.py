@@ -14,7 +14,7 @@ from pathlib import Path
 
 from servers.common.files.names import components
 from shared.program.files.entries import Place
-from shared.program.files.system import CLOSED
+from shared.program.files.system import BASE_FLAGS
 
 MOUNTINFO = Path("/proc/self/mountinfo")
 _LOCAL = frozenset({"btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "ramfs", "tmpfs", "xfs", "zfs"})
@@ -34,7 +34,7 @@ class Mounts:
         if sys.platform == "win32" or not hasattr(select, "poll"):
             return
         try:
-            self._descriptor = os.open(table, os.O_RDONLY | CLOSED)
+            self._descriptor = os.open(table, os.O_RDONLY | BASE_FLAGS)
         except OSError:
             return
         self._changes = select.poll()

@@ -15,7 +15,7 @@ from ...errors import McpError, MethodNotFound, PeerError
 from ...protocol.session.client_events import InputWanted, Notified
 from ...protocol.session.questions import MAX_ROUNDS
 from ..connection.link import Link
-from ..connection.retry import Retries, is_unlisted
+from ..connection.retry import RetryPolicy, is_header_mismatch
 from ..options import Progress
 from ..relay import Caller
 from ..tasks.following import OnTask, TaskChannel, TaskState, follow, read_state
@@ -37,7 +37,7 @@ class Requests:
         self._link = link
         self._handlers = handlers
         self._on_input_required = on_input_required
-        self._retries = Retries()
+        self._retries = RetryPolicy()
         self._support = TaskSupport()
 
     async def __call__(
@@ -177,7 +177,7 @@ class Requests:
 
     def _learn(self, method: str, result: dict[str, Any]) -> None:
         if method == "tools/list":
-            self._retries.learn(result)
+            self._retries.remember_idempotent_tools(result)
             self._support.learn(result)
 
     async def _visited(self, error: PeerError, seconds: float | None) -> bool:
@@ -211,8 +211,8 @@ class Requests:
                 remaining = None if deadline is None else deadline - anyio.current_time()
                 # Outside of the stateless era this code is the server's own, and the tool may have run.
                 is_stateless = self._link.connection.session.stateless
-                list_first = not was_listed and is_stateless and is_unlisted(method, error)
-                pause = 0.0 if list_first else self._retries.pause(method, params, error, failed, remaining)
+                list_first = not was_listed and is_stateless and is_header_mismatch(method, error)
+                pause = 0.0 if list_first else self._retries.retry_delay(method, params, error, failed, remaining)
                 if pause is None or not self._link.lasts:
                     raise
             await anyio.sleep(pause)

@@ -16,7 +16,7 @@ from ...protocol.wire.jsonrpc import Failure, Response
 from ..errors import Unreached
 from ..options import ClientOptions
 from .connection import Connection, result_of
-from .retry import Retries
+from .retry import RetryPolicy
 
 _log = logging.getLogger("shared.client.opening")
 
@@ -33,13 +33,13 @@ async def open_session(connection: Connection, options: ClientOptions) -> None:
     Raises PeerError if the server refuses, TimeoutError if it gives no answer, and ConnectionError if it is gone, its
     answer can't be used, or it shares no version.
     """
-    retries, failed = Retries(), 0
+    retries, failed = RetryPolicy(), 0
     while True:
         try:
             return await _open(connection, options)
         except PeerError as error:
             failed += 1
-            pause = retries.pause("server/discover", {}, error, failed, OPENING_SECONDS)
+            pause = retries.retry_delay("server/discover", {}, error, failed, OPENING_SECONDS)
             if pause is None:
                 raise
         await anyio.sleep(pause)

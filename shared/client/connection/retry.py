@@ -1,8 +1,8 @@
 """The rules for repeating a failed request, without a clock and without I/O.
 
-Any request that never reached the server may be repeated. One that may have reached it is repeated only if it is
-idempotent: lists, reads, completions, and tools that declare to be so. Their hints are not trusted for more than that
-(2025-11-25, Tools, Annotations).
+Any request that never reached the server may be repeated. A request that may have reached it is repeated only if it
+is idempotent: lists, reads, completions, and tools that declare themselves idempotent. Tool hints are used for
+nothing else (2025-11-25, Tools, Annotations).
 """
 
 import random
@@ -17,10 +17,10 @@ from ..errors import SessionLost, Unreached
 ATTEMPTS = 4
 """Maximum number of times that one request is made."""
 MAX_TOOLS = 5_000
-"""Tools that are remembered; the oldest are forgotten."""
+"""Maximum number of tools remembered; beyond it, the oldest is dropped."""
 BASE_SECONDS = 0.25
-LONGEST_SECONDS = 10.0
-PATIENCE_SECONDS = 3_600.0
+MAX_BACKOFF_SECONDS = 10.0
+MAX_RETRY_AFTER_SECONDS = 3_600.0
 """A request without a time limit is not repeated if the server asks for a longer pause."""
 _SAFE = frozenset(
     {
@@ -32,28 +32,30 @@ _SAFE = frozenset(
 )
 
 
-def backoff(failed: int, chance: Callable[[], float] = random.random) -> float:
-    """Return the seconds to wait after `failed` failures in a row, from 1 on: a random time below a bound that
-    doubles each time, so that many clients do not return at once. `chance` returns numbers from 0 to 1."""
-    return chance() * min(LONGEST_SECONDS, BASE_SECONDS * 2.0 ** min(failed - 1, 16))
+def backoff(failed: int, random_fraction: Callable[[], float] = random.random) -> float:
+    """Return the seconds to wait after `failed` consecutive failures (at least 1): a random time below a bound that
+    doubles each time, so that many clients do not all retry at the same moment. `random_fraction` returns numbers
+    from 0 to 1."""
+    return random_fraction() * min(MAX_BACKOFF_SECONDS, BASE_SECONDS * 2.0 ** min(failed - 1, 16))
 
 
-def is_unlisted(method: str, error: Exception) -> bool:
-    """Return True if a call lacked headers that repeat some of its arguments, because they are unknown or have
-    changed in the list of tools (2026-07-28, Streamable HTTP, Custom Headers). The tool has not run."""
+def is_header_mismatch(method: str, error: Exception) -> bool:
+    """Return True if a tool call was refused because the headers that mirror its arguments were missing or
+    outdated: the client's tool list was unknown or stale (2026-07-28, Streamable HTTP, Custom Headers). The tool
+    has not run."""
     return method == "tools/call" and isinstance(error, PeerError) and error.code == HeaderMismatch.code
 
 
-class Retries:
-    """The repetition of requests to one server. It remembers the hints in its lists of tools."""
+class RetryPolicy:
+    """Decides which requests to one server to repeat, using the hints in its tool lists."""
 
-    def __init__(self, chance: Callable[[], float] = random.random) -> None:
-        self._chance = chance
+    def __init__(self, random_fraction: Callable[[], float] = random.random) -> None:
+        self._random_fraction = random_fraction
         self._tools: dict[str, None] = {}
 
-    def learn(self, listed: Mapping[str, Any]) -> None:
+    def remember_idempotent_tools(self, result: Mapping[str, Any]) -> None:
         """Remember which tools in a result of `tools/list` may be called twice."""
-        tools = listed.get("tools")
+        tools = result.get("tools")
         for tool in tools if isinstance(tools, list) else ():
             if not isinstance(tool, dict) or not isinstance(name := tool.get("name"), str):
                 continue
@@ -65,18 +67,18 @@ class Retries:
             else:
                 self._tools.pop(name, None)
 
-    def pause(
+    def retry_delay(
         self, method: str, params: Mapping[str, Any], error: Exception, failed: int, remaining: float | None
     ) -> float | None:
-        """Return the seconds to wait before a request is repeated that failed `failed` times, with `error` the last
-        time, and has `remaining` seconds; None if it is not repeated."""
+        """Return the seconds to wait before repeating a request that has failed `failed` times, most recently with
+        `error`, and must end within `remaining` seconds; None if it is not to be repeated."""
         if failed >= ATTEMPTS or not self._may_repeat(method, params, error):
             return None
         # The server answers, and has merely forgotten the session: there is nothing to wait for.
         if isinstance(error, SessionLost) and failed == 1:
             return 0.0
-        seconds = max(backoff(failed, self._chance), _retry_after(error))
-        return float(seconds) if seconds < (PATIENCE_SECONDS if remaining is None else remaining) else None
+        seconds = max(backoff(failed, self._random_fraction), _retry_after(error))
+        return float(seconds) if seconds < (MAX_RETRY_AFTER_SECONDS if remaining is None else remaining) else None
 
     def _may_repeat(self, method: str, params: Mapping[str, Any], error: Exception) -> bool:
         if isinstance(error, Unreached):

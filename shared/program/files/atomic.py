@@ -20,7 +20,7 @@ from contextlib import ExitStack, suppress
 from ...coded_errors import MetadataError
 from .entries import Entry, create, current, unlink
 from .metadata import Attributes, attributes_at, give_metadata
-from .system import CLOSED, SYSTEM
+from .system import BASE_FLAGS, SYSTEM
 
 try:
     import fcntl
@@ -109,7 +109,7 @@ def prepared(
                 _take_over(descriptor, existing, attributes_at(entry) if attributes is None else attributes)
             # The clock of the file system may stand still for milliseconds: two versions could then have the same
             # etag.
-            SYSTEM.set_times(descriptor, fresh.directory, fresh.name)
+            SYSTEM.touch(descriptor, fresh.directory, fresh.name)
             sync(descriptor)
             stat_ = os.fstat(descriptor)
         finally:
@@ -254,7 +254,7 @@ def sync_directory(entry: Entry) -> None:
         return
     here = "." if entry.directory is not None else os.path.dirname(entry.name) or "."  # noqa: PTH120
     with suppress(OSError):
-        descriptor = os.open(here, getattr(os, "O_DIRECTORY", 0) | CLOSED, dir_fd=entry.directory)
+        descriptor = os.open(here, getattr(os, "O_DIRECTORY", 0) | BASE_FLAGS, dir_fd=entry.directory)
         try:
             sync(descriptor)
         finally:

@@ -1,7 +1,7 @@
-"""System calls on a name in an open directory.
+"""File-system calls on a name relative to an open directory.
 
-On POSIX each call names the directory by its descriptor. Without a directory the name is a whole path, which every
-system accepts. No call follows a link at its end.
+On POSIX each call identifies the directory by its descriptor. Without a directory the name is a full path, which
+every system accepts. No call follows a link at the end of the name.
 """
 
 import os
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-CLOSED = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-"""Not inherited by children of this process, and without any translation of bytes."""
-_NO_LINK = CLOSED | getattr(os, "O_NOFOLLOW", 0)
-"""Like `CLOSED`, and a link at the end is refused."""
+BASE_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+"""The flags of every file: not inherited by child processes, and without translation of bytes."""
+_NO_LINK = BASE_FLAGS | getattr(os, "O_NOFOLLOW", 0)
+"""`BASE_FLAGS`, and a link at the end is refused."""
 READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _NO_LINK
 """The flags to open a file for reading, without waiting for the other end of a pipe."""
 SCAN = READ | getattr(os, "O_DIRECTORY", 0)
@@ -29,27 +29,28 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK
 _WRITE = os.O_WRONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0)
 _APPEND = _WRITE | os.O_APPEND
 
-Name = tuple[int | None, str]
-"""An open directory and a name in it, or None and a whole path."""
+Location = tuple[int | None, str]
+"""An open directory and a name in it, or None and a full path."""
 
 
 class System:
-    """The calls, by descriptors of directories and by whole paths.
+    """File-system calls that take a directory descriptor and a name, or a full path.
 
-    The opening methods return a descriptor, which the caller closes. They raise OSError with the numbers of POSIX,
-    for a link that is to be opened ELOOP or ENOTDIR.
+    The opening methods return a descriptor, which the caller closes. They raise OSError with POSIX errno values:
+    ELOOP or ENOTDIR if the name is a link.
     """
 
     syncs_directories = hasattr(os, "O_DIRECTORY")
-    """True if the names in a directory are made durable by a sync of it."""
+    """True if syncing a directory makes the names in it durable."""
 
     def open_root(self, path: str) -> int:
         """Open the directory at a trusted path, to pass through it."""
         return os.open(path, DIRECTORY)
 
-    def open_start(self, path: Path, listed: bool) -> int:
-        """Open the directory at a trusted path, which may be a link; unless it is `listed`, to pass through it."""
-        return os.open(path, (SCAN if listed else DIRECTORY) & ~getattr(os, "O_NOFOLLOW", 0))
+    def open_start(self, path: Path, for_listing: bool) -> int:
+        """Open the directory at a trusted path, which may be a link: to list it if `for_listing`, else to pass
+        through it."""
+        return os.open(path, (SCAN if for_listing else DIRECTORY) & ~getattr(os, "O_NOFOLLOW", 0))
 
     def enter(self, directory: int | None, name: str) -> int:
         """Open a directory, to pass through it."""
@@ -64,19 +65,19 @@ class System:
         return os.open(name, READ, dir_fd=directory)
 
     def append(self, directory: int | None, name: str) -> int:
-        """Open a file for writing at its end, without waiting either."""
+        """Open a file for writing at its end, without waiting for the other end of a pipe."""
         return os.open(name, _APPEND, dir_fd=directory)
 
     def open_to_write(self, directory: int | None, name: str) -> int:
-        """Open a file for writing from its start on, without waiting either."""
+        """Open a file for writing from its start on, without waiting for the other end of a pipe."""
         return os.open(name, _WRITE, dir_fd=directory)
 
     def create(self, directory: int | None, name: str, mode: int) -> int:
-        """Create a file that must not exist yet, and open it for writing; the umask counts."""
+        """Create a file that must not exist yet, and open it for writing; the umask applies."""
         return os.open(name, _NEW, mode, dir_fd=directory)
 
     def make_directory(self, directory: int | None, name: str, mode: int) -> None:
-        """Create a directory; the umask counts."""
+        """Create a directory; the umask applies."""
         os.mkdir(name, mode, dir_fd=directory)
 
     def make_link(self, directory: int | None, name: str, target: str) -> None:
@@ -84,27 +85,27 @@ class System:
         os.symlink(target, name, dir_fd=directory)
 
     def stat(self, directory: int | None, name: str) -> os.stat_result:
-        """Return the stat of a name; of a link itself."""
+        """Return the stat of a name; for a link, of the link itself."""
         return os.stat(name, dir_fd=directory, follow_symlinks=False)
 
     def read_link(self, directory: int | None, name: str) -> str:
-        """Return the target of a link; EINVAL for anything else."""
+        """Return the target of a link. Raises OSError with EINVAL for anything else."""
         return os.readlink(name, dir_fd=directory)
 
     def scan(self, directory: int | str) -> AbstractContextManager[Iterator["os.DirEntry[str]"]]:
         """Return the entries of a directory; use them while it is open."""
         return os.scandir(directory)
 
-    def rename(self, old: Name, new: Name) -> None:
+    def rename(self, old: Location, new: Location) -> None:
         """Rename to a free name; if it is not free, the system may replace the other file."""
         os.rename(old[1], new[1], src_dir_fd=old[0], dst_dir_fd=new[0])
 
-    def replace(self, old: Name, new: Name) -> None:
+    def replace(self, old: Location, new: Location) -> None:
         """Rename over a file of that name."""
         os.replace(old[1], new[1], src_dir_fd=old[0], dst_dir_fd=new[0])
 
-    def link(self, old: Name, new: Name) -> None:
-        """Give a file a second name, which must be free; NotImplementedError if the system has no links."""
+    def link(self, old: Location, new: Location) -> None:
+        """Give a file a second name, which must be free. Raises NotImplementedError if the system has no links."""
         os.link(old[1], new[1], src_dir_fd=old[0], dst_dir_fd=new[0], follow_symlinks=False)
 
     def unlink(self, directory: int | None, name: str) -> None:
@@ -119,8 +120,9 @@ class System:
         """Return True if this process may write to the file, or the system can't tell."""
         return directory is None or os.access(name, os.W_OK, dir_fd=directory)
 
-    def set_times(self, descriptor: int, _directory: int | None, name: str) -> None:
-        """Set the time of the last change of an open file to now, whatever the clock of its file system says."""
+    def touch(self, descriptor: int, _directory: int | None, name: str) -> None:
+        """Set the access and modification times of an open file to now, whatever the clock of its file system
+        says."""
         os.utime(descriptor if os.utime in os.supports_fd else name, ns=(time.time_ns(),) * 2)
 
 

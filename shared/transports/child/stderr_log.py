@@ -1,7 +1,7 @@
-"""The stderr of a child as records of the log, one for each line, within limits.
+"""The stderr of a child process as log records, one per line, within limits.
 
-A server may write any amount to its stderr, which is not a failure (2025-11-25, Transports, stdio). It must not
-exhaust its client's memory, nor drown other records.
+A server may write any amount to its stderr, which is not a failure (2025-11-25, Transports, stdio). It must neither
+exhaust its client's memory nor drown other records.
 """
 
 import logging
@@ -12,15 +12,15 @@ from ...text import escape
 
 LINE_BYTES = 8_192
 """The maximum length of a logged line; the lines of a traceback are shorter."""
-LINES_A_SECOND = 100
-"""The maximum number of lines logged in a second; the rest are counted. More would not help anyone, and this costs
-little."""
+MAX_LINES_PER_SECOND = 100
+"""The maximum number of lines logged in a second; the rest are counted. More would not help anyone, and logging this
+many costs little."""
 
 log = logging.getLogger("shared.transports.process")
 
 
 class StderrLog:
-    """The lines of one child. `name` precedes each."""
+    """Logs the lines of one child, each prefixed with `name`."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._name = name
@@ -53,14 +53,14 @@ class StderrLog:
         if self._clock() - self._second >= 1:
             self._begin_second()
         self._lines += 1
-        if self._lines <= LINES_A_SECOND:
+        if self._lines <= MAX_LINES_PER_SECOND:
             text = escape(self._line.removesuffix(b"\r").decode("utf-8", "replace").expandtabs(4))
             log.info("%s: %s%s", self._name, text, " ..." if self._is_cut else "")
         self._line.clear()
         self._is_cut = False
 
     def _begin_second(self) -> None:
-        if self._lines > LINES_A_SECOND:
-            log.info("%s: lines omitted: %d", self._name, self._lines - LINES_A_SECOND)
+        if self._lines > MAX_LINES_PER_SECOND:
+            log.info("%s: lines omitted: %d", self._name, self._lines - MAX_LINES_PER_SECOND)
         self._second = self._clock()
         self._lines = 0

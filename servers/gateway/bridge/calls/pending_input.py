@@ -18,7 +18,7 @@ from shared.server.dispatch.context import Context
 
 from ..forwarding import GONE
 from .upstream_call import UpstreamCall
-from .visiting import VISIT_SECONDS, Visiting
+from .visiting import VISIT_SECONDS, PageVisits
 
 PARKED_SECONDS = 300.0
 """Seconds that a call waits for its client to come back."""
@@ -42,7 +42,7 @@ class Parking:
         gather_seconds: float = GATHER_SECONDS,
         visit_seconds: float = VISIT_SECONDS,
     ) -> None:
-        self.visiting = Visiting(visit_seconds)
+        self.visiting = PageVisits(visit_seconds)
         """The page visits that servers require first."""
         self.away_seconds = away_seconds
         """The time that a client may be away while others wait for its session."""
@@ -58,10 +58,10 @@ class Parking:
         """Return the call that a round continues, after passing on its answers; None if the call must be made.
 
         Raises InvalidParams if that call is gone or belongs to another client, and for invalid answers; and the
-        errors of `Visiting.over`.
+        errors of `PageVisits.wait_for_visits`.
         """
         carried = context.call.round.carried
-        if carried is None or not context.call.method.multi_round or await self.visiting.over(context):
+        if carried is None or not context.call.method.multi_round or await self.visiting.wait_for_visits(context):
             return None
         id_ = str(carried.get("parked")) if isinstance(carried, dict) else ""
         call = self._calls.get(id_)
@@ -90,7 +90,7 @@ class Parking:
                 call.answered(await self._pass_on(questions, context, call))
             return call.result()
         except PeerError as error:
-            await self.visiting.ask(context, error)
+            await self.visiting.request_visits(context, error)
             raise
         except InputRequired:
             goes_on = True

@@ -1,5 +1,6 @@
-"""Pages that the user must visit before a server executes a request (2025-11-25, Elicitation, URL Mode), for clients
-whose era lacks that error: a round asks them to, and the next round repeats the call."""
+"""Pages that the user must visit before a server executes a request (2025-11-25, Elicitation, URL Mode), for
+clients of protocol versions without that error: one round trip asks the user to visit the pages, the next repeats
+the call."""
 
 from typing import Any
 
@@ -13,24 +14,25 @@ VISIT_SECONDS = 20.0
 _KEY = "visited"
 
 
-class Visiting:
+class PageVisits:
     """The visits that clients of one server were asked to make."""
 
     def __init__(self, seconds: float = VISIT_SECONDS) -> None:
         self._seconds = seconds
         self._visits = Visits()
 
-    async def ask(self, context: Context[Any], error: PeerError) -> None:
-        """End the round with the pages that `error` names, by InputRequired. Raises MissingCapability if the client
-        can't visit pages. Returns for any other error."""
+    async def request_visits(self, context: Context[Any], error: PeerError) -> None:
+        """If `error` names pages to visit, raise InputRequired with them. Raises MissingCapability if the client
+        can't visit pages."""
         required = visits_wanted(error)
         if required is not None:
             for id_ in required.requests:
                 self._visits.begin(id_)
             await context.pass_on(required.requests, {_KEY: list(required.requests)})
 
-    async def over(self, context: Context[Any]) -> bool:
-        """Return True if this round follows one that asked for visits, after these have ended or timed out.
+    async def wait_for_visits(self, context: Context[Any]) -> bool:
+        """If the previous round asked for visits, wait until they end or time out and return True; otherwise return
+        False.
 
         Raises ToolError if the user did not open every page.
         """
@@ -44,6 +46,6 @@ class Visiting:
         return True
 
     def on_server_message(self, notice: Notified) -> None:
-        """Handle a notification of the server: a visit may have ended."""
+        """Handle a notification from the server: a visit may have ended."""
         if notice.method == "notifications/elicitation/complete":
             self._visits.end(str(notice.params.get("elicitationId")))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.transports.child.stderr_log import LINE_BYTES, LINES_A_SECOND, StderrLog
+from shared.transports.child.stderr_log import LINE_BYTES, MAX_LINES_PER_SECOND, StderrLog
 
 
 class Clock:
@@ -38,15 +38,15 @@ def test_a_long_line_is_cut(caplog: pytest.LogCaptureFixture) -> None:
 def test_what_is_left_out_is_counted(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
     lines = StderrLog("server", clock)
-    lines.feed(b"x\n" * (LINES_A_SECOND + 7))
-    assert len(caplog.messages) == LINES_A_SECOND
+    lines.feed(b"x\n" * (MAX_LINES_PER_SECOND + 7))
+    assert len(caplog.messages) == MAX_LINES_PER_SECOND
     clock.now = 1.0
     lines.feed(b"y\n")
-    assert caplog.messages[LINES_A_SECOND:] == ["server: lines omitted: 7", "server: y"]
+    assert caplog.messages[MAX_LINES_PER_SECOND:] == ["server: lines omitted: 7", "server: y"]
 
 
 def test_what_is_left_out_at_last_is_counted_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
     lines = StderrLog("server", Clock())
-    lines.feed(b"x\n" * (LINES_A_SECOND + 1))
+    lines.feed(b"x\n" * (MAX_LINES_PER_SECOND + 1))
     lines.end()
     assert caplog.messages[-1] == "server: lines omitted: 1"
