@@ -150,7 +150,7 @@ def _names(pattern: str) -> list[str]:
     """Return the components of an expanded pattern, from the start on."""
     names = [name for name in pattern.split("/") if name not in ("", ".")]
     if not names or pattern.startswith("/") or ".." in names:
-        raise _bad(pattern, "a pattern is relative to the start and has no '..'")
+        raise _bad(pattern, "a pattern must be relative to the start, without '..'")
     if "/" not in pattern.rstrip("/"):
         names.insert(0, "**")
     if names[-1] == "**":

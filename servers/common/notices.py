@@ -94,9 +94,9 @@ class Notices:
         self.close()
         self._watch, self._armed, self._opened = fresh, requested, time.monotonic()
         if self._refusal is not None and not self.degraded:
-            log.warning("no notices of changes (%s): looking for them instead", self._refusal)
+            log.warning("no change notifications (%s): polling instead", self._refusal)
         if fresh is not None and self.degraded:
-            log.info("notices of changes again")
+            log.info("change notifications work again")
         self.degraded = self._refusal is not None
         return fresh is not None or not same
 

@@ -51,11 +51,11 @@ class Settings(BaseModel):
         json_schema_extra={"metavar": "URL"},
     )
     ca_file: Path | None = option(None, "PEM file of certificate authorities, besides the system's", "FILE")
-    timeout: float = Field(20, gt=0, le=600, description="seconds until loading a page is given up")
+    timeout: float = Field(20, gt=0, le=600, description="time limit for loading a page, in seconds")
     max_bytes: int = Field(
-        20_000_000, ge=1_000, le=100_000_000, description="bytes of a page, as sent and as unpacked"
+        20_000_000, ge=1_000, le=100_000_000, description="maximum bytes of a page, as sent and as unpacked"
     )
-    max_redirects: int = Field(10, ge=0, le=50, description="redirects that are followed")
+    max_redirects: int = Field(10, ge=0, le=50, description="maximum number of redirects to follow")
     max_concurrent: int = Field(50, ge=1, le=1_000, description="pages fetched at once")
     max_per_host: int = Field(10, ge=1, le=100, description="pages of one host fetched at once")
     poll: float = Field(60, ge=1, description="minimum seconds between two requests for a page with subscribers")
@@ -88,7 +88,7 @@ class Settings(BaseModel):
         except OSError as error:
             raise ValueError(f"{path}: {error.strerror}") from None
         if b"-----BEGIN CERTIFICATE-----" not in text:
-            raise ValueError(f"{path} holds no certificates in PEM")
+            raise ValueError(f"{path} contains no PEM certificates")
         return path
 
     @field_validator("header")
@@ -102,7 +102,7 @@ class Settings(BaseModel):
     @classmethod
     def _is_an_agent(cls, agent: str | None) -> str | None:
         if agent is not None and not (agent.isascii() and agent.isprintable() and agent.strip() == agent != ""):
-            raise ValueError("a name for oneself has printable ASCII characters only")
+            raise ValueError("a User-Agent may contain only printable ASCII characters")
         return agent
 
     @model_validator(mode="after")

@@ -45,12 +45,15 @@ class Settings(BaseModel):
     deny: list[str] = option([], "glob of files to deny, in addition to the built-in list of secrets", "GLOB")
     allow: list[str] = option([], "glob of files to allow despite the built-in list of secrets", "GLOB")
     disable_tool: list[str] = option([], "name of a tool that is not offered", "TOOL")
-    max_read: int = Field(100_000, ge=1_000, le=900_000, description="bytes of text that one read may give, as JSON")
-    poll: bool = Field(False, description="look for changes every second, where the system reports none")
-    replace_protected: bool = Field(
-        False, description="also replace write-protected files, and files with several hard links, which are split"
+    max_read: int = Field(
+        100_000, ge=1_000, le=900_000, description="maximum bytes of text in the result of one read, as JSON"
     )
-    no_undo: bool = Field(False, description="keep no undo journal, and offer neither undo nor recent_changes")
+    poll: bool = Field(False, description="poll for changes every second, where the system does not report them")
+    replace_protected: bool = Field(
+        False,
+        description="also replace write-protected files, and files with several hard links, which separates them",
+    )
+    no_undo: bool = Field(False, description="disable the undo journal, and the tools undo and recent_changes")
     undo_dir: Path | None = option(
         None, "directory for the undo journal (default: in the user's state directory)", "DIR"
     )
@@ -68,7 +71,7 @@ class Settings(BaseModel):
         if not isinstance(roots, list):
             return roots
         if any(root in ("", ":ro", ":rw") for root in roots):
-            raise ValueError("the name of a directory is empty")
+            raise ValueError("a directory name is empty")
         # A Path drops the "./" at its start, and would then begin at a home directory.
         starts = (f".{os.sep}~", f".{os.altsep or os.sep}~")
         return [
@@ -82,7 +85,7 @@ class Settings(BaseModel):
         for root in roots:
             path, _, mode = root.rpartition(":")
             if path and mode not in _MODES and not _is_usable(Path(root)) and _is_usable(Path(path)):
-                raise ValueError(f"{root} is not a directory; it is written DIR, DIR:ro or DIR:rw")
+                raise ValueError(f"{root} is not a directory; write DIR, DIR:ro or DIR:rw")
         return roots
 
     @field_validator("deny", "allow")
@@ -135,7 +138,7 @@ class Settings(BaseModel):
         ValueError for one outside them.
         """
         if self.client_roots:
-            raise ValueError("roots: goes not with --client-roots")
+            raise ValueError("roots: can't be combined with --client-roots")
         own = self.model_copy()
         own.limit_to([place_within(root, [path for path, _ in self.directories]) for root in narrowing.roots])
         return own

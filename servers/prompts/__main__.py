@@ -7,7 +7,7 @@ import sys
 
 from servers.start import start
 
-HELP = "lint, render, test, export and update are commands of their own; see lint --help."
+HELP = "lint, render, test, export and update are separate commands; see lint --help."
 
 COMMANDS = frozenset(["export", "lint", "render", "test", "update"])
 """The possible first arguments. A folder with such a name is served as ./lint."""

@@ -30,7 +30,7 @@ _FIELDS: dict[str, dict[str, Any]] = {
     "boolean": {"type": "boolean"},
     "url": {"type": "string", "format": "uri"},
 }
-_HINTS = {"file": "The path of a file.", "list": "One a line, or with commas between them."}
+_HINTS = {"file": "The path of a file.", "list": "One per line, or separated by commas."}
 
 
 def find_missing(prompt: Prompt, texts: Mapping[str, str]) -> tuple[Argument, ...]:
@@ -137,7 +137,7 @@ _NAMES = {
     "number": "a number",
     "file": "a path",
     "url": "an http or https URL",
-    "list": f"a list of at most {_MOST_ITEMS:,} texts (one a line, commas between them, or JSON)",
+    "list": f"a list of at most {_MOST_ITEMS:,} texts (one per line, separated by commas, or as JSON)",
 }
 
 

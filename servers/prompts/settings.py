@@ -48,7 +48,7 @@ class Settings(BaseModel):
     def _are_named(cls, directories: Any) -> Any:
         # An empty path, as from an unset shell variable, would mean the working directory.
         if isinstance(directories, list) and "" in directories:
-            raise ValueError("the name of a directory is empty")
+            raise ValueError("a directory name is empty")
         return directories
 
     @field_validator("libraries")
@@ -70,9 +70,9 @@ class Settings(BaseModel):
     @model_validator(mode="after")
     def _has_a_place_to_write(self) -> Self:
         if self.allow_write and not self.libraries:
-            raise ValueError("--allow-write takes a DIR: the prompts that come with the server are not changed")
+            raise ValueError("--allow-write needs a DIR: the built-in prompts can't be changed")
         if self.allow_write and is_package(self.libraries[0]):
-            raise ValueError(f"--allow-write takes a directory as the first DIR, and {self.libraries[0]} is a file")
+            raise ValueError(f"--allow-write needs a directory as the first DIR, but {self.libraries[0]} is a file")
         return self
 
     @model_validator(mode="after")

@@ -30,7 +30,7 @@ def read_epub(body: bytes) -> Document:
     package = Package(body)
     root_file = next(package.xml(_CONTAINER).iter("{*}rootfile"), None)
     if root_file is None:
-        raise DocumentError("unreadable", "the book is damaged: it names no content")
+        raise DocumentError("unreadable", "the book is damaged: it lists no content")
     name = root_file.get("full-path") or ""
     opf = package.xml(name)
     items = {item.get("id"): item for item in opf.iter(f"{_OPF}item")}
@@ -39,12 +39,12 @@ def read_epub(body: bytes) -> Document:
     if _ENCRYPTION in package.names:
         encrypted = {unquote(entry.get("URI") or "") for entry in package.xml(_ENCRYPTION).iter(_CIPHER)}
         if encrypted.intersection(chapters):
-            raise DocumentError("unreadable", "the book is encrypted, for readers with a licence only")
+            raise DocumentError("unreadable", "the book is encrypted, and needs a licence to be read")
     present = [chapter for chapter in dict.fromkeys(chapters) if chapter in package.names]
     numbers = {chapter: number for number, chapter in enumerate(present, 1)}
     html = "".join(_chapter(package.read(chapter), chapter, numbers) for chapter in present)
     missing = len(set(chapters)) - len(present)
-    notes = (f"Left out: {missing} chapters that the file does not have.",) if missing else ()
+    notes = (f"Left out: {missing} chapters that are missing from the file.",) if missing else ()
     return Document(html, facts_of(opf), {"chapters": len(present)}, notes)
 
 

@@ -32,7 +32,7 @@ def document_kind(body: bytes) -> tuple[DocumentKind, str] | None:
     if body.startswith(COMPOUND):
         if _ENCRYPTED in body:
             raise DocumentError("unreadable", "the file needs a password")
-        reason = "the file has the format of Office 97 to 2003 (.doc, .xls, .ppt, .msg), which can't be read here"
+        reason = "the file is in a format of Office 97 to 2003 (.doc, .xls, .ppt, .msg), which can't be read here"
         raise DocumentError("unsupported_type", reason, "Convert it to .docx, .xlsx, .pptx or PDF first.")
     names = _directory(body) if body.startswith(LOCAL) else b""
     if b"META-INF/container.xml" in names:

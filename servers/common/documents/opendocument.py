@@ -38,7 +38,7 @@ _MOST_SPACES = 200
 _MANIFEST = "META-INF/manifest.xml"
 _BEYOND = (
     "The document has more cells, columns or levels than are read of one; the rest is left out."
-    " Ask for one sheet by its name."
+    " Ask for one sheet by name."
 )
 
 

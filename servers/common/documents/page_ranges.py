@@ -23,7 +23,7 @@ def choose_pages(requested: str | None, total: int) -> list[int]:
         first = int(match[1]) if match else 0
         last = int(match[3] or (total if match[2] else first)) if match else 0
         if first > total:
-            raise DocumentError("bad_argument", f"there are {total} pages, so no page {first}")
+            raise DocumentError("bad_argument", f"there are only {total} pages, so there is no page {first}")
         if not first <= last or not first:
             reason = f"pages={quoted(part)} is neither a page nor a range of pages"
             raise DocumentError("bad_argument", reason, 'Write pages as "3", "251-300" or "1,4-6".')

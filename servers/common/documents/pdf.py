@@ -91,11 +91,13 @@ class Pdf:
         notes = []
         if rest:
             shown = write_ranges(read) or "none"
-            notes.append(f'Of {self.total} pages these were read: {shown}. Go on with pages="{write_ranges(rest)}".')
+            notes.append(
+                f'Of {self.total} pages these were read: {shown}. Continue with pages="{write_ranges(rest)}".'
+            )
         if damaged:
-            notes.append(f"Pages that are damaged, and have no text here: {damaged}.")
+            notes.append(f"Pages that are damaged, and left out: {damaged}.")
         elif texts and not any(texts):
-            notes.append("No page holds text: they may be scanned images.")
+            notes.append("No page contains text: the pages may be scanned images.")
         heads = (f"[page {number} of {self.total}]" for number in read)
         clean = clean_texts(texts)
         return PdfText(

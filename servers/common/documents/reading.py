@@ -14,7 +14,7 @@ from servers.common.html.visible import keep_visible
 DocumentReader = Callable[[bytes, str | None, str | None], Document]
 """Takes the file, and the requested `pages` and `section`, which most kinds ignore."""
 
-_CUT = "The document has too many elements or levels of them; what comes after is left out."
+_CUT = "The document has too many elements or nesting levels; the rest is left out."
 _LONGEST_CELL = 1_000
 """Maximum length of a cell of a sheet, in characters: a row of Markdown is one line, which longer cells make hard to
 read."""

@@ -90,13 +90,13 @@ def read_sheets(body: bytes, name: str | None = None) -> Document:
         "hidden sheets": 0 if chosen else len(hidden),
         "charts": sum(part.startswith("xl/charts/chart") for part in package.names),
         "comments": sum(package.read(part).count(b"<comment ") for part in package.names if _COMMENTS.match(part)),
-        "formulas whose values the file does not have": 0,
+        "formulas without a stored value": 0,
     }
     for sheet in chosen or shown:
         parts.append(f"<h2>{escape(sheet.title)}</h2>")
         place = places.get(sheet.title, "")
         markup = package.read(place) if place in package.names else b""
-        left_out["formulas whose values the file does not have"] += count_uncomputed(BytesIO(markup))
+        left_out["formulas without a stored value"] += count_uncomputed(BytesIO(markup))
         try:
             parts.append(reading.table(sheet, _links(package, place, markup)))
         except _DAMAGED:
@@ -104,8 +104,8 @@ def read_sheets(body: bytes, name: str | None = None) -> Document:
     notes = name_left_out(left_out)
     if reading.is_cut:
         limits = f"{MAX_CELLS:,} cells, {MAX_ROWS:,} rows and {MAX_COLUMNS} columns"
-        ask = " Ask for one sheet by its name." if len(shown) > 1 else ""
-        notes.append(f"What comes after {limits} is left out.{ask}")
+        ask = " Ask for one sheet by name." if len(shown) > 1 else ""
+        notes.append(f"Everything after {limits} is left out.{ask}")
     return Document("".join(parts), package.facts(), {"sheets": len(shown)}, tuple(notes), tuple(hidden))
 
 

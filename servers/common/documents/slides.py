@@ -50,7 +50,7 @@ def read_slides(body: bytes, pages: str | None = None) -> Document:
     notes = name_left_out({"hidden slides": hidden})
     if len(numbers) > MAX_SLIDES:
         notes.append(
-            f"The first {MAX_SLIDES:,} slides were read: go on with pages={numbers[MAX_SLIDES]}-{numbers[-1]}."
+            f"The first {MAX_SLIDES:,} slides were read: continue with pages={numbers[MAX_SLIDES]}-{numbers[-1]}."
         )
     return Document("".join(parts), package.facts(), {"slides": len(names)}, tuple(notes))
 

@@ -28,7 +28,7 @@ def main(seconds: float, mebibytes: int, requests: int) -> None:
             shown, _ = strip_invisible(text)
             if len(shown) > _MOST_CHARACTERS:
                 shown = shown[:_MOST_CHARACTERS]
-                notes = (*notes, f"Only the first {_MOST_CHARACTERS:,} characters are given.")
+                notes = (*notes, f"Only the first {_MOST_CHARACTERS:,} characters are returned.")
             return {"notes": notes}, shown.encode("utf-8", "replace")
 
         return answer

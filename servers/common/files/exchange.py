@@ -96,7 +96,9 @@ def _require_unchanged(entry: Entry, before: os.stat_result) -> None:
 
 
 def _changed(entry: Entry) -> PathError:
-    return PathError("changed", entry.place.written, "was changed by someone else meanwhile", "Read it again.")
+    return PathError(
+        "changed", entry.place.written, "has been changed by someone else in the meantime", "Read it again."
+    )
 
 
 def _is_taken_over(old: Entry, new: Entry, expected: os.stat_result, data: bytes | None) -> bool:

@@ -58,11 +58,11 @@ def check_written(written: str) -> None:
 
 def _check_bytes(path: str, written: str) -> None:
     if "\0" in path:
-        raise PathError("bad_path", written, "the path holds a NUL character")
+        raise PathError("bad_path", written, "the path contains a NUL character")
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
-        raise PathError("bad_path", written, "the path holds characters no file name can have") from None
+        raise PathError("bad_path", written, "the path contains characters that no file name can have") from None
 
 
 def components(path: str) -> list[str]:
@@ -117,7 +117,7 @@ def path_from_uri(written: str) -> str:
     try:
         path = os.fsdecode(unquote_to_bytes(rest))
     except UnicodeError:
-        raise PathError("bad_path", written, "the URI holds characters no file name can have") from None
+        raise PathError("bad_path", written, "the URI contains characters that no file name can have") from None
     _check_bytes(path, written)
     return windows_path(authority, path) if _WINDOWS else path
 
@@ -177,10 +177,10 @@ def refusal_of_name(name: str) -> str | None:
     if ":" in name:
         return "the path names an alternate data stream"
     if name.endswith((".", " ")):
-        return "a name in the path ends in a dot or a space, which Windows leaves out"
+        return "a name in the path ends in a dot or a space, which Windows drops"
     if not _IMPOSSIBLE.isdisjoint(name):
-        return "a name in the path holds a character that no file name can have"
-    return "a name in the path is that of a device" if is_device(name) else None
+        return "a name in the path contains a character that no file name can have"
+    return "a name in the path is a device name" if is_device(name) else None
 
 
 def is_device(name: str) -> bool:

@@ -54,7 +54,7 @@ class NarrowedRoots(Roots):
         """Return the same error for everything that is not beneath a part."""
         if self.paths:
             return super().outside(written)
-        suggestion = "No root of the client is in a directory of this server, so there is none."
+        suggestion = "None of the client's roots is in a directory of this server, so no directory is allowed."
         return PathError("outside_roots", written, "is outside the allowed directories", suggestion)
 
 

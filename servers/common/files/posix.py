@@ -236,7 +236,7 @@ class _Walk:
         try:
             child = SYSTEM.enter(self._current, name)
         except FileNotFoundError:
-            reason = "the directory it would be in does not exist"
+            reason = "its parent directory does not exist"
             raise PathError("not_found", self._written, reason) from None
         except OSError as error:
             # A link or a file. For a link with O_DIRECTORY Linux reports ENOTDIR, and others ELOOP.

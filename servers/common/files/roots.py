@@ -91,7 +91,7 @@ class Roots:
 
     def denied(self, written: str) -> PathError:
         """Return the same error for everything that is denied, whether or not it exists."""
-        reason = "is denied to this server by its name, or by that of a directory it is in"
+        reason = "is denied to this server because of its name, or that of a directory it is in"
         return PathError("denied", written, reason, "Only the operator can allow it.")
 
     def require_allowed(self, place: Place) -> None:
@@ -106,7 +106,7 @@ class Roots:
         # Checked by the path, because a walk that started in an outer root may have entered an inner one.
         owner = self.locate(components(self.path(place)))
         if owner is None or not self.may_change[owner[0]]:
-            raise PathError("read_only", place.written, "is in a directory that may only be read")
+            raise PathError("read_only", place.written, "is in a read-only directory")
 
     def require_movable(self, place: Place) -> None:
         """Raise `bad_path` if `place` is a root or contains one, whose path is what the permission depends on."""
@@ -116,7 +116,7 @@ class Roots:
             start = beneath[: len(parts)]
             if start == parts or (differ_in_case(start, parts) and _are_one(start, parts)):
                 whole = len(beneath) == len(parts)
-                reason = "is an allowed directory itself" if whole else "holds an allowed directory"
+                reason = "is an allowed directory itself" if whole else "contains an allowed directory"
                 raise PathError("bad_path", place.written, reason)
 
     def outside(self, written: str) -> PathError:
@@ -151,7 +151,7 @@ class Roots:
         if len(named) == 1:
             return Place(named[0], tuple(collapsed[1:]), written)
         names = ", ".join(quoted(str(path)) for path in self.paths)
-        reason = "a relative path must begin with the name of one root"
+        reason = "a relative path must begin with the name of a root"
         raise PathError("bad_path", written, reason, f"Use an absolute path; the roots are {names}.")
 
 

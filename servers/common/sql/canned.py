@@ -98,7 +98,7 @@ def _parse_mapping(front: str, what: str) -> dict[Any, Any]:
 def _require_kinds(mapping: dict[Any, Any], kinds: dict[str, type], where: str) -> None:
     for key, value in mapping.items():
         if key not in kinds:
-            raise ValueError(f"{where} has {key!r}, which means nothing (there are: {', '.join(kinds)})")
+            raise ValueError(f"{where} has {key!r}, which is not a known key (known: {', '.join(kinds)})")
         if not isinstance(value, kinds[key]):
             raise ValueError(f"{where}: {key} is not a {kinds[key].__name__}")
 

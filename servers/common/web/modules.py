@@ -18,13 +18,11 @@ _IMPORT = re.compile(r'import (?:\{ ([\w$]+(?:, [\w$]+)*) \} from )?"(\.{1,2}/[\
 _DECLARED = re.compile(r"(export )?(?:async )?(?:function\*?|class|const|let|var) +([\w$]+|[{\[])")
 _SEVERAL = re.compile(r"(?:export )?(?:const|let|var) [\w$]+(?: = [\w$.\"]+)?, [\w$]+")
 _BROKEN = {
-    "exports in a way that can't be joined": re.compile(
-        r"^export (?!(?:async )?function\b|class\b|const\b)", re.MULTILINE
-    ),
-    "imports by a call": re.compile(r"(?<![\w$.])import\s*\("),
-    "asks import.meta": re.compile(r"\bimport\.meta\b"),
-    "awaits at the top": re.compile(r"^(?! |//|/\*|\*)(?!.*\basync\b).*\bawait\b", re.MULTILINE),
-    "ends or hides a script": re.compile(r"</script|<script|<!--", re.IGNORECASE),
+    "unsupported form of export": re.compile(r"^export (?!(?:async )?function\b|class\b|const\b)", re.MULTILINE),
+    "uses dynamic import": re.compile(r"(?<![\w$.])import\s*\("),
+    "uses import.meta": re.compile(r"\bimport\.meta\b"),
+    "uses top-level await": re.compile(r"^(?! |//|/\*|\*)(?!.*\basync\b).*\bawait\b", re.MULTILINE),
+    "contains text that ends or hides a script": re.compile(r"</script|<script|<!--", re.IGNORECASE),
 }
 
 

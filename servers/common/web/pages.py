@@ -19,9 +19,9 @@ _STYLE = re.compile(r'<link rel="stylesheet" href="([\w./-]+\.css)">')
 _SCRIPT = re.compile(r'<script type="module" src="([\w./-]+\.js)"></script>')
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _BROKEN = {
-    "a script that is not a module of a file": re.compile(r"<script(?! type=\"module\" src=)", re.IGNORECASE),
-    "a style that is not of a file": re.compile(r"<style|\sstyle\s*=", re.IGNORECASE),
-    "a handler in an attribute": re.compile(r"<[^>]*\son\w+\s*=", re.IGNORECASE),
+    "a script that is not a module file": re.compile(r"<script(?! type=\"module\" src=)", re.IGNORECASE),
+    "a style that is not in a file": re.compile(r"<style|\sstyle\s*=", re.IGNORECASE),
+    "an event handler in an attribute": re.compile(r"<[^>]*\son\w+\s*=", re.IGNORECASE),
     "something from elsewhere": re.compile(r"\s(?:src|href|action)\s*=\s*[\"']?(?!data:)(?:\w+:|//)", re.IGNORECASE),
 }
 

@@ -124,9 +124,10 @@ class Worker:
                     self._process = await start_worker(_START, self._program.module, *map(str, self._limits))
                 answer, _ = await self._answer({"kind": kind}, b"")
         except TimeoutError:
-            raise WorkerError(f"no process to read it was ready within {STARTING} s") from None
+            reason = f"the process that reads the {self._program.subject} was not ready within {STARTING} s"
+            raise WorkerError(reason) from None
         if "error" in answer:
-            raise WorkerError(f"what reads such a {self._program.subject} can't be loaded")
+            raise WorkerError(f"the library that reads this kind of {self._program.subject} can't be loaded")
         self._prepared.add(kind)
 
     async def _answer(self, head: Head, body: bytes) -> tuple[Head, bytes]:
@@ -141,7 +142,7 @@ class Worker:
         head_length, body_length = lengths_of(await answers.receive_exactly(LENGTHS.size))
         answer = json.loads(await answers.receive_exactly(head_length))
         if not isinstance(answer, dict):
-            raise ValueError("an answer is an object")
+            raise ValueError("the answer is not a JSON object")
         return answer, await answers.receive_exactly(body_length)
 
 

@@ -63,7 +63,7 @@ class _Worker:
         except RecursionError:
             return self._ended({"error": ["unreadable", f"the {self._subject} is nested too deeply", "", ""]}), b""
         except Exception as error:
-            reason = f"the {self._subject} is damaged, or of a form that is not known ({type(error).__name__})"
+            reason = f"the {self._subject} is damaged, or in an unknown format ({type(error).__name__})"
             return self._ended({"error": ["unreadable", reason, "", ""]}), b""
 
     def _ended(self, head: Head) -> Head:

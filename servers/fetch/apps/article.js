@@ -73,7 +73,7 @@ function withoutFacts(inside) {
 }
 
 function restOf(after) {
-  const found = /go on with start_index (\d+)/.exec(after);
+  const found = /continue with start_index (\d+)/.exec(after);
   return found ? Number(found[1]) : null;
 }
 

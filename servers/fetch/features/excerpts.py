@@ -52,7 +52,7 @@ async def excerpts(ctx: Ctx, request: PageRequest, selection: Selection) -> Call
     if old is None and before is not None and before.version == selection.since:
         old = before.page.text
     if old is None:
-        reason = "no answer of that version of the page is kept"
+        reason = "that version of the page is no longer stored"
         raise FetchError("bad_argument", reason, "Fetch the page without since.")
     return await _changes(ctx, snapshot, old, selection)
 
@@ -63,7 +63,7 @@ async def _passages(ctx: Ctx, snapshot: Snapshot, selection: Selection) -> CallT
     text = snapshot.page.text
 
     def notes(shown: int, total: int) -> list[str]:
-        counts = f"{shown} of {total} passages with these words, in the order of the page"
+        counts = f"{shown} of {total} passages with these words, in page order"
         searched = f"only the first {LOOKED_AT:,} of {len(text):,} characters were searched"
         return [counts, searched] if len(text) > LOOKED_AT else [counts]
 

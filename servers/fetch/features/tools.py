@@ -27,12 +27,12 @@ _FRAME = 1_000
 """Bytes of a result around the text of several pages and their facts."""
 _LAST_SECONDS = 3.0
 """Seconds of a call for sending the pages fetched until then."""
-_ANEW = "this was fetched anew, so it may not go on where the last piece ended"
+_ANEW = "this was fetched again, so it may not continue where the last piece ended"
 
 UrlArgument = Annotated[str, Field(description="http or https", max_length=8_000)]
 UrlsArgument = Annotated[list[Annotated[str, Field(max_length=8_000)]], Field(min_length=1, max_length=20)]
 MaxLengthArgument = Annotated[int, Field(ge=1, le=999_999, description="characters")]
-StartArgument = Annotated[int, Field(ge=0, description="character to begin at, as a cut text says")]
+StartArgument = Annotated[int, Field(ge=0, description="offset to continue from, as given in a cut text")]
 RawArgument = Annotated[bool, Field(description="the source as the site sent it")]
 FormatArgument = Annotated[
     Format,
@@ -45,12 +45,12 @@ SectionArgument = Annotated[
     str | None,
     Field(description="only this: a heading, sheet, #fragment, CSS selector or JSON pointer", max_length=500),
 ]
-PagesArgument = Annotated[str | None, Field(description="of a PDF or slides, as 3 or 1,4-6", max_length=200)]
+PagesArgument = Annotated[str | None, Field(description="of a PDF or slides: 3 or 1,4-6", max_length=200)]
 FindArgument = Annotated[str | None, Field(description="a question: only passages with its words", max_length=500)]
 SinceArgument = Annotated[
     str | None, Field(description="version of an earlier answer: only what changed", max_length=50)
 ]
-RefreshArgument = Annotated[bool, Field(description="ask the site, not the cache")]
+RefreshArgument = Annotated[bool, Field(description="bypass the cache")]
 
 
 @features.tool(read_only=True, open_world=True, app=PAGE_APP)
@@ -84,7 +84,7 @@ async def fetch(
     blocks: list[Any] = [TextContent(text=text_of(snapshot, piece, notes, version))]
     if image:
         if len(image) * 4 / 3 > ctx.budget.result_bytes - BESIDES:
-            raise FetchError("too_large", f"the image has {len(image):,} bytes, more than an answer may have")
+            raise FetchError("too_large", f"the image has {len(image):,} bytes, more than an answer may contain")
         blocks.append(ImageContent.of(image, snapshot.page.image_type))
     if shows_apps(ctx):
         show(ctx, view_of(request, snapshot, piece))
@@ -95,7 +95,7 @@ async def fetch(
 async def fetch_many(
     ctx: Ctx, urls: UrlsArgument, max_length: MaxLengthArgument = 20_000, format: Format = "markdown"
 ) -> Text:
-    """Fetch several pages, which share max_length. One that fails gives its error in its place; fetch goes on with
+    """Fetch several pages, which share max_length. One that fails is replaced by its error; fetch continues
     one that was cut."""
     requests = [PageRequest(url, format) for url in dict.fromkeys(urls)]
     report_progress = partial(ctx.progress, total=len(requests))

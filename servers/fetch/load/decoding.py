@@ -164,12 +164,12 @@ class Unpacker:
         try:
             yield from self._through(data, self._decoders)
         except (zlib.error, brotli.error, zstd.ZstdError, EOFError):
-            raise FetchError("bad_response", "the body is not packed as its Content-Encoding says") from None
+            raise FetchError("bad_response", "the body is not compressed as its Content-Encoding says") from None
 
     def close(self) -> None:
         """End the body. Raises FetchError `bad_response` if it is incomplete."""
         if not all(decoder.whole() for decoder in self._decoders):
-            raise FetchError("bad_response", "the packed body ends too early")
+            raise FetchError("bad_response", "the compressed body ends too early")
 
     def _through(self, data: bytes, decoders: list[Decoder]) -> Iterator[bytes]:
         if not decoders:
@@ -185,7 +185,7 @@ def make_unpacker(content_encoding: str) -> Unpacker:
     names = [name for name in (part.strip().lower() for part in content_encoding.split(",")) if name]
     names = [name for name in names if name != "identity"]
     if len(names) > LAYERS:
-        raise FetchError("bad_response", f"the body is packed more than {LAYERS} times over")
+        raise FetchError("bad_response", f"the body is compressed more than {LAYERS} times over")
     if not all(name in DECODERS for name in names):
         raise FetchError("bad_response", "the body has an encoding that was not requested")
     return Unpacker([DECODERS[name]() for name in reversed(names)])

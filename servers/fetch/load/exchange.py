@@ -170,9 +170,9 @@ def _check_headers(response: httpx.Response, limits: Limits) -> None:
     if sum(len(name) + len(value) for name, value in response.headers.raw) > HEADERS:
         raise _too_large(f"the headers are larger than {HEADERS:,} bytes")
     if response.status_code > 999:
-        raise FetchError("bad_response", "the status of the answer is none that HTTP has")
+        raise FetchError("bad_response", "the status of the answer is not a valid HTTP status")
     if response.status_code < 200:
-        raise FetchError("bad_response", "the site wants to speak another protocol")
+        raise FetchError("bad_response", "the site wants to switch to another protocol")
     if response.status_code < 300 and not limits.cut and _length(response) > limits.bytes:
         raise _too_large(f"the body is larger than {limits.bytes:,} bytes as sent")
 

@@ -50,7 +50,7 @@ def parse_host_header(text: str) -> HostHeader:
     where, equals, header = text.partition("=")
     name, colon, value = header.partition(":")
     if not equals or not colon:
-        raise ValueError("a header is written HOST=NAME:VALUE or HOST:PORT=NAME:VALUE")
+        raise ValueError("a header must be written HOST=NAME:VALUE or HOST:PORT=NAME:VALUE")
     match = HOST.fullmatch(where.strip())
     port = int(match["port"] or 443) if match else 0
     if match is None or not 0 < port < 65_536:

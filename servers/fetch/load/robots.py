@@ -81,7 +81,7 @@ class Robots:
             async with self._loading.setdefault(str(place), anyio.Lock()):
                 rules = self._find(str(place)) or self._store(str(place), await self._load(place))
         if rules.refusal:
-            raise _refusal(f"{rules.refusal}, so nothing of {host_of(url)} may be fetched (RFC 9309)")
+            raise _refusal(f"{rules.refusal}, so nothing from {host_of(url)} may be fetched (RFC 9309)")
         if rules.parsed is not None and not await self._allows(rules.parsed, rules.size, str(url)):
             raise _refusal(f"the robots.txt of {host_of(url)} asks {self._token or 'programs'} not to fetch this")
 
@@ -120,7 +120,7 @@ class Robots:
         with anyio.move_on_after(self._seconds) as time:
             answer = await self._follow(place)
         if time.cancelled_caught:
-            return _unreachable(f"its robots.txt could not be had within {self._seconds:g} s")
+            return _unreachable(f"its robots.txt could not be fetched within {self._seconds:g} s")
         if answer is None:
             return _unreachable("its robots.txt can't be read")
         if answer.status >= 500 or (300 <= answer.status < 400 and answer.status not in REDIRECTS):

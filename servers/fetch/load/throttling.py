@@ -67,7 +67,7 @@ class Slots:
     async def occupied(self, host: str) -> AsyncIterator[None]:
         """Hold a slot for the time of the block. Raises FetchError `busy` if too many requests wait already."""
         if self._present >= self._most:
-            raise FetchError("busy", "too many pages are being fetched already", "Try again when some have come.")
+            raise FetchError("busy", "too many pages are being fetched already", "Try again when some have finished.")
         semaphore = self._hosts.setdefault(host, anyio.Semaphore(self._per_host))
         self._present += 1
         try:
@@ -98,7 +98,7 @@ class Pauses:
         if remaining <= 0:
             self._until.pop(host, None)
             return
-        reason = f"{host} answered {status} before and asked to wait, which is over in {math.ceil(remaining)} s"
+        reason = f"{host} answered {status} earlier and asked to wait; that ends in {math.ceil(remaining)} s"
         raise FetchError("status", reason, "Try again then.", Answered(status, float(math.ceil(remaining))))
 
 

@@ -28,10 +28,10 @@ _FAILURES: list[tuple[type[Exception], str, str]] = [
     (httpcore.TimeoutException, "timeout", "the site did not answer in time"),
     (httpcore.ProxyError, "connect", "the proxy refused to connect to the site"),
     (httpcore.NetworkError, "connect", "the site ended the connection"),
-    (httpcore.ProtocolError, "bad_response", "the site does not answer as HTTP wants it"),
-    (H2Error, "bad_response", "the site does not answer as HTTP/2 wants it"),
+    (httpcore.ProtocolError, "bad_response", "the site's answer is not valid HTTP"),
+    (H2Error, "bad_response", "the site's answer is not valid HTTP/2"),
     # A status that is not a number.
-    (ValueError, "bad_response", "the site does not answer as HTTP/2 wants it"),
+    (ValueError, "bad_response", "the site's answer is not valid HTTP/2"),
     (httpcore.UnsupportedProtocol, "bad_url", "only http and https URLs can be fetched"),
 ]
 

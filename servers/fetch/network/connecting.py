@@ -59,7 +59,7 @@ class SystemResolver:
             with anyio.fail_after(self._seconds):
                 return await to_thread.run_sync(_lookup, host, abandon_on_cancel=True, limiter=self._threads)
         except TimeoutError:
-            reason = f"the address of {host} was not found out within {self._seconds:g} s"
+            reason = f"the address of {host} was not resolved within {self._seconds:g} s"
             raise FetchError("dns", reason, "Try again later") from None
 
 
@@ -123,7 +123,7 @@ class CheckedBackend(AsyncNetworkBackend):
         except TimeoutError:
             raise FetchError("timeout", f"{bracket(host)} was not reached within {timeout:g} s") from None
         if stream is None:
-            raise FetchError("connect", f"{bracket(host)} takes no connections at port {port}")
+            raise FetchError("connect", f"{bracket(host)} accepts no connections on port {port}")
         return TlsStream(stream, host)
 
 

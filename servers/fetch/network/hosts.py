@@ -69,7 +69,7 @@ def _address_4(labels: list[str]) -> str:
         raise ValueError("the host ends in a number, but is not an IPv4 address") from None
     room = 4 - len(first)
     if any(number > 255 for number in first) or last >= 256**room:
-        raise ValueError("the host is a number beyond the addresses of IPv4")
+        raise ValueError("the host is a number beyond the IPv4 address range")
     return str(IPv4Address(bytes(first) + last.to_bytes(room, "big")))
 
 

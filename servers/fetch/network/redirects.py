@@ -18,7 +18,7 @@ def follow(url: URL, location: str | None) -> URL:
         reason = "the token is malformed"
     except FetchError as error:
         reason = error.reason
-    raise FetchError("bad_url", f"{host_of(url)} redirects to what can't be fetched: {reason}")
+    raise FetchError("bad_url", f"{host_of(url)} redirects to a URL that can't be fetched: {reason}")
 
 
 class Redirects:
@@ -48,7 +48,7 @@ class Redirects:
         self.url = following.copy_with(fragment=None)
         if str(self.url) in self.passed:
             suggestion = "Sites do so that want a cookie, which is never kept here."
-            raise FetchError("too_many_redirects", "the site redirects in a circle", suggestion)
+            raise FetchError("too_many_redirects", "the site redirects in a loop", suggestion)
         if len(self.passed) > self._most:
             raise FetchError("too_many_redirects", f"the site redirects more than {self._most} times")
         self.was_safe = self.was_safe or self.url.scheme == "https"

@@ -27,12 +27,12 @@ from servers.fetch.errors import FetchError
 _CERTIFICATES = {
     9: "is not valid yet",
     10: "has expired",
-    18: "is signed by itself and by nobody who is trusted",
+    18: "is self-signed and not trusted",
     19: "comes from an authority that is not trusted",
     20: "comes from an authority that is not trusted",
     21: "comes from an authority that is not trusted",
     23: "has been revoked",
-    26: "is not made for a site",
+    26: "is not a server certificate",
     62: "is for another host",
     64: "is for another address",
     66: "has a key that is too weak",
@@ -42,13 +42,13 @@ _CERTIFICATES = {
 _ISSUER = {18, 19, 20, 21}
 # By the reasons that OpenSSL gives.
 _HANDSHAKES = {
-    "UNSUPPORTED_PROTOCOL": "offers no version of TLS from 1.2 on",
-    "TLSV1_ALERT_PROTOCOL_VERSION": "offers no version of TLS from 1.2 on",
-    "WRONG_VERSION_NUMBER": "does not speak TLS at this port",
-    "PACKET_LENGTH_TOO_LONG": "does not speak TLS at this port",
-    "RECORD_LAYER_FAILURE": "does not speak TLS at this port",
-    "HTTP_REQUEST": "does not speak TLS at this port",
-    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "wants a certificate of the client",
+    "UNSUPPORTED_PROTOCOL": "offers no TLS version from 1.2 on",
+    "TLSV1_ALERT_PROTOCOL_VERSION": "offers no TLS version from 1.2 on",
+    "WRONG_VERSION_NUMBER": "does not speak TLS on this port",
+    "PACKET_LENGTH_TOO_LONG": "does not speak TLS on this port",
+    "RECORD_LAYER_FAILURE": "does not speak TLS on this port",
+    "HTTP_REQUEST": "does not speak TLS on this port",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "requires a client certificate",
     "WRONG_SIGNATURE_TYPE": "signs with a method that is too weak",
     "DH_KEY_TOO_SMALL": "has a key that is too weak",
     "EE_KEY_TOO_SMALL": "has a certificate with a key that is too weak",
@@ -77,7 +77,7 @@ def tls_context(ca_file: Path | None) -> ssl.SSLContext:
         try:
             context.load_verify_locations(cafile=ca_file)
         except ssl.SSLError:
-            raise ValueError(f"{ca_file} holds no certificates in PEM") from None
+            raise ValueError(f"{ca_file} contains no PEM certificates") from None
         except OSError as error:
             raise ValueError(f"{ca_file}: {error.strerror}") from None
     return context
@@ -144,7 +144,7 @@ def _explained(error: BaseException | None, host: str) -> FetchError:
         advice = "The operator can add the authority with --ca-file" if code in _ISSUER else ""
         return FetchError("tls", f"the certificate of {host} {_CERTIFICATES.get(code, 'is not valid')}", advice)
     if isinstance(error, ssl.SSLError):
-        reason = _HANDSHAKES.get(error.reason or "", "did not agree on a safe connection")
+        reason = _HANDSHAKES.get(error.reason or "", "did not agree on a secure connection")
         return FetchError("tls", f"{host} {reason}")
     return FetchError("tls", f"{host} ended the connection before TLS was agreed on")
 

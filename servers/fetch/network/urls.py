@@ -41,10 +41,10 @@ def _scheme(text: str) -> tuple[str, str]:
     if len(text) > MAX_URL:
         raise _too_long()
     if _CONTROLS.search(text) or _UNSAFE.search(text):
-        raise FetchError("bad_url", "the URL has characters in it that no URL may have")
+        raise FetchError("bad_url", "the URL contains characters that are not allowed in a URL")
     match = _SCHEME.match(text)
     if match is None or (match[2] is None and "." in match[1]):  # `example.com:80`
-        raise FetchError("bad_url", "the URL is not valid", "Give a whole one, as https://example.com/page")
+        raise FetchError("bad_url", "the URL is not valid", "Give a complete URL, such as https://example.com/page")
     scheme = match[1].lower()
     if scheme not in {"http", "https"}:
         raise FetchError("bad_url", "only http and https URLs can be fetched")
@@ -62,7 +62,7 @@ def _authority(text: str) -> tuple[str, str]:
     if "@" in text:
         raise FetchError(
             "bad_url",
-            "the URL has a user name or password in it, which is not sent",
+            "the URL contains a user name or password, which is not sent",
             "Leave it out; the operator can set a header for the host with --header",
         )
     end = text.rfind("]") + 1
@@ -70,7 +70,7 @@ def _authority(text: str) -> tuple[str, str]:
     if port and (not _PORT.fullmatch(port) or not 0 < int(port) < 65_536):
         raise FetchError("bad_url", "the port is not a number from 1 to 65535")
     if ":" in host and not host.startswith("["):
-        raise FetchError("bad_url", "the host has a colon in it", "Write an address of IPv6 in brackets")
+        raise FetchError("bad_url", "the host contains a colon", "Write an IPv6 address in brackets")
     try:
         return normalize_host(host), colon + port if port else ""
     except ValueError as error:

@@ -58,7 +58,9 @@ def text_of(snapshot: Snapshot, piece: Piece, notes: tuple[str, ...] = (), versi
     facts = _metadata_lines(snapshot) if piece.start == 0 else []
     lines = [header_of(snapshot, notes, version), fence("\n".join([*facts, piece.text]))]
     if piece.end < piece.total:
-        lines.append(f"characters {piece.start} to {piece.end} of {piece.total}; go on with start_index {piece.end}")
+        lines.append(
+            f"characters {piece.start} to {piece.end} of {piece.total}; continue with start_index {piece.end}"
+        )
     elif piece.start:
         lines.append(f"characters {piece.start} to {piece.end}, the end")
     return "\n".join(lines)
@@ -82,7 +84,7 @@ def header_of(snapshot: Snapshot, notes: tuple[str, ...] = (), version: str = ""
     counts = {"hidden element": page.removed.elements, "invisible character": page.removed.characters}
     removed = " and ".join(f"{count} {what}{'s' * (count > 1)}" for what, count in counts.items() if count)
     if removed:
-        lines.append(f"note: left out, since an eye would not see them: {removed}")
+        lines.append(f"note: left out, because a person would not see them: {removed}")
     lines += [f"note: {note}" for note in (*page.notes, *notes)]
     return "\n".join(lines)
 

@@ -44,5 +44,5 @@ def _read(read: DocumentReader, source: Source) -> Page:
         text = "\n\n".join(write(part, source.url, source.url, plain=plain) for part in parts)
         if len(text) > _MOST_CHARACTERS:
             text = text[:_MOST_CHARACTERS]
-            notes.append(f"Only the first {_MOST_CHARACTERS:,} characters are given.")
+            notes.append(f"Only the first {_MOST_CHARACTERS:,} characters are returned.")
     return Page(text, source.kind.name, metadata=metadata, removed=Removed(*visible.removed), notes=tuple(notes))

@@ -47,7 +47,7 @@ def read_feed(source: Source) -> Page:
         resolve_relative_uris=False,
     )
     if not feed.version and not feed.entries:
-        raise FetchError("unreadable", "the feed is damaged", "Its type promises RSS or Atom, and it is neither.")
+        raise FetchError("unreadable", "the feed is damaged", "It is served as RSS or Atom, but is neither.")
     metadata = Metadata(
         title=_line(feed.feed.get("title")),
         description=plain_text(str(feed.feed.get("subtitle", "")))[:MAX_SUMMARY],

@@ -43,12 +43,12 @@ def read_json(source: Source) -> Page:
         pretty = _pretty(value)
     except (OverflowError, RecursionError):
         if source.section is not None:
-            raise FetchError("unreadable", "the part is too long, or nested too deeply, to be shown") from None
+            raise FetchError("unreadable", "the part is too long or too deeply nested to be shown") from None
         return Page(
             text,
             "json",
             charset,
-            notes=("Too long, or nested too deeply, to be indented: so it is shown as it was written.",),
+            notes=("Too long or too deeply nested to be indented, so it is shown as written.",),
         )
     return Page(pretty, "json", charset, notes=notes)
 
@@ -88,7 +88,7 @@ def _unparsed(source: Source, text: str, charset: str, error: ValueError | Recur
     wrong = "nested too deeply" if isinstance(error, RecursionError) else f"not valid ({error})"
     if source.section is not None or source.format == "json":
         raise FetchError("unreadable", f"the JSON is {wrong}", "Leave section out, and ask for text, to see it.")
-    notes = (f"The JSON is {wrong}, so it is shown as it was written.",)
+    notes = (f"The JSON is {wrong}, so it is shown as written.",)
     if source.format == "metadata":
         return Page(_facts(source, charset, None), "json", charset, notes=notes)
     return Page(text, "json", charset, notes=notes)
@@ -123,8 +123,8 @@ def _choice(value: Any) -> tuple[str, None, str]:
     """Return a description of the value there is instead, and the first names in it as they are written there."""
     if isinstance(value, dict):
         names = "\n".join(json.dumps(name[:100], ensure_ascii=False) for name in list(value)[:20])
-        return f"Where it ends there is an object of {len(value)} members.", None, names
-    return f"Where it ends there is a list of {len(value)}." if isinstance(value, list) else "", None, ""
+        return f"The last part that exists is an object with {len(value)} members.", None, names
+    return f"The last part that exists is a list of {len(value)} items." if isinstance(value, list) else "", None, ""
 
 
 def _pretty(value: Any) -> str:

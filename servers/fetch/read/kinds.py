@@ -34,7 +34,7 @@ _NAMES: dict[KindName, str] = {
     "sheets": "an Excel workbook",
     "slides": "a PowerPoint presentation",
     "opendocument": "an OpenDocument file",
-    "epub": "a book in EPUB",
+    "epub": "an EPUB book",
     "text": "text",
     "image": "an image",
 }
@@ -119,11 +119,11 @@ def as_source(kind: Kind) -> Kind:
 def check(kind: Kind, format: Format, section: str | None, pages: str | None, length: int) -> None:
     """Raise FetchError for a format or part that a page of this kind and of `length` bytes can't be turned into."""
     if kind.name == "other":
-        reason = f'"{kind.media_type[:100]}", {length:,} bytes: there is no text in it that could be shown'
+        reason = f'"{kind.media_type[:100]}", {length:,} bytes: it has no text that could be shown'
         raise FetchError("unsupported_type", reason)
     formats = _FORMATS[kind.name]
     if format not in formats:
-        reason = f'the page is {_NAMES[kind.name]} ("{kind.media_type}"), which can\'t be given as {format}'
+        reason = f'the page is {_NAMES[kind.name]} ("{kind.media_type}"), which can\'t be returned as {format}'
         raise FetchError("bad_argument", reason, f"Formats for it: {', '.join(sorted(formats))}.")
     if section is not None and kind.name not in _WITH_SECTIONS:
         reason = f'the page is {_NAMES[kind.name]} ("{kind.media_type}"), which has no sections'

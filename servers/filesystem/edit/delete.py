@@ -55,9 +55,9 @@ class Bounds:
     def enter(self, status: os.stat_result, depth: int) -> None:
         """Raise if the directory with this `status`, on level `depth` from 1, must not be entered."""
         if depth > MAX_DEPTH:
-            raise FilesError("too_large", self._written, f"holds directories nested deeper than {MAX_DEPTH}")
+            raise FilesError("too_large", self._written, f"contains directories nested deeper than {MAX_DEPTH}")
         if self._device not in (None, status.st_dev):
-            raise FilesError("cross_device", self._written, "holds a directory on another file system")
+            raise FilesError("cross_device", self._written, "contains a directory on another file system")
 
     def anew(self) -> "Bounds":
         """Return the same bounds with the count at zero."""
@@ -70,7 +70,7 @@ class Bounds:
         if self.entries > MAX_ENTRIES:
             raise FilesError("too_large", self._written, f"holds more than {MAX_ENTRIES:,} entries")
         if self.beneath.roots.denies(entry.place):
-            reason = "holds something that is denied to this server by its name"
+            reason = "contains something whose name is denied to this server"
             raise FilesError("denied", self._written, reason, "Only the operator can allow it.")
 
 
@@ -222,7 +222,9 @@ def _is_same(now: os.stat_result | None, before: os.stat_result | None) -> bool:
 
 
 def _changed(entry: Entry) -> FilesError:
-    return FilesError("changed", entry.place.written, "was changed by someone else meanwhile", "List it again.")
+    return FilesError(
+        "changed", entry.place.written, "has been changed by someone else in the meantime", "List it again."
+    )
 
 
 def _remove_directory(entry: Entry, written: str) -> None:
@@ -231,5 +233,5 @@ def _remove_directory(entry: Entry, written: str) -> None:
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
-        suggestion = "With recursive: true it is deleted with all it holds."
+        suggestion = "Give recursive: true to delete it with everything in it."
         raise FilesError("not_empty", written, "is a directory that is not empty", suggestion) from None

@@ -131,7 +131,7 @@ def _move_across(beneath: RootedFiles, old: Entry, new: Entry, checkpoint: Calla
         if not is_directory(old):
             unlink(new)
             raise
-        reason = "is complete at its destination, but could not be deleted here with all it holds"
+        reason = "is complete at its destination, but the original could not be deleted completely"
         raise FilesError("not_empty", written, reason, "Delete what is left.") from None
 
 
@@ -180,7 +180,7 @@ def copy(
             require_free(current(new), destination.written)
             outer, inner = (components(beneath.roots.path(entry.place)) for entry in (old, new))
             if inner[: len(outer)] == outer:
-                raise FilesError("bad_path", source.written, "is a directory that would hold its own copy")
+                raise FilesError("bad_path", source.written, "is a directory that would contain its own copy")
             copying = _Copying(beneath, source.written, checkpoint)
             copying.notes = recorder.is_on
             with _complete(beneath, old, new, recorder, copying.describe) as fresh:
@@ -253,7 +253,9 @@ class _Copying:
             empty(old, survey, remove=False)
             marks |= survey.marks
         if marks != self._marks:
-            raise FilesError("changed", self._written, "was changed by someone else meanwhile", "Try again.")
+            raise FilesError(
+                "changed", self._written, "has been changed by someone else in the meantime", "Try again."
+            )
 
     def _directory(self, old: Entry, new: Entry, depth: int) -> None:
         with ExitStack() as stack:

@@ -112,7 +112,7 @@ def _differences(window: Sequence[str], old_lines: Sequence[str], start: int) ->
             continue
         for theirs, own in zip_longest(range(begin, end), range(first, last)):
             if theirs is None:
-                differences.append(f"{_shown(old[own])} is not there")
+                differences.append(f"{_shown(old[own])} is missing")
             elif new[theirs]:
                 show = repr if own is None or normalize("NFC", new[theirs]) != normalize("NFC", old[own]) else ascii
                 expected = "" if own is None else f", not {_shown(old[own], show)}"

@@ -33,10 +33,10 @@ _REFUSED = {
         "copy from ": "copies a file: use copy_file",
         "new file mode ": "makes a new file: use write_file",
         "deleted file mode ": "deletes a file: use delete_file",
-        "new mode ": "changes a mode, which no tool does",
-        "GIT binary patch|Binary files .* differ": "changes a binary file, which no tool does",
-        "Only in .*: ": "names a file that only one side has: use write_file or delete_file",
-        "@@@": "begins a hunk of a merge: give the diff to one of its parents",
+        "new mode ": "changes a file mode, which no tool can do",
+        "GIT binary patch|Binary files .* differ": "changes a binary file, which no tool can do",
+        "Only in .*: ": "names a file that exists on one side only: use write_file or delete_file",
+        "@@@": "begins a merge hunk: give the diff against one of the parents",
     }.items()
 }
 
@@ -63,17 +63,17 @@ def read_patch(text: str) -> list[FilePatch]:
             at += 2
         elif _HUNK.fullmatch(line):
             if not files:
-                raise _bad(at, "comes before the line of its file, +++ b/PATH")
+                raise _bad(at, "comes before its file line, +++ b/PATH")
             end = next((end for end in range(at + 1, len(lines)) if _ends_hunk(lines, end)), len(lines))
             files[-1].edits.append(_edit(lines, at, end))
             at = end
         elif at == end and _is_of_hunk(lines, at + 1):
-            raise _bad(at, "stands within a hunk and begins with no blank, + or -")
+            raise _bad(at, "is within a hunk but does not begin with a space, + or -")
         else:
             # The lines of git between files, and the text of a mail.
             at += 1
     if len(files) > MAX_FILES:
-        raise FilesError("bad_patch", "", f"it has more than {MAX_FILES} files", "Make several patches of it.")
+        raise FilesError("bad_patch", "", f"it has more than {MAX_FILES} files", "Split it into several patches.")
     if not files or not all(file.edits for file in files):
         raise FilesError("bad_patch", files[-1].path if files else "", "there is no hunk", "Write a unified diff.")
     return files
@@ -107,7 +107,7 @@ def _path(lines: list[str], at: int) -> str:
     if old[1:2] == new[1:2] == "/" and old[0] != new[0] and {old[0], new[0]} <= set(_PREFIXES):
         old, new = old[2:], new[2:]
     if old != new:
-        raise _bad(at + 1, "names another file than the line before: write --- a/PATH and +++ b/PATH")
+        raise _bad(at + 1, "names a different file than the line before: write --- a/PATH and +++ b/PATH")
     return new
 
 
@@ -125,7 +125,7 @@ def _edit(lines: list[str], at: int, end: int) -> Edit:
         body.pop()
     old = "".join(line for mark, line in _marked(body) if mark != "+")
     if not old:
-        raise _bad(at, "has no line by which its place is known: give lines around what is added")
+        raise _bad(at, "has no context lines: include unchanged lines around the addition")
     match = _HUNK.fullmatch(lines[at])
     new = "".join(line for mark, line in _marked(body) if mark != "-")
     return Edit(old, new, line=int(match[1]) if match and match[1] else 0)

@@ -12,7 +12,9 @@ def require_file_name(place: Place) -> None:
     """Raise `bad_path` if the path ends as only that of a directory does."""
     end = place.written.replace("\\", "/") if os.sep == "\\" else place.written
     if end.endswith(("/", "/.", "/..")):
-        raise FilesError("bad_path", place.written, "ends as only a directory does", "Leave the slash out.")
+        raise FilesError(
+            "bad_path", place.written, "ends in a slash, as only a directory can", "Leave the slash out."
+        )
 
 
 def require_same(status: os.stat_result | None, etag: str | None, written: str) -> None:
@@ -20,9 +22,11 @@ def require_same(status: os.stat_result | None, etag: str | None, written: str) 
     if etag is None:
         return
     if status is None:
-        raise FilesError("changed", written, "was deleted by someone else meanwhile", "List its directory.")
+        raise FilesError(
+            "changed", written, "has been deleted by someone else in the meantime", "List its directory."
+        )
     if etag_of(status) != etag:
-        reason = f"was changed by someone else meanwhile; its etag is {etag_of(status)} now"
+        reason = f"has been changed by someone else in the meantime; its etag is now {etag_of(status)}"
         raise FilesError("changed", written, reason, "Read it again.")
 
 

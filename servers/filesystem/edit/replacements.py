@@ -203,13 +203,13 @@ def _tolerant_replacements(text: str, edit: Edit, where: _Where) -> tuple[list[R
             # For the last line of a file that ends without a line end.
             changes.append((min(at, len(text)), min(to, len(text)), fresh if to <= len(text) else fresh[:-1]))
         notes.append(_tolerated(indents))
-    return changes, f"edit {where.number} was matched without regard to {notes[0]}"
+    return changes, f"edit {where.number} was matched ignoring {notes[0]}"
 
 
 def _tolerated(indents: Indents) -> str:
     differing = [(old, new) for old, new in indents.known.items() if old != new]
     if not differing:
-        return "white space at line ends"
+        return "whitespace at line ends"
     old, new = differing[0]
     return f"indentation: {described(new)} in the file for {described(old)}"
 

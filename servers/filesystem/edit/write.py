@@ -254,7 +254,9 @@ def _added(entry: Entry, data: bytes, status: os.stat_result) -> os.stat_result:
                 return now
     finally:
         os.close(descriptor)
-    raise FilesError("changed", entry.place.written, "was replaced by someone else meanwhile", "Read it again.")
+    raise FilesError(
+        "changed", entry.place.written, "has been replaced by someone else in the meantime", "Read it again."
+    )
 
 
 def _describe_directories(beneath: RootedFiles, places: Sequence[Place], survey: Survey) -> None:

@@ -14,12 +14,10 @@ from ..search.look_alikes import suggest_path
 
 _WORD = re.compile(r"\w+")
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]")
-_MISSING_PARENT = "the directory it would be in does not exist"
+_MISSING_PARENT = "its parent directory does not exist"
 _ADVICE = {
     ("not_a_file", "is a directory"): "Use list_directory.",
-    ("read_only", "is in a directory that may only be read"): (
-        "The operator can allow it with --allow-write, or --root DIR:rw."
-    ),
+    ("read_only", "is in a read-only directory"): ("The operator can allow it with --allow-write, or --root DIR:rw."),
 }
 
 
@@ -29,9 +27,11 @@ def advised(files: Files, error: FilesError, makes: bool = False) -> FilesError:
     if error.code == "not_found":
         place = _place(files, error.path)
         if place is not None and not files.beneath.is_there(place.root_index):
-            return FilesError(error.code, error.path, "is in an allowed directory that can't be reached now")
+            return FilesError(
+                error.code, error.path, "is in an allowed directory that can't be reached at the moment"
+            )
         similar = _respelled(files, error.path) or ("" if place is None else suggest_path(files.beneath, place))
-        creation = "Make it with create_directory first." if makes and reason == _MISSING_PARENT else ""
+        creation = "Create it with create_directory first." if makes and reason == _MISSING_PARENT else ""
         suggestion = " ".join(filter(None, (similar, _offered(creation, files.not_offered)))) or suggestion
     return FilesError(error.code, error.path, reason, _offered(suggestion, files.not_offered))
 
@@ -44,7 +44,7 @@ def _respelled(files: Files, written: str) -> str:
             if place is not None and files.beneath.stat(place):
                 return f"Did you mean {files.uri(place)}?"
     if os.name != "nt" and _WINDOWS.match(written):
-        return "This server does not run on Windows; list_allowed_directories names its directories."
+        return "This server does not run on Windows; list_allowed_directories lists its directories."
     return ""
 
 

@@ -21,9 +21,9 @@ FirstLine = Annotated[Count | None, Field(description="line to begin at, from 1;
 LastLines = Annotated[Count | None, Field(description="last N lines")]
 Encoding = Annotated[str | None, Field(description="e.g. cp1252; else the file's")]
 Pages = Annotated[str | None, Field(description="of a document: 1,4-6, or a sheet's name")]
-IfMatch = Annotated[str | None, Field(description="only while the file has this etag")]
+IfMatch = Annotated[str | None, Field(description="only if the file still has this etag")]
 Patterns = Annotated[list[str], Field(description="globs")]
-IncludeIgnored = Annotated[bool, Field(description="also what .gitignore names")]
+IncludeIgnored = Annotated[bool, Field(description="also what .gitignore excludes")]
 CursorArgument = str | None
 """The cursor at the end of an answer that was cut."""
 
@@ -33,7 +33,7 @@ class EditOperation(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    oldText: Annotated[str, Field(min_length=1, description="exact; else the same but for indentation")]  # noqa: N815
+    oldText: Annotated[str, Field(min_length=1, description="exact, or differing only in indentation")]  # noqa: N815
     newText: str  # noqa: N815
     count: Annotated[int, Field(ge=0, description="of places, all replaced; 0: any")] = 1
     path: Annotated[str | None, Field(description="of another file")] = None

@@ -88,7 +88,7 @@ async def to_copy(ctx: Ctx, source: Place, destination: Place) -> str:
 async def to_delete(ctx: Ctx, place: Place, recursive: bool) -> str:
     """Return the etag of what may be deleted, if the user agrees."""
     status = await _require_found(ctx, place)
-    with_all = " with all it holds" if recursive and stat.S_ISDIR(status.st_mode) else ""
+    with_all = " with everything in it" if recursive and stat.S_ISDIR(status.st_mode) else ""
     await ctx.confirm(f"Delete {_described(ctx, place, status)}{with_all}?", etag_of(status))
     return etag_of(status)
 

@@ -45,7 +45,7 @@ async def write_file(
     if_match: IfMatch = None,
     encoding: Encoding = None,
 ) -> str:
-    """Write a text file: over what is there, as a new file only, or at its end. Charset and CRLF stay."""
+    """Write a text file: overwrite it, create it only if it is new, or append. Charset and CRLF stay."""
     place = ctx.state.place(path)
     writing: consent.Writing = content, mode, if_match
     if ctx.settings.confirm:
@@ -64,13 +64,13 @@ async def write_file(
 async def edit_file(
     ctx: Ctx,
     path: str | None = None,
-    edits: Annotated[list[EditOperation], Field(min_length=1, description="made in order")] | None = None,
+    edits: Annotated[list[EditOperation], Field(min_length=1, description="applied in order")] | None = None,
     dryRun: Annotated[bool, Field(description="only show the diff")] = False,  # noqa: N803
     if_match: Annotated[str | None, Field(description="etag of path")] = None,
     encoding: str | None = None,
     patch: Annotated[str | None, Field(description="unified diff, instead of edits")] = None,
 ) -> str:
-    """Replace passages of text files: all edits are made, or none. Gives a diff."""
+    """Replace passages in text files: all edits are made, or none. Returns a diff."""
     if (edits is None) == (patch is None) or (edits is None and (path is not None or if_match is not None)):
         raise FilesError("bad_edit", path or "", "give either path and edits, or patch alone")
     file_edits = (
@@ -106,7 +106,7 @@ async def edit_file(
 
 @tools.tool(unavailable=read_only, destructive=False, idempotent=True)
 async def create_directory(ctx: Ctx, path: str) -> str:
-    """Make a directory and those above it; fine where it exists."""
+    """Create a directory and its parents; no error if it exists."""
     place = ctx.state.place(path)
     if ctx.settings.confirm and not await consent.to_create_directory(ctx, place):
         return _exists(path)
@@ -132,7 +132,7 @@ async def move_file(ctx: Ctx, source: str, destination: str) -> str:
 
 @tools.tool(unavailable=read_only, destructive=False)
 async def copy_file(ctx: Ctx, source: str, destination: str) -> str:
-    """Copy a file, or a directory with all below it; links stay links. The destination must not exist."""
+    """Copy a file, or a directory with its contents; links stay links. The destination must not exist."""
     files = ctx.state
     places = files.place(source), files.place(destination)
     etag = await consent.to_copy(ctx, *places) if ctx.settings.confirm else None
@@ -151,7 +151,7 @@ async def delete_file(
     path: str,
     recursive: bool = False,
 ) -> str:
-    """Delete a file, a link, or a directory; one that is not empty needs recursive."""
+    """Delete a file, link or directory; a directory with contents needs recursive."""
     place = ctx.state.place(path)
     etag = await consent.to_delete(ctx, place, recursive) if ctx.settings.confirm else None
     recorder = ctx.state.recorder()
@@ -176,7 +176,7 @@ def _given(
         raise FilesError("bad_edit", "", f"the edits change more than {MAX_FILES} files", "Make several calls.")
     if if_match is not None and path not in files:
         reason = "if_match applies to the file at path, which no edit changes"
-        raise FilesError("bad_edit", path or "", reason, "Give as path the file that has this etag.")
+        raise FilesError("bad_edit", path or "", reason, "Give the file that has this etag as path.")
     return [
         edit.FileEdits(ctx.state.place(name), replacements, if_match if name == path else None, encoding)
         for name, replacements in files.items()
@@ -200,4 +200,4 @@ def _unrecorded(recorder: Recorder) -> str:
 
 
 def _exists(path: str) -> str:
-    return f"{quoted(path)} exists already"
+    return f"{quoted(path)} already exists"

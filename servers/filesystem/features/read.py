@@ -73,13 +73,13 @@ async def read_text_file(
 
 @tools.tool(read_only=True)
 async def read_file(ctx: Ctx, path: str, head: Count | None = None, tail: Count | None = None) -> Text:
-    """The old name of read_text_file."""
+    """Former name of read_text_file."""
     return await read_text_file(ctx, path, head, tail)
 
 
 @tools.tool(read_only=True)
 async def read_media_file(ctx: Ctx, path: str) -> CallToolResult:
-    """Read an image or a sound, or any other file as bytes."""
+    """Read an image or audio file, or any other file as bytes."""
     place = ctx.state.place(path)
     read = await ctx.state.read_bytes(place, as_base64(ctx.budget.result_bytes), ctx.turn)
     return CallToolResult(content=[_block_of(read, ctx.state.uri(place), read_budget(ctx))], meta={"etag": read.etag})
@@ -103,7 +103,7 @@ def _block_of(read: BytesRead, uri: str, budget: int) -> _Block:
 
 @tools.tool(read_only=True)
 async def read_multiple_files(ctx: Ctx, paths: Annotated[list[str], Field(min_length=1, max_length=1_000)]) -> Text:
-    """Read several text files. One that can't be read gives its error in its place."""
+    """Read several text files. One that can't be read is replaced by its error."""
     beneath, check = ctx.state.beneath, from_thread.check_cancelled
     async with ctx.turn():
         advice = partial(advised, ctx.state)

@@ -19,7 +19,7 @@ from .arguments import Ctx
 _LOGGER = "filesystem"
 _USES = {"tools/call", "resources/read"}
 _MAKERS = {"write_file", "move_file", "copy_file"}
-_REASONS = {"time": "the time of a call", "budget": "the files that one call may look at"}
+_REASONS = {"time": "the time for a call", "budget": "the files that one call may examine"}
 """Reasons why a search stopped early that the caller did not ask for."""
 
 
@@ -33,7 +33,7 @@ async def report_stopped(ctx: Ctx, reason: str | None) -> None:
     """Log that a search ended before it had looked at everything."""
     if reason in _REASONS:
         await ctx.log(
-            "notice", f"a search ended early, and may have missed files: it took all {_REASONS[reason]}", _LOGGER
+            "notice", f"a search ended early, and may have missed files: it used up {_REASONS[reason]}", _LOGGER
         )
 
 

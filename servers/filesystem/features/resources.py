@@ -59,7 +59,7 @@ def _served(uri: str) -> Iterator[None]:
 
 @features.resource(_TEMPLATE, name="file", title="A file or a directory in an allowed directory")
 async def read_resource(ctx: Ctx, path: str, offset: Bytes = None, length: Bytes = None) -> Contents:
-    """A file, as text where it is some, else as bytes; with offset or length in bytes, a part of it. A directory: a
+    """A file, as text if it is text, else as bytes; with offset or length in bytes, a part of it. For a directory, a
     list of the resources in it, as JSON."""
     uri, files = f"file:///{path}", ctx.state
     with _served(uri):

@@ -103,7 +103,7 @@ async def search_files(
     limit: Count = 1_000,
     cursor: CursorArgument = None,
 ) -> str:
-    """Find files and directories by a case-sensitive glob. What .gitignore names is left out and counted."""
+    """Find files and directories by a case-sensitive glob. What .gitignore excludes is left out and counted."""
     scope = Scope(pattern, tuple(excludePatterns), includeIgnored)
     beneath, place, page = ctx.state.beneath, ctx.state.place(path), _page(ctx, limit, cursor)
     result = await _searched(ctx, lambda control: files.search_files(beneath, place, scope, page, control))
@@ -128,7 +128,7 @@ async def search_content(
     limit: Count = 250,
     cursor: CursorArgument = None,
 ) -> str:
-    """Find lines in files by an RE2 regular expression. Passes over binary, hidden and ignored files."""
+    """Find lines in files by an RE2 regular expression. Skips binary, hidden and ignored files."""
     scope = Scope(glob, tuple(excludePatterns), includeIgnored, includeIgnored)
     reader = ctx.state.documents.reader() if documents else None
     selection = SearchRequest(Query(pattern, literal, ignoreCase, multiline), output, context, reader)
@@ -159,14 +159,14 @@ def _info(info: FileInfo) -> CallToolResult:
 
 @tools.tool(read_only=True)
 async def list_allowed_directories(ctx: Ctx) -> str:
-    """Name the directories this server may read, and those it may change."""
+    """List the directories this server may read, and those it may change."""
     roots = ctx.state.beneath.roots
     missing = await to_thread.run_sync(ctx.state.missing_roots, abandon_on_cancel=True)
     lines = [
         f"{displayed(root)} ({'read and write' if writes else 'read only'}{_GONE if root in missing else ''})"
         for root, writes in zip(map(str, roots.paths), roots.may_change, strict=True)
     ]
-    none = ["none, since no root of the client is in a directory of this server"]
+    none = ["none, because none of the client's roots is in a directory of this server"]
     return "\n".join(["Allowed directories:", *(lines or none)])
 
 
@@ -204,4 +204,4 @@ async def _report(ctx: Ctx, control: Control) -> None:
         await anyio.sleep(_REPORT_EVERY)
         if control.seen > reported:
             reported = control.seen
-            await ctx.progress(reported, message=f"{reported:,} entries looked at")
+            await ctx.progress(reported, message=f"{reported:,} entries examined")

@@ -35,10 +35,10 @@ def not_recorded(settings: Settings) -> str | None:
 @tools.tool(unavailable=not_recorded)
 async def undo(
     ctx: Ctx,
-    change: Annotated[int | None, Field(description="its number; else the last")] = None,
-    since: Annotated[str | None, Field(description="all from this ISO 8601 time on")] = None,
+    change: Annotated[int | None, Field(description="its number; omitted: the last")] = None,
+    since: Annotated[str | None, Field(description="all since this ISO 8601 time")] = None,
 ) -> str:
-    """Take back a change, where its files are as it left them. An undo is a change, too."""
+    """Undo a change, if its files are still as it left them. An undo is a change, too."""
     from ..undo.undoing import find_changes, undo_change
 
     if change is not None and since is not None:
@@ -68,12 +68,12 @@ async def undo(
         lines.append(
             f"Change {change_to_undo.number} undone by change {undone.number} ({_act(change_to_undo)}){lost}"
         )
-    return "\n".join(lines) or "There is no change since then."
+    return "\n".join(lines) or "There are no changes since then."
 
 
 @tools.tool(unavailable=not_recorded, read_only=True)
 async def recent_changes(ctx: Ctx, limit: Count = 10) -> str:
-    """Show the last changes with their numbers and diffs, the latest first."""
+    """Show the last changes with their numbers and diffs, latest first."""
     from ..undo.summaries import summaries
 
     budget = read_budget(ctx) - _NOTE
@@ -89,7 +89,7 @@ async def recent_changes(ctx: Ctx, limit: Count = 10) -> str:
 
 def _history(ctx: Ctx) -> History:
     if ctx.state.history is None:
-        raise FilesError("no_undo", "", "no changes are kept here")
+        raise FilesError("no_undo", "", "no changes are recorded here")
     return ctx.state.history
 
 

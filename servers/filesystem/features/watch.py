@@ -21,12 +21,12 @@ _NOTES_BYTES = 1_000
 @tools.tool(read_only=True)
 async def changes(
     ctx: Ctx,
-    cursor: Annotated[str | None, Field(description="from the last call; without it you get one")] = None,
+    cursor: Annotated[str | None, Field(description="from the last call; omit it to get one")] = None,
     path: str | None = None,
     pattern: Annotated[str | None, Field(description="glob, e.g. *.py")] = None,
     wait: Annotated[float, Field(ge=0, le=30, description="seconds to wait for a change")] = 0,
 ) -> str:
-    """Tell which files were created, modified or deleted since the call that gave the cursor."""
+    """List files created, modified or deleted since the call that returned the cursor."""
     files = ctx.state
     roots = files.beneath.roots
     below = [str(root) for root in roots.paths] if path is None else [roots.path(files.place(path))]
@@ -42,9 +42,9 @@ def changes_text(result: Changes) -> str:
         at = datetime.fromtimestamp(change.time, UTC).isoformat(timespec="milliseconds")
         lines.append(f"{at} {change.kind} {change.path}")
     if result.overflow:
-        lines.append("[overflow: the cursor is too old, changes are missing; look for yourself, then go on]")
+        lines.append("[overflow: the cursor is too old, so changes are missing; check the files, then continue]")
     if result.more:
-        lines.append("[there is more: call again at once]")
+        lines.append("[there are more: call again at once]")
     if result.partial:
-        lines.append("[partial: there are too many files, changes of some are not seen]")
+        lines.append("[partial: there are too many files, so changes to some are not seen]")
     return "\n".join([*lines, f"[cursor: {result.cursor}]"])

@@ -97,7 +97,7 @@ def require_exact(text: str, charset: Charset, data: bytes, written: str) -> Non
     """Raise FilesError `bad_edit` if `text`, which is that of a file with this `data`, would be written otherwise."""
     if charset.name != UTF8.name and charset.mark + text.encode(charset.name) != data:
         reason = f"has characters for which {charset.name} has two codes, and an edit would change them"
-        raise FilesError("bad_edit", written, reason, "Give encoding if it is another one, or append.")
+        raise FilesError("bad_edit", written, reason, "Give encoding if it is a different one, or append.")
 
 
 def encode(text: str, charset: Charset, written: str) -> bytes:
@@ -108,7 +108,7 @@ def encode(text: str, charset: Charset, written: str) -> bytes:
         if charset.name.startswith("utf"):  # JSON can encode half a surrogate pair
             raise FilesError("bad_edit", written, "the new text has characters that are not Unicode") from None
         reason = f"the file is {charset.name}, which has no {text[error.start : error.end][:10]!r}"
-        advice = "Use characters of that charset, or give encoding where the file is in another one."
+        advice = "Use characters in that charset, or give encoding if the file is in another one."
         raise FilesError("bad_edit", written, reason, advice) from None
 
 

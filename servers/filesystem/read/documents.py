@@ -110,7 +110,7 @@ def chosen_pages(part: Part, written: str) -> str | None:
         return part.pages
     pages = unquote(part.cursor.partition(_CHOICE)[2]) or None
     if part.pages not in (None, pages):
-        raise FilesError("bad_range", written, "the cursor goes on with other pages", "Leave pages out.")
+        raise FilesError("bad_range", written, "the cursor continues with other pages", "Leave pages out.")
     return pages
 
 

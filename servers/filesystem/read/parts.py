@@ -51,7 +51,7 @@ def require_possible(part: Part, written: str) -> None:
     """Raise FilesError `bad_range` if the part contradicts itself."""
     forward = part.head is not None or part.offset is not None
     if forward + (part.tail is not None) + (part.cursor is not None) > 1:
-        reason = "head with offset, tail, and cursor exclude each other"
+        reason = "head with offset, tail, and cursor can't be combined"
         raise FilesError("bad_range", written, reason, "Give one of them.")
     for name, value in part._asdict().items():
         if isinstance(value, int) and value < 1:
@@ -62,7 +62,7 @@ def cursor_of(text: str, etag: str, written: str) -> Cursor:
     """Return the cursor written as `text`. Raises FilesError `changed` if the file has another etag by now."""
     match = _CURSOR.fullmatch(text)
     if match is None or not is_known(match[5]):
-        reason = "the cursor is none that a read has given"
+        reason = "the cursor did not come from a read"
         raise FilesError("bad_range", written, reason, "Copy it from the last line of the text that was cut.")
     if match[1] != etag:
         raise changed(written)

@@ -46,9 +46,11 @@ def text_of(read: TextRead) -> str:
         remarks.append(f"cut: {len(read.text.encode()):,} of {read.size:,} bytes shown")
     if read.rest is not None:
         within = "" if read.text.endswith("\n") else "within "
-        remarks.append(f"the rest begins {within or 'at '}line {read.rest.line:,}; go on with cursor {read.cursor}")
+        remarks.append(
+            f"the rest begins {within or 'at '}line {read.rest.line:,}; continue with cursor {read.cursor}"
+        )
     elif read.truncated:
-        remarks.append("ask for fewer last lines")
+        remarks.append("ask for a smaller tail")
     return f"{read.text}\n[{'; '.join(remarks)}]"
 
 

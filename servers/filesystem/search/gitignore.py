@@ -103,7 +103,7 @@ def _compiled(lines: list[str]) -> "GitIgnoreSpec | None":
         import re2
         from pathspec import GitIgnoreSpec
     except ImportError:
-        reason = "what .gitignore files say can't be read without the packages pathspec and google-re2"
+        reason = ".gitignore files can't be applied without the packages pathspec and google-re2"
         suggestion = "Install the extra 'filesystem', or set includeIgnored."
         raise FilesError("not_installed", "", reason, suggestion) from None
     try:

@@ -68,11 +68,11 @@ def compiled(query: Query) -> Matcher:
     if not pattern or len(pattern) > MAX_LENGTH:
         raise _bad(pattern, f"a pattern has 1 to {MAX_LENGTH} characters")
     if not query.multiline and ("\n" in pattern if literal else _LINE_END.search(pattern)):
-        raise FilesError("bad_pattern", "", "the pattern holds the end of a line", "Set multiline.")
+        raise FilesError("bad_pattern", "", "the pattern contains a line end", "Set multiline.")
     try:
         encoded = pattern.encode()
     except UnicodeEncodeError:
-        raise _bad(pattern, "holds characters that no text has") from None
+        raise _bad(pattern, "contains characters that text can't have") from None
     if not query.ignore_case and (literal or _SPECIAL.isdisjoint(pattern)):
         return _Plain(encoded)
     return _regex(query, encoded)
@@ -82,7 +82,7 @@ def _regex(query: Query, pattern: bytes) -> Matcher:
     try:
         import re2
     except ImportError:
-        reason = "searching for more than a plain text needs the package google-re2"
+        reason = "searching for anything but plain text needs the package google-re2"
         raise FilesError("not_installed", "", reason, "Install the extra 'filesystem'.") from None
     options: Any = re2.Options()
     options.literal = query.literal
@@ -102,5 +102,5 @@ def _regex(query: Query, pattern: bytes) -> Matcher:
 
 
 def _bad(pattern: str, reason: str) -> FilesError:
-    suggestion = "RE2 has no backreferences and no lookaround; set literal for a plain text."
+    suggestion = "RE2 has no backreferences and no lookaround; set literal to search for plain text."
     return FilesError("bad_pattern", "", f"pattern {quoted(pattern[:80])}: {reason}", suggestion)

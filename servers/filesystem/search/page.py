@@ -66,5 +66,5 @@ def decode_cursor(cursor: str) -> Position:
             raise ValueError
         return Position(tuple(os.fsdecode(part) for part in parts), int(number))
     except (ValueError, UnicodeError):
-        reason = "the cursor is not one that this tool gave"
+        reason = "the cursor did not come from this tool"
         raise FilesError("bad_cursor", "", reason, "Leave it out to begin at the start.") from None

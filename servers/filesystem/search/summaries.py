@@ -53,7 +53,7 @@ def tree_text(tree: Tree) -> str:
     _add_branch(lines, tree["root"], "")
     if tree["truncated"]:
         shown = f"{tree['entries']:,} entries shown"
-        lines.append(f"[cut: {shown}; what ends in ... has more, ask for it or leave something out]")
+        lines.append(f"[cut: {shown}; lines that end in ... have more: ask for those, or exclude something]")
     if tree["ignored"]:
         lines.append(_ignored(tree["ignored"]))
     return "\n".join(lines)
@@ -83,10 +83,10 @@ def content_text(result: ContentMatches) -> str:
         more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
         notes += f"\n[charset {charset}: {', '.join(paths[:_NAMED])}{more}]"
     if result["skipped"]:
-        notes += f"\n[{format_count(result['skipped'], 'file')} passed over: binary or too large]"
+        notes += f"\n[{format_count(result['skipped'], 'file')} skipped: binary or too large]"
     if result["partial"]:
         documents = format_count(result["partial"], "document")
-        notes += f"\n[{documents} not searched as a whole; read_text_file says what is left out]"
+        notes += f"\n[{documents} not searched completely; read_text_file says what is left out]"
     if result["documents"]:
         notes += f"\n[{format_count(result['documents'], 'document')} not read; documents=true searches their text]"
     return _lines(lines or [f"No matches found in {format_count(result['searched'], 'file')}"], notes.strip())

@@ -90,7 +90,7 @@ def finish_directory(beneath: RootedFiles, path: str, state: State) -> list[str]
 
 def changed(path: str) -> FilesError:
     """Return the error for a path whose state differs from the one that the change left."""
-    return FilesError("changed", path, "is not as that change left it", "Undo what came later first, or edit it.")
+    return FilesError("changed", path, "is not as that change left it", "Undo later changes first, or edit it.")
 
 
 def is_as_moved(beneath: RootedFiles, entry: Entry, state: State) -> bool:
@@ -144,8 +144,8 @@ def _remove(beneath: RootedFiles, entry: Entry) -> None:
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
-            reason = "holds more than that change left in it"
-            raise FilesError("changed", entry.place.written, reason, "Undo what came later first.") from None
+            reason = "contains more than that change left in it"
+            raise FilesError("changed", entry.place.written, reason, "Undo later changes first.") from None
     else:
         unlink_same(entry)
 

@@ -40,7 +40,7 @@ def open_journal(history: History, beneath: RootedFiles) -> Journal:
         settle_all(journal, beneath)
     except (NotRecorded, sqlite3.Error) as error:
         reason = str(error) if isinstance(error, NotRecorded) else "the journal can't be read (database error)"
-        raise FilesError("no_undo", "", reason, "Ask the operator to look at --undo-dir.") from None
+        raise FilesError("no_undo", "", reason, "Ask the operator to check --undo-dir.") from None
     return journal
 
 
@@ -106,8 +106,10 @@ def undo_change(history: History, beneath: RootedFiles, change: Change, protecte
     act = REDO if change.act == UNDO and change.status == "done" else UNDO
     with recorder.recording(beneath, act, describe, change.number) as number:
         if number is None:
-            reason = f"can't be undone, since that could not be undone itself: {recorder.note}"
-            raise FilesError("too_large", "", f"change {change.number} {reason}", "Change the files by other tools.")
+            reason = f"can't be undone, because undoing it could not be recorded: {recorder.note}"
+            raise FilesError(
+                "too_large", "", f"change {change.number} {reason}", "Change the files with other tools."
+            )
         lost = _restore_all(journal, beneath, number, data)
     paths = dict.fromkeys(path for step in steps for path in step.paths)
     return Undone(change, number, [beneath.roots.place(path) for path in paths], lost)
@@ -141,7 +143,7 @@ def _content(journal: Journal, beneath: RootedFiles, step: Step) -> bytes:
     if digest_of(data) != step.before.content:
         if step.image.data is None and step.image.name is None:
             raise changed(step.path)
-        raise FilesError("damaged", step.path, "what it held before is not whole in the journal any more")
+        raise FilesError("damaged", step.path, "its earlier content is no longer complete in the journal")
     return data
 
 

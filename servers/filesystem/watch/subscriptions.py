@@ -43,7 +43,7 @@ def split_glob(uri: str) -> tuple[str, str] | None:
     try:
         pattern = os.fsdecode(unquote_to_bytes(uri[start:]))
     except UnicodeError:
-        raise FilesError("bad_pattern", uri, "the URI holds characters no file name can have") from None
+        raise FilesError("bad_pattern", uri, "the URI contains characters that no file name can have") from None
     # With a slash in it a pattern begins here; without one it would match names at any depth.
     return uri[:start], f"./{pattern}"
 

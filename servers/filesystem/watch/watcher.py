@@ -209,7 +209,7 @@ class Watcher:
             reason = f"{MAX_WATCHED:,} things are watched, the most there may be"
             raise FilesError("too_many", target.place.written, reason)
         if watched.remote and not self._remote_wanted.is_set():
-            log.info("notices do not reach every allowed directory: looking for changes every second there")
+            log.info("change notifications do not cover every allowed directory: the others are polled every second")
         self._watched[key] = watched
         if watched.remote:
             self.on_polling(True)

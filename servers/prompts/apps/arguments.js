@@ -5,7 +5,7 @@ import { clear, h, visible } from "../../common/web/dom.js";
 const HINTS = {
   boolean: "Yes or no.",
   file: "The path of a file.",
-  list: "One a line, or with commas between them.",
+  list: "One per line, or separated by commas.",
   number: "A number.",
   url: "An address that begins with http:// or https://.",
 };

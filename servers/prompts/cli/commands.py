@@ -143,7 +143,7 @@ def _test_prompt(library: Library, name: str, root: Path, update: bool) -> str:
         say(f"{path}: updated")
         return "updated"
     before, after = (golden.format_golden(example).splitlines() for example in (expected, now))
-    say(f"{path}: something else comes")
+    say(f"{path}: the output differs")
     for line in unified_diff(before, after, "expected", "now", lineterm=""):
         say(line)
     return "failed"
@@ -168,7 +168,7 @@ def export(root: Path, names: Sequence[str] | None, target: Path, force: bool) -
     old = [f"{name}/{path}" for name, files in skills.items() for path in find_differing(folder, name, files)]
     if old and not force:
         for path in old:
-            say(f"{target / path}: there is another file already (--force replaces it)")
+            say(f"{target / path}: a different file already exists (--force replaces it)")
         return 1
     try:
         written = [name for name, files in skills.items() if write_skill(folder, name, files, library.scripts(name))]
@@ -196,5 +196,5 @@ def choose_names(library: Library, names: Sequence[str] | None) -> Sequence[str]
         return library.names
     unknown = [name for name in names if name not in library]
     if unknown or not names:
-        raise UsageError(f"there is no prompt {unknown[0]!r}" if unknown else "name a prompt, or say --all")
+        raise UsageError(f"there is no prompt {unknown[0]!r}" if unknown else "name a prompt, or give --all")
     return list(dict.fromkeys(names))

@@ -53,7 +53,7 @@ def read_golden(library: Library, name: str) -> Golden | None:
     if not all(isinstance(item, dict) for item in content["messages"]) or not all(
         isinstance(item, str) for item in texts
     ):
-        raise PromptError("bad_prompt", f"{path} has values that are not texts", "Put them in quotes.")
+        raise PromptError("bad_prompt", f"{path} has values that are not strings", "Put them in quotes.")
     return Golden(dict(arguments), [dict(item) for item in content["messages"]])
 
 

@@ -33,15 +33,15 @@ def export_commands(root: Path, names: Sequence[str] | None, target: Path, host:
             report_failure(root, library.path(name), error)
     if failures:
         whole = format_count(failures + len(commands), "prompt")
-        others = ": name the others, and they are" if commands else ""
-        say(f"nothing is written: of {whole}, {failures:,} can't be a command of {host.title}{others}")
+        others = ": name the others to write those" if commands else ""
+        say(f"nothing was written: {failures:,} of {whole} can't be written as {host.title} commands{others}")
         return 1
     folder = open_target(target)
     there = {path: old_data for path in commands if (old_data := _read(folder, path)) is not None}
     differing = [path for path, old_data in there.items() if old_data != commands[path].data]
     if differing and not force:
         for path in differing:
-            say(f"{target / path}: there is another file already (--force replaces it)")
+            say(f"{target / path}: a different file already exists (--force replaces it)")
         return 1
     written = [path for path in commands if path not in there or path in differing]
     for path in written:

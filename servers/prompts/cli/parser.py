@@ -56,11 +56,11 @@ def _build_parser() -> ArgumentParser:
     called = Path(sys.argv[0]).stem
     parser = LineParser(
         prog=called if called == "mcp-bundle-prompts" else f"python -m {__package__.removesuffix('.cli')}",
-        description="Exit code: 0 where all is well, 1 where something is found or fails, 2 for bad usage.",
+        description="Exit codes: 0 if all is well, 1 if anything is found or fails, 2 for bad usage.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    linting = commands.add_parser("lint", help="say what is wrong with prompts, as path:line: what")
+    linting = commands.add_parser("lint", help="report problems in prompts, as path:line: problem")
     linting.add_argument("dirs", type=_parse_directory, nargs="+", metavar="DIR", help=_DIR)
     linting.add_argument("--json", action="store_true", help="as JSON, with the size of each prompt")
 
@@ -71,21 +71,21 @@ def _build_parser() -> ArgumentParser:
 
     testing = commands.add_parser("test", help="compare prompts with their golden examples, NAME.golden.yaml")
     testing.add_argument("dirs", type=_parse_directory, nargs="+", metavar="DIR", help=_DIR)
-    testing.add_argument("--update", action="store_true", help="write what comes now into the examples that differ")
+    testing.add_argument("--update", action="store_true", help="update the examples that differ")
 
-    exporting = commands.add_parser("export", help="write prompts as skills, or as commands of a host")
+    exporting = commands.add_parser("export", help="write prompts as skills, or as commands for a host")
     exporting.add_argument("dir", type=_parse_directory, metavar="DIR", help=_DIR)
     exporting.add_argument("names", nargs="*", metavar="NAME", help="of a prompt")
     exporting.add_argument("--all", action="store_true", help="all prompts of the folder")
-    exporting.add_argument("--to", type=Path, required=True, metavar="DIR", help="where they go")
+    exporting.add_argument("--to", type=Path, required=True, metavar="DIR", help="directory to write to")
     hosts = ", ".join(HOSTS)
     exporting.add_argument(
-        "--as", dest="host", choices=HOSTS, metavar="HOST", help=f"write commands of: {hosts}; without it skills"
+        "--as", dest="host", choices=HOSTS, metavar="HOST", help=f"write commands for: {hosts}; omitted: skills"
     )
-    exporting.add_argument("--force", action="store_true", help="replace files that are there and differ")
+    exporting.add_argument("--force", action="store_true", help="replace existing files that differ")
 
-    updating = commands.add_parser("update", help="fetch libraries in git, and say which commits they are")
-    updating.add_argument("addresses", type=_parse_address, nargs="+", metavar="URL", help="as --library takes it")
+    updating = commands.add_parser("update", help="fetch libraries from git, and print their commits")
+    updating.add_argument("addresses", type=_parse_address, nargs="+", metavar="URL", help="as for --library")
     return parser
 
 

@@ -39,7 +39,7 @@ def update(addresses: Sequence[Address]) -> int:
             say(error.reason)
             continue
         now = f"commit {checkout.commit}"
-        what = now if before is None else f"{now}, before {before}" if changed else f"{now}, as before"
+        what = now if before is None else f"{now}, previously {before}" if changed else f"{now}, unchanged"
         say(f"{address}: {what}")
         for problem in checkout.problems():
             say(f"  {problem}")

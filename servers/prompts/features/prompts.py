@@ -152,7 +152,7 @@ def _render(
 async def _ask(ctx: Ctx, name: str, absent: Sequence[definitions.Argument]) -> dict[str, str]:
     """Return the user's values for the arguments. Raises InvalidParams if the user can't be asked, or gives no
     values."""
-    question = elicit_form(f"The prompt {name!r} needs more to begin with.", build_form(absent))
+    question = elicit_form(f"The prompt {name!r} needs more information first.", build_form(absent))
     try:
         answer = (await ctx.inputs({_KEY: question}))[_KEY]
     except MissingCapability:

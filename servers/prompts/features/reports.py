@@ -20,5 +20,5 @@ def report_problems(conditions: Conditions, problems: Sequence[LibraryProblem]) 
         return
     texts = [f"{escape(root.name)}: {problem}"[:_LONGEST] for root, problem in problems[:_NAMED]]
     if len(problems) > _NAMED:
-        texts.append(f"and {len(problems) - _NAMED:,} more, which prompt:// names")
-    conditions.begin("problems", "warning", f"wrong in the library: {'; '.join(texts)}")
+        texts.append(f"and {len(problems) - _NAMED:,} more, listed in prompt://")
+    conditions.begin("problems", "warning", f"problems in the library: {'; '.join(texts)}")

@@ -46,14 +46,14 @@ features = Features[Opened]()
 
 @features.resource(INDEX, name="library", title="The prompt library", mime_type="application/json")
 async def read_index(ctx: Ctx) -> str:
-    """The libraries, the prompts on offer with the files they come from, and what is wrong with files, as JSON."""
+    """The libraries, the published prompts with their files, and problems in the files, as JSON."""
     async with ctx.turn():
         return await to_thread.run_sync(_build_index, ctx.state.libraries)
 
 
 @features.resource(SOURCE, name="prompt", title="A prompt as it is written", mime_type=_MARKDOWN)
 async def read_source(ctx: Ctx, name: str) -> str | bytes:
-    """The file of a prompt. One that is broken by now is given as it was when it was last right."""
+    """The file of a prompt. If it is no longer valid, its last valid version."""
     try:
         data = ctx.state.libraries.library(name).source(name)
     except PromptError:
@@ -66,7 +66,7 @@ async def read_source(ctx: Ctx, name: str) -> str | bytes:
 
 @features.resource(RENDERED, name="rendered", title="A prompt with its arguments filled in", mime_type=_MARKDOWN)
 async def read_rendered(ctx: Ctx, name: str, args: str = "") -> str:
-    """What the prompt says, given its arguments as the query. Several messages have their roles as headings."""
+    """The prompt's text, with its arguments given in the query. Several messages have their roles as headings."""
     if name not in ctx.state.libraries:
         raise ResourceNotFound(f"{format_uri(name)}/rendered" + (f"?{args}" if args else ""))
     arguments = _parse_query(args)
@@ -218,7 +218,7 @@ def _build_index(libraries: Libraries) -> str:
         for root, problem in libraries.problems()
     ]
     if (rest := len(problems) - _MOST_LISTED) > 0:
-        reason = f"{format_count(rest, 'more problem')}, which the command lint names"
+        reason = f"{format_count(rest, 'more problem')}, listed by the command lint"
         problems[_MOST_LISTED:] = [{"library": 0, "file": "", "line": None, "reason": reason}]
     index: dict[str, Any] = {
         "libraries": counted,

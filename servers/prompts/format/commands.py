@@ -56,7 +56,7 @@ def parse_toml_command(data: bytes, name: str) -> Prompt:
         raise PromptError("bad_prompt", f"it is not TOML: {str(error)[:200]}") from None
     text, description = content.get("prompt"), content.get("description")
     if not isinstance(text, str) or not text.strip():
-        raise PromptError("bad_prompt", "it has no text in `prompt`, as a command of Gemini CLI has")
+        raise PromptError("bad_prompt", "it has no text in `prompt`, which a Gemini CLI command needs")
     summary = description.strip() if isinstance(description, str) else ""
     return Prompt(
         name=name,

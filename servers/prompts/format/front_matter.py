@@ -67,7 +67,7 @@ def parse_document(data: bytes) -> Document:
     if match is None:
         # A text may begin with a horizontal rule, which looks the same.
         if _BEGUN.match(text):
-            raise PromptError("bad_prompt", "its front matter has no end, which is a line of ---", line=1)
+            raise PromptError("bad_prompt", "its front matter has no closing --- line", line=1)
         return Document(None, text.strip(), _find_line(text, 0))
     written = _HINT.sub(lambda hint: hint[1] + json.dumps(hint[2].rstrip(), ensure_ascii=False), match[1])
     body, line = text[match.end() :].strip(), _find_line(text, match.end())
@@ -172,7 +172,7 @@ def require_keys(mapping: YamlMapping, keys: Mapping[str, Key], where: str) -> N
     for name, value in mapping.items():
         key = keys.get(name)
         if key is None:
-            refuse(mapping, name, f"{where} has {name[:80]!r}, which means nothing (there are: {', '.join(keys)})")
+            refuse(mapping, name, f"{where} has {name[:80]!r}, which is not a known key (known: {', '.join(keys)})")
         reason = _check_value(key, value)
         if reason is not None:
             refuse(mapping, name, f"{where}: {name} {reason}")
@@ -195,7 +195,7 @@ def _check_value(key: Key, value: Any) -> str | None:
         case "value":
             if isinstance(value, list):
                 whole = all(isinstance(element, str) for element in value)
-                return None if whole else "is a list of something else than texts"
+                return None if whole else "is a list with items that are not texts"
             if isinstance(value, float) and not math.isfinite(value):
                 return "is not a finite number"
             return None if isinstance(value, str | int | float) else "is not a value of an argument"
@@ -222,5 +222,5 @@ def _check_text(key: Key, value: Any) -> str | None:
     if key.kind == "argument" and _ARGUMENT_NAME.fullmatch(value) is None:
         return "is not a name of letters, digits and _ that begins with a letter"
     if key.kind == "argument" and value.lower() in _SPECIAL:
-        return f"is {value!r}, which means something else in a template"
+        return f"is {value!r}, which has another meaning in a template"
     return None

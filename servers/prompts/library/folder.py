@@ -242,7 +242,7 @@ def check_path(path: str) -> str | None:
     if any(name in ("", ".", "..") for name in names):
         return "has an empty name, . or .. in it"
     if _IMPOSSIBLE.search(path):
-        return "has a character that Windows allows in no name; names are separated by /"
+        return "has a character that Windows does not allow in names; names are separated by /"
     if any(name.endswith((".", " ")) or is_device(name) for name in names):
         return "has a name that Windows can't have"
     return None

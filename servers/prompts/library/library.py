@@ -158,7 +158,7 @@ class Library:
             )
             for path, signature in beside.items():
                 if signature is None:
-                    raise PromptError("bad_prompt", f"{path!r} is a link, which is not followed, or no file")
+                    raise PromptError("bad_prompt", f"{path!r} is a link, which is not followed, or not a file")
             return {SKILL: file.data, **{path: read(path, MOST_BYTES) for path in sorted(beside)}}
         rendering = self.rendering(name)
         files = {path: read(path, MOST_FILE_BYTES) for path in rendering.embeds}

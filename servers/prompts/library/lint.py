@@ -38,7 +38,7 @@ def lint(library: Library) -> list[Problem]:
             problems.update(lint_file(library, path, library.kind(name), library.source(name)))
         other = first.setdefault(_MANGLED.sub("_", name.casefold()), name)
         if other != name:
-            reason = f"the name {name!r} is {other!r} too in clients that replace characters or ignore case"
+            reason = f"clients that replace characters or ignore case take {name!r} for {other!r}"
             problems.add(Problem(path, None, reason))
     return sorted(problems, key=lambda problem: (problem.path, problem.line or 0, problem.reason))
 
@@ -69,7 +69,7 @@ def find_objections(name: str) -> tuple[str, ...]:
     """Return the possible difficulties with the name of a prompt, though it is served."""
     objections = []
     if _SAFE.fullmatch(name) is None:
-        objections.append("clients that make a command of it replace all characters but A-Z a-z 0-9 _ -")
+        objections.append("clients that turn it into a command replace all characters but A-Z a-z 0-9 _ -")
     if len(name) > _LONGEST:
         objections.append(f"it has more than {_LONGEST} characters, where some clients cut it")
     if is_device(name):

@@ -112,12 +112,12 @@ def parse_address(text: str) -> Address:
         parts = urlsplit(text.removeprefix("git+"))
         _ = parts.port
     except ValueError:
-        raise ValueError(f"a library in git is written as {FORM}") from None
+        raise ValueError(f"a library in git must be written as {FORM}") from None
     if not is_address(text) or parts.scheme not in SCHEMES or parts.query or re.search(_UNSAFE, text):
-        raise ValueError(f"a library in git is written as {FORM}, with one of: {', '.join(SCHEMES)}")
+        raise ValueError(f"a library in git must be written as {FORM}, with one of: {', '.join(SCHEMES)}")
     # It would appear in configurations, logs and lists of processes.
     if parts.password or (parts.username and parts.scheme != "ssh"):
-        reason = "has a name or a password in it: leave it to git's credential helper, and take it out"
+        reason = "contains a user name or password: remove it, and use git's credential helper"
         raise ValueError(f"the address of a library {reason}")
     path, ref = parts.path.rsplit("@", 1) if "@" in parts.path else (parts.path, None)
     if ref is not None and not re.fullmatch(_REF, ref):
@@ -129,11 +129,11 @@ def parse_address(text: str) -> Address:
 
 def _check_place(scheme: str, host: str, user: str, path: str) -> None:
     if scheme == "file" and (host or not path.startswith("/")):
-        raise ValueError("a library on this machine is written as git+file:///PATH, with its whole path")
+        raise ValueError("a library on this machine is written as git+file:///PATH, with its absolute path")
     if scheme != "file" and not re.fullmatch(_HOST, host):
-        raise ValueError(f"{host[:100]!r} is not the name of a host")
+        raise ValueError(f"{host[:100]!r} is not a host name")
     if user and not re.fullmatch(_USER, user):
-        raise ValueError(f"{user[:100]!r} is not the name of a user")
+        raise ValueError(f"{user[:100]!r} is not a user name")
     if len(path) < 2:
         raise ValueError("the address of a library names no repository")
 
@@ -146,7 +146,7 @@ def _make_name(text: str) -> str:
 def _parse_folder(fragment: str) -> str:
     folder = fragment.removeprefix(_SUBDIRECTORY).strip("/")
     if fragment and (not fragment.startswith(_SUBDIRECTORY) or not folder):
-        raise ValueError(f"after # stands {_SUBDIRECTORY}FOLDER")
+        raise ValueError(f"after #, only {_SUBDIRECTORY}FOLDER is allowed")
     if folder and any(name in ("", ".", "..") for name in folder.split("/")):
         raise ValueError(f"{folder[:200]!r} is not a folder within the repository")
     return folder

@@ -40,7 +40,7 @@ _LFS = b"version https://git-lfs.github.com/spec/"
 _NO_FILE = {
     "120000": "it is a link, and links are not followed",
     "160000": "it is a submodule, which is not fetched",
-    "compressed": "it is compressed in a way that is not read",
+    "compressed": "its compression method is not supported",
     "encrypted": "it is encrypted",
 }
 PLUGINS = "git-plugins"
@@ -98,7 +98,7 @@ class Checkout:
         left_out = [*(Problem(path, None, reason) for path, reason in listed), *self._failures]
         if not self.failure:
             return left_out
-        status = "nothing of it is there yet" if self.commit is None else f"commit {self.commit[:12]} is served"
+        status = "nothing has been fetched yet" if self.commit is None else f"commit {self.commit[:12]} is served"
         return [Problem("", None, f"{self.address.shown}: {self.failure}; {status}"), *left_out]
 
     def update(self, stop: Event, seconds: float) -> bool:

@@ -45,8 +45,8 @@ _PASSED_ON = ("GIT_CONFIG", "GIT_SSH", "GIT_SSL")
 """The prefixes of git's variables for connections. Other variables name repositories, or make git do more."""
 _FILE = re.compile(rb"(\d{6}) (\w+) ([0-9a-f]+) +(\d+|-)\t(.*)", re.DOTALL)
 _REASONS = {
-    "could not read username|authentication failed|permission denied|terminal prompts disabled": "a login is needed, "
-    "or is refused",
+    "could not read username|authentication failed|permission denied|terminal prompts disabled": "a login "
+    "is required, or was refused",
     "not found|does not appear to be a git repository|does not exist|not exported": "there is no such repository",
     "could not resolve host|unable to connect|failed to connect|connection (?:refused|timed out|reset)|"
     "could not read from remote": "the repository can't be reached",
@@ -159,7 +159,7 @@ class Git:
     def _wait(self, process: "subprocess.Popen[bytes]") -> None:
         while process.poll() is None:
             if self._stop.is_set() or time.monotonic() > self._until:
-                raise PromptError("not_fetched", "git gave no answer in time")
+                raise PromptError("not_fetched", "git did not answer in time")
             if _measure(self._scratch) > MOST_FETCHED:
                 reason = f"the repository has more than {MOST_FETCHED // 1_000_000:,} MB"
                 raise PromptError("too_large", reason, "Keep prompts in a repository of their own.")

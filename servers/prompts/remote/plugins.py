@@ -87,5 +87,5 @@ def _parse_source(name: str, source: Any, scheme: str) -> Plugin:
     except ValueError as error:
         return Plugin(name, None, f"its source can't be fetched: {error}")
     if address.scheme not in ("https", scheme):
-        return Plugin(name, None, f"its source is reached by {address.scheme}, and not by https")
+        return Plugin(name, None, f"its source uses {address.scheme}, not https")
     return Plugin(name, address)

@@ -50,7 +50,7 @@ class RenderBudget:
         """Count the rendered characters. Raises PromptError for too many."""
         self._characters -= characters
         if self._characters < 0:
-            raise PromptError("too_large", f"the prompt gets more than {MOST_CHARACTERS:,} characters")
+            raise PromptError("too_large", f"the rendered prompt has more than {MOST_CHARACTERS:,} characters")
 
     def embed(self, size: int) -> None:
         """Count the bytes of embedded files. Raises PromptError for too many."""

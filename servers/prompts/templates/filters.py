@@ -20,7 +20,7 @@ STEPPED, TAKEN, EACH, JOINED = "_stepped", "_taken", "_each", "_joined"
 def require_size(value: int, most: int = MOST_CHARACTERS) -> None:
     """Check the size of a text or list. Raises PromptError if it would get too large."""
     if value > most:
-        raise PromptError("too_large", f"a text or list in a template gets larger than {most:,}")
+        raise PromptError("too_large", f"a text or list in a template grows larger than {most:,}")
 
 
 def count_made(value: Any) -> Any:

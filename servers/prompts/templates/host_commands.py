@@ -66,7 +66,7 @@ class Host(NamedTuple):
 
 def _place_codex_word(number: int, argument: Argument) -> str:
     if number >= _MOST_CODEX_WORDS:
-        raise PromptError("bad_prompt", f"Codex numbers {_MOST_CODEX_WORDS} words, and it has more")
+        raise PromptError("bad_prompt", f"Codex numbers {_MOST_CODEX_WORDS} words, and the command has more")
     return f"${number + 1}"
 
 
@@ -166,7 +166,7 @@ def _choose_arguments(rendering: Rendering, host: Host) -> tuple[Argument, ...]:
             judged.setdefault(use.name, use.line)
     for argument in prompt.arguments:
         if argument.required and argument.name in judged:
-            reason = f"it does more with {argument.name!r} than to write it, which no command of {host.title} can"
+            reason = f"it does more with {argument.name!r} than insert it, which no {host.title} command can do"
             suggestion = f"Give {argument.name!r} a default, or export it as a skill: without --as."
             raise PromptError("bad_prompt", reason, suggestion, judged[argument.name])
     chosen = tuple(argument for argument in prompt.arguments if argument.name in used - judged.keys())
@@ -289,14 +289,14 @@ class _Trial(NamedTuple):
         names = self._match_names()
         if len(names) != len(self.arguments) or len(names) != len(self.theirs.prompt.arguments):
             requested = format_names(self.theirs.prompt.arguments)
-            reason = f"as a command of {host.title} it would say something else: the host would ask for {requested}"
+            reason = f"as a {host.title} command it would have a different text: the host would ask for {requested}"
             raise PromptError("bad_prompt", reason, _AS_SKILL)
         for probe in ("word{}", "{}-other"):
             expected, actual = self._render_both({name: probe.format(number) for number, name in enumerate(names)})
             if expected != actual:
                 lines = zip_longest(expected.splitlines(), actual.splitlines(), fillvalue="")
                 line, other = next((pair for pair in lines if pair[0] != pair[1]), ("", ""))
-                reason = f"as a command of {host.title} it would say something else: {other[:_MOST_SHOWN]!r}, not "
+                reason = f"as a {host.title} command it would have a different text: {other[:_MOST_SHOWN]!r}, not "
                 raise PromptError("bad_prompt", f"{reason}{line[:_MOST_SHOWN]!r}", _AS_SKILL)
 
     def find_losses(self) -> tuple[str, ...]:
@@ -312,7 +312,7 @@ class _Trial(NamedTuple):
         left_out = [required, *({key: names[key] for key in names if key != name} for name in optional)]
         pairs = map(self._render_both, left_out)
         differ = any(expected != actual for expected, actual in pairs)
-        losses += ["what it says where optional arguments are left out"] if differ else []
+        losses += ["the text for optional arguments that are left out"] if differ else []
         return tuple(losses)
 
     def _match_names(self) -> dict[str, str]:

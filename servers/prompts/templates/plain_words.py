@@ -14,7 +14,7 @@ from servers.prompts.format.definitions import Argument
 from servers.prompts.templates.rendering import Rendering, Text
 
 _TAKEN = "Take what is in brackets below from the request, and ask for what is missing:"
-_GONE_BY = "Where the request says one of these, go by it; where it does not, leave it out:"
+_GONE_BY = "If the request gives one of these, use it; otherwise leave it out:"
 
 
 class _Absent(str):

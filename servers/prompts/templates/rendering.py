@@ -183,7 +183,7 @@ class _Sources:
             return
         if name in chain:
             circle = " includes ".join(map(repr, [*chain[chain.index(name) :], name]))
-            raise PromptError("bad_template", f"includes go round in a circle: {circle}", line=line)
+            raise PromptError("bad_template", f"circular includes: {circle}", line=line)
         if len(chain) >= _DEEPEST or len(self.partials) >= _MOST_PARTIALS:
             reason = f"includes go {_DEEPEST} levels deep and {_MOST_PARTIALS} files far at most"
             raise PromptError("bad_template", reason, line=line)
@@ -221,7 +221,7 @@ def _translate_errors(name: str, line: int) -> Iterator[None]:
     except TemplateSyntaxError as error:
         raise _make_error(str(error.message), name, line, error.lineno) from None
     except (RecursionError, SyntaxError, MemoryError):
-        raise _make_error("the template is nested too deep", name, line, 1) from None
+        raise _make_error("the template is nested too deeply", name, line, 1) from None
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
         # The include, or "", and the line in it that raised the error.
         where, number = "", 1

@@ -84,11 +84,13 @@ def translate_os_errors(path: str) -> Iterator[None]:
     try:
         yield
     except FileExistsError:
-        raise PromptError("changed", f"somebody made {path[:200]!r} meanwhile", "Try again.") from None
+        raise PromptError(
+            "changed", f"{path[:200]!r} has been created by someone else in the meantime", "Try again."
+        ) from None
     except OSError as error:
         # Not the error's own text, which contains paths of the server.
         reason = os.strerror(error.errno) if error.errno else "input or output failed"
-        what = "a link, which is not followed, is on the way" if error.errno == errno.ELOOP else reason
+        what = "the path goes through a link, which is not followed" if error.errno == errno.ELOOP else reason
         raise PromptError("not_written", f"{path[:200]!r}: {what}") from None
 
 

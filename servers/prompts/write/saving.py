@@ -60,7 +60,9 @@ def _prepare(libraries: Libraries, name: str, text: str, draft: bool) -> tuple[F
         path = f"{name}.md"
         new = None if find_objections(name) else library.kind_at(path)
         if new is None:
-            raise PromptError("bad_prompt", f"the name {name[:128]!r} can't be a new prompt", "Use a-z 0-9 and -.")
+            raise PromptError(
+                "bad_prompt", f"{name[:128]!r} is not a valid name for a new prompt", "Use a-z 0-9 and -."
+            )
         kind = new
     data = text.encode("utf-8", "surrogatepass")
     problems = lint_file(library, path, kind, data)
@@ -69,11 +71,14 @@ def _prepare(libraries: Libraries, name: str, text: str, draft: bool) -> tuple[F
         raise PromptError("bad_prompt", reasons, "Nothing was written.")
     inside = parse_file(kind, data).name
     if inside != declared:
-        raise PromptError("bad_prompt", f"the front matter has the name {inside!r}, and it is saved as {declared!r}")
+        reason = f"the front matter says {inside!r}, but the prompt is being saved as {declared!r}"
+        raise PromptError("bad_prompt", reason)
     if draft:
         path = f"{_DRAFTS}/{name}.md"
         if library.kind_at(path) is not None:
-            raise PromptError("not_written", "a folder of commands has no place for drafts: all files are commands")
+            raise PromptError(
+                "not_written", "drafts can't be saved in a commands folder: every file there is a command"
+            )
     return Folder(library.root), path, data
 
 
@@ -126,10 +131,10 @@ def _require_first(libraries: Libraries) -> Library:
 def _check_replacing(path: str, if_match: str | None) -> Check:
     def check(data: bytes | None) -> None:
         if data is None and if_match is not None:
-            raise PromptError("changed", f"there is no {path!r} any more")
+            raise PromptError("changed", f"{path!r} no longer exists")
         if data is not None and if_match is None:
             suggestion = f"To replace it, give its etag as if_match: {make_etag(data)}"
-            raise PromptError("already_exists", f"there is a {path!r} already", suggestion)
+            raise PromptError("already_exists", f"{path!r} already exists", suggestion)
         _require_same(path, data, if_match)
 
     return check
@@ -146,4 +151,4 @@ def _check_deleting(path: str, if_match: str | None) -> Check:
 
 def _require_same(path: str, data: bytes | None, if_match: str | None) -> None:
     if data is not None and if_match not in (None, make_etag(data)):
-        raise PromptError("changed", f"{path!r} was changed meanwhile; its etag is {make_etag(data)} now")
+        raise PromptError("changed", f"{path!r} has changed in the meantime; its etag is now {make_etag(data)}")

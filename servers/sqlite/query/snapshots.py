@@ -27,7 +27,7 @@ _MOST_CONNECTIONS = 1_000
 
 
 class RowsAndCursor(NamedTuple):
-    """Rows of a query, and the cursor to go on with."""
+    """Rows of a query, and the cursor to continue with."""
 
     answer: Answer
     cursor: str | None

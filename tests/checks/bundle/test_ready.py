@@ -101,9 +101,9 @@ async def test_the_folders_of_prompts_can_be_read_and_are_looked_at(
     async with prompts.open(PromptsSettings(libraries=[folder])) as running:
         assert await said_by(running) is None
         folder.rename(tmp_path / "elsewhere")
-        assert await said_by(running) == "1 of the folders of prompts can't be read"
+        assert await said_by(running) == "1 of the prompt folders can't be read"
         (tmp_path / "elsewhere").rename(folder)
         assert await said_by(running) is None
         # A watch that stalls can't be had from outside.
         monkeypatch.setattr(watch, "_STALLED", -1_000.0)
-        assert await said_by(running) == "the folders are not looked at any more"
+        assert await said_by(running) == "the folders are no longer checked for changes"

@@ -24,7 +24,7 @@ from shared.program.run import check_arguments
         ("--allow-host", "https://example.com", "'https://example.com' is not a host"),
         ("--deny-host", "*.example.com", "'*.example.com' is not a host"),
         ("--allow-port", "0", "'0': a port is a number from 1 to 65535"),
-        ("--ca-file", "/dev/null", "/dev/null holds no certificates in PEM"),
+        ("--ca-file", "/dev/null", "/dev/null contains no PEM certificates"),
         ("--ca-file", "/nowhere.pem", "/nowhere.pem: No such file or directory"),
         ("--ca-file", "~nobody-of-that-name/a.pem", "~nobody-of-that-name/a.pem: No such file or directory"),
     ],

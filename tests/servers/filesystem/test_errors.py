@@ -61,19 +61,19 @@ def tree(root):
     return root
 
 
-IMPOSSIBLE = "the path holds characters no file name can have"
+IMPOSSIBLE = "the path contains characters that no file name can have"
 OUTSIDE = "is outside the allowed directories. Use a path beneath"
 MISSING = "does not exist. List the parent directory to see what is there."
 DANGLING = "is a link to something that does not exist"
 SPECIAL = "is neither a regular file nor a directory"
 TAKEN = "already exists. Choose another name."
-SLASH = "ends as only a directory does. Leave the slash out."
+SLASH = "ends in a slash, as only a directory can. Leave the slash out."
 
 
 NO_PATHS = [
     ("", "bad_path: the path is empty"),
     ("a" * (MAX_PATH + 1), f"bad_path: {'a' * 80}...: the path is too long"),
-    ("a\0", "bad_path: a\\x00: the path holds a NUL character"),
+    ("a\0", "bad_path: a\\x00: the path contains a NUL character"),
     ("a\ud800", f"bad_path: a\\ud800: {IMPOSSIBLE}"),
     ("file://host/a", "bad_path: file://host/a: the URI names another host"),
     ("file:a", "bad_path: file:a: the URI has no absolute path. Write file:///path."),
@@ -86,7 +86,7 @@ NO_PATHS = [
         "bad_path: file:///a%2Fb: the URI has a broken escape or an encoded separator."
         " Write % as %25 in names, or give the path itself.",
     ),
-    ("file:///a%00", "bad_path: file:///a%00: the path holds a NUL character"),
+    ("file:///a%00", "bad_path: file:///a%00: the path contains a NUL character"),
     ("/etc", f"outside_roots: /etc: {OUTSIDE} ROOT."),
     ("..", f"outside_roots: ..: {OUTSIDE} ROOT."),
 ]
@@ -108,7 +108,7 @@ def test_a_path_beside_several_directories(tmp_path):
     place = Roots([tmp_path / name for name in "abcd"]).place
     shown = ", ".join(str(tmp_path / name) for name in "abc")
     assert refusal(place, "/etc") == f"outside_roots: /etc: {OUTSIDE} {shown}, and others."
-    reason = "a relative path must begin with the name of one root"
+    reason = "a relative path must begin with the name of a root"
     assert refusal(place, "e") == f"bad_path: e: {reason}. Use an absolute path; the roots are {shown}, {tmp_path}/d."
 
 
@@ -116,7 +116,7 @@ UNREADABLE = [
     ("no", f"not_found: no: {MISSING}"),
     (
         "no/file",
-        "not_found: no/file: the directory it would be in does not exist",
+        "not_found: no/file: its parent directory does not exist",
     ),
     ("link", f"not_found: link: {DANGLING}"),
     ("loop", "bad_path: loop: the path goes through too many links"),
@@ -125,7 +125,7 @@ UNREADABLE = [
     ("file/x", "not_a_directory: file/x: a component of the path is not a directory"),
     (
         "dir/.env",
-        "denied: dir/.env: is denied to this server by its name, or by that of a directory it is in."
+        "denied: dir/.env: is denied to this server because of its name, or that of a directory it is in."
         " Only the operator can allow it.",
     ),
 ]
@@ -143,9 +143,9 @@ def act(function, *arguments, **more):
     return lambda files, at: function(files, *map(at, arguments[:count]), *arguments[count:], **more)
 
 
-DELETED = "was deleted by someone else meanwhile. List its directory."
-NAMED = "denied to this server by its name. Only the operator can allow it."
-FULL = "is a directory that is not empty. With recursive: true it is deleted with all it holds."
+DELETED = "has been deleted by someone else in the meantime. List its directory."
+NAMED = "whose name is denied to this server. Only the operator can allow it."
+FULL = "is a directory that is not empty. Give recursive: true to delete it with everything in it."
 TWIN = "has 2 hard links; replacing it would separate them. Write to another name."
 PROTECTED = "is write-protected. Ask the user to change its permissions."
 TWICE = "is named twice. Give all edits of a file together."
@@ -154,7 +154,7 @@ UNCHANGED = [
     (act(write_file, "file", "", "create"), f"already_exists: file: {TAKEN}"),
     (
         act(write_file, "new", "", how=How(etag="0")),
-        "changed: new: was deleted by someone else meanwhile. List its directory.",
+        "changed: new: has been deleted by someone else in the meantime. List its directory.",
     ),
     (act(write_file, "link", ""), f"not_found: link: {DANGLING}"),
     (act(write_file, "dir", ""), "not_a_file: dir: is a directory"),
@@ -166,14 +166,14 @@ UNCHANGED = [
     (lambda files, at: edit_files(files, [FileEdits(at("file"), [Edit("one", "")])] * 2), f"bad_edit: file: {TWICE}"),
     (act(delete, "no"), f"not_found: no: {MISSING}"),
     (act(delete, "dir"), f"not_empty: dir: {FULL}"),
-    (act(delete, "dir", recursive=True), f"denied: dir: holds something that is {NAMED}"),
+    (act(delete, "dir", recursive=True), f"denied: dir: contains something {NAMED}"),
     (act(delete, "."), "bad_path: .: is an allowed directory itself"),
     (act(delete, "file/"), f"bad_path: file/: {SLASH}"),
     (act(move, "no", "new"), f"not_found: no: {MISSING}"),
     (act(move, "file", "twin"), f"already_exists: twin: {TAKEN}"),
     (act(copy, "no", "new"), f"not_found: no: {MISSING}"),
     (act(copy, "file", "twin"), f"already_exists: twin: {TAKEN}"),
-    (act(copy, "dir", "dir/new"), "bad_path: dir: is a directory that would hold its own copy"),
+    (act(copy, "dir", "dir/new"), "bad_path: dir: is a directory that would contain its own copy"),
     (act(copy, "pipe", "new"), "special_file: pipe: pipe is neither a file, nor a directory, nor a link"),
 ]
 
@@ -211,10 +211,10 @@ def test_edits_that_do_not_fit(files, at, tree):
 
 def test_what_someone_else_has_changed_and_what_may_only_be_read(files, at, tree, tmp_path, root):
     etag = write_file(files, at("file"), "one").etag
-    reason = f"was changed by someone else meanwhile; its etag is {etag} now. Read it again."
+    reason = f"has been changed by someone else in the meantime; its etag is now {etag}. Read it again."
     assert refusal(write_file, files, at("file"), "", how=How(etag="0")) == f"changed: file: {reason}"
     roots = Roots([tmp_path, root], [False, True])
-    expected = f"read_only: {tmp_path}/new: is in a directory that may only be read"
+    expected = f"read_only: {tmp_path}/new: is in a read-only directory"
     assert refusal(roots.require_writable, roots.place(f"{tmp_path}/new")) == expected
 
 
@@ -230,14 +230,14 @@ def test_what_is_too_large(files, at, tree, monkeypatch):
     monkeypatch.setattr(deleting, "MAX_ENTRIES", 1)
     assert refusal(copy, files, at("large"), at("new")) == "too_large: large: holds more than 2,000 bytes"
     monkeypatch.setattr(deleting, "MAX_DEPTH", 0)
-    expected = "too_large: dir: holds directories nested deeper than 0"
+    expected = "too_large: dir: contains directories nested deeper than 0"
     assert refusal(delete, files, at("dir"), recursive=True) == expected
 
 
 def test_what_is_on_another_file_system(files, tree):
     found = tree.stat()
     Bounds(files, "dir", found.st_dev).enter(found, 1)
-    expected = "cross_device: dir: holds a directory on another file system"
+    expected = "cross_device: dir: contains a directory on another file system"
     assert refusal(Bounds(files, "dir", found.st_dev + 1).enter, found, 1) == expected
 
 

@@ -151,7 +151,7 @@ async def test_the_allowed_directories_are_named_with_their_permissions(tmp_path
         assert (await peer.text("write_file", path="two/a", content="")).startswith("Created two/a: 0 bytes, etag ")
         refused = await peer.text("write_file", path="one/a", content="")
     assert text.splitlines() == ["Allowed directories:", f"{one} (read only)", f"{two} (read and write)"]
-    assert refused.startswith("read_only: one/a: is in a directory that may only be read")
+    assert refused.startswith("read_only: one/a: is in a read-only directory")
     assert os.listdir(one) == []
 
 
@@ -168,7 +168,7 @@ async def test_a_text_over_the_limit_is_read_page_by_page_and_says_how_to_go_on(
     assert len(pages) == 2
     cursor = first["_meta"]["cursor"]
     assert cursor.startswith(first["_meta"]["etag"])
-    shown = "91,663 of 220,000 bytes shown; the rest begins at line 8,334; go on with cursor"
+    shown = "91,663 of 220,000 bytes shown; the rest begins at line 8,334; continue with cursor"
     assert text_of(first).rpartition("\n")[2] == f"[cut: {shown} {cursor}]"
 
 
@@ -360,7 +360,7 @@ async def test_a_directory_that_is_missing_is_skipped_until_it_appears(
         listed = await peer.text("list_allowed_directories")
         assert f"{later} (read only, can't be reached now)" in listed
         assert f"{tmp_path / 'there'} (read only)" in listed
-        assert "can't be reached now" in await peer.text("read_text_file", path=str(later / "a.txt"))
+        assert "can't be reached at the moment" in await peer.text("read_text_file", path=str(later / "a.txt"))
         later.mkdir()
         (later / "a.txt").write_text("here")
         assert await peer.text("read_text_file", path=str(later / "a.txt")) == "here"

@@ -59,7 +59,7 @@ def test_one_directory_that_can_be_entered_is_enough():
     for given in ({"roots": ["none"]}, {"root": ["nowhere:rw"]}, {"roots": ["none", __file__]}):
         with pytest.raises(ValidationError, match="is not a directory"):
             Settings(**given)
-    with pytest.raises(ValidationError, match="it is written DIR, DIR:ro or DIR:rw"):
+    with pytest.raises(ValidationError, match="write DIR, DIR:ro or DIR:rw"):
         Settings(roots=["a"], root=["b:wr"])
 
 
@@ -161,7 +161,7 @@ async def test_f18_the_roots_of_a_client_narrow_those_of_the_operator(folder: Pa
 
 @both_eras
 async def test_f18_roots_give_nothing_that_the_operator_does_not(folder: Path, era: str) -> None:
-    nothing = "none, since no root of the client is in a directory of this server"
+    nothing = "none, because none of the client's roots is in a directory of this server"
     async with rooted(folder, named(), era=era) as peer:
         for roots, lines in (
             (named(), [nothing]),

@@ -145,7 +145,7 @@ async def test_w7_at_the_limit_on_watches_changes_are_looked_for_and_the_log_say
             for file in files:
                 await updated(peer, uri_of(file))
             wire.notifications.clear()
-    assert "no notices of changes" in wire.stderr
+    assert "no change notifications" in wire.stderr
 
 
 async def test_w9_w16_what_leads_outside_is_not_to_be_had(tmp_path: Path) -> None:

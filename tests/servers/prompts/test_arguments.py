@@ -190,7 +190,7 @@ FIELDS: list[tuple[Argument, dict[str, Any]]] = [
         {
             "type": "string",
             "minLength": 1,
-            "description": "One a line, or with commas between them. For example: 1, 2, 3",
+            "description": "One per line, or separated by commas. For example: 1, 2, 3",
         },
     ),
 ]

@@ -68,7 +68,7 @@ BAD_USAGE = [
     (["render", "{}", "hello", "whom=Ann"], "'whom' is not an argument of it"),
     (["render", "{}", "hello", "who"], "'who' is not KEY=VALUE"),
     (["render", "{}", "hello", "who=a", "who=b"], "'who' is given twice"),
-    (["export", "{}", "--to", "{}/out"], "name a prompt, or say --all"),
+    (["export", "{}", "--to", "{}/out"], "name a prompt, or give --all"),
     (["export", "{}", "no", "--to", "{}/out"], "there is no prompt 'no'"),
     (["export", "{}", "hello"], "required: --to"),
     (["export", "{}", "hello", "--to", "{}/hello.md"], "is not a directory"),
@@ -103,7 +103,7 @@ def test_test_shows_what_differs_from_examples_and_updates_them(run: Run, tmp_pa
     write(tmp_path, {"a.md": HELLO.replace("Hello", "Bye")})
     code, out = run("test", tmp_path)
     assert code == 1
-    assert f"{tmp_path}/a.golden.yaml: something else comes\n--- expected\n+++ now\n" in out
+    assert f"{tmp_path}/a.golden.yaml: the output differs\n--- expected\n+++ now\n" in out
     assert "\n-  text: Hello Ann!\n+  text: Bye Ann!\n0 passed, 1 failed" in out
     assert run("test", "--update", tmp_path)[0] == 0
     assert (tmp_path / "a.golden.yaml").read_text() == EXAMPLE.replace("Hello", "Bye")
@@ -198,7 +198,7 @@ def test_export_replaces_what_differs_only_by_force(run: Run, tmp_path: Path) ->
     write(tmp_path / "out/hello", {"SKILL.md": "mine", "more.txt": "x"})
     code, out = run("export", tmp_path / "a", "--all", "--to", tmp_path / "out")
     assert code == 1
-    assert out == f"{tmp_path}/out/hello/SKILL.md: there is another file already (--force replaces it)\n"
+    assert out == f"{tmp_path}/out/hello/SKILL.md: a different file already exists (--force replaces it)\n"
     assert not (tmp_path / "out/bye").exists()
     assert run("export", tmp_path / "a", "--all", "--force", "--to", tmp_path / "out")[0] == 0
     found = Library(tmp_path / "out")
@@ -293,14 +293,14 @@ def test_export_as_commands_of_a_host(tmp_path: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == "0 commands written, 1 unchanged\n"
     (target / "fix.toml").write_text("other")
     assert main(words) == 1
-    assert "there is another file already" in capsys.readouterr().out
+    assert "a different file already exists" in capsys.readouterr().out
     assert main([*words, "--force"]) == 0
     (commands / "two.md").write_text("Fix $0 on $1.")
     (target / "fix.toml").unlink()
     assert main(words) == 1
     said = capsys.readouterr().out
     assert "commands of Gemini CLI take one argument, {{args}}, and it needs 'arg0', 'arg1'" in said
-    assert "of 2 prompts, 1 can't be a command of Gemini CLI: name the others, and they are" in said
+    assert "1 of 2 prompts can't be written as Gemini CLI commands: name the others to write those" in said
     assert not (target / "fix.toml").exists()
 
 

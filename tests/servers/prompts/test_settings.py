@@ -31,13 +31,13 @@ def test_a_tilde_means_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"libraries": [""]}, "the name of a directory is empty"),
-        ({"files": [""]}, "the name of a directory is empty"),
+        ({"libraries": [""]}, "a directory name is empty"),
+        ({"files": [""]}, "a directory name is empty"),
         ({"libraries": ["/nowhere"]}, "/nowhere is not a directory"),
         ({"files": [__file__]}, "is not a directory"),
         ({"libraries": ["~nobody-of-that-name/x"]}, "~nobody-of-that-name/x is not a directory"),
-        ({"allow_write": True}, "--allow-write takes a DIR"),
-        ({"allow_write": True, "starter": True}, "--allow-write takes a DIR"),
+        ({"allow_write": True}, "--allow-write needs a DIR"),
+        ({"allow_write": True, "starter": True}, "--allow-write needs a DIR"),
     ],
 )
 def test_what_can_not_be_is_refused(given: dict[str, Any], expected: str) -> None:

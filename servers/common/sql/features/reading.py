@@ -179,7 +179,7 @@ def format_result(result: QueryResult) -> str:
             "the database may have been changed since the rows before these; then some may be missing or double"
         )
     if result["truncated"]:
-        facts.append(f"cut; go on with cursor {result['next_cursor']}")
+        facts.append(f"cut; continue with cursor {result['next_cursor']}")
     if not result["columns"]:
         return "; ".join(facts)
     known = {"declared": result["declared"], "types": result["types"]}

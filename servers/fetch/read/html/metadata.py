@@ -96,7 +96,7 @@ def refresh_note(root: HtmlElement, base: str, url: str) -> list[str]:
             delay, _, rest = (meta.get("content") or "").replace(",", ";", 1).partition(";")
             target = absolute_url(base, _URL_BEFORE.sub("", rest).strip(" \t\n'\""))
             if target and urldefrag(target).url != urldefrag(url).url and delay.strip().isdecimal():
-                return [f'A browser would go on from here to "{target[:_LONGEST]}" after {int(delay[:9])} s.']
+                return [f'A browser would be redirected from here to "{target[:_LONGEST]}" after {int(delay[:9])} s.']
     return []
 
 

@@ -25,12 +25,12 @@ from servers.fetch.read.text import decode
 from shared.text import format_count
 
 _NEEDS_SCRIPTS = "The page seems to need JavaScript to show its text, and scripts are not run here."
-_LATE = "Most text of the page is hidden until a script shows it, and is given here."
-_CUT = "The page has too many elements or levels of them; what comes after is left out."
-_WHOLE = "No main content was found, so this is all text of the page."
-_DESCRIBED = "The page shows hardly any text, so the description in its metadata is given as well."
+_LATE = "Most of the page's text is hidden until a script shows it; it is included here."
+_CUT = "The page has too many elements or nesting levels; the rest is left out."
+_WHOLE = "No main content was found, so this is all of the page's text."
+_DESCRIBED = "The page shows hardly any text, so the description in its metadata is included."
 _EMPTY = "The page shows no text."
-_HIDES = "The page shows hardly any text for its size: ask with `raw` for its markup."
+_HIDES = "The page shows hardly any text for its size: use `raw` to get its markup."
 _LINES_OF_BEGINNING = 20
 _MOST_HEADINGS, _LONGEST_HEADING = 30, 100
 """Number of omitted headings that are listed, and characters of each."""
@@ -79,7 +79,7 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
         blocks, failed = blocks_of(find_section(root, section) if section else [root])
         if not blocks:
             suggestion = 'Ask for the format "markdown"'
-            raise FetchError("not_found", "The page carries no JSON-LD and no other JSON", suggestion)
+            raise FetchError("not_found", "The page contains no JSON-LD and no other JSON", suggestion)
         notes += [f"{failed} more could not be read."] if failed else []
         written = strip_invisible(json.dumps(blocks, ensure_ascii=False, indent=2))[0]
         return Page(written, "html", metadata=facts_of(root, base, linked_data(root)).metadata, notes=tuple(notes))
@@ -157,7 +157,7 @@ def _omission_note(content: Content) -> list[str]:
     total = f"{content.kept + omitted:,} characters"
     if not content.is_small:
         return [f"Left out around the content: {omitted:,} of {total} ({places})."]
-    return [f"Only {content.kept:,} of {total} are kept: ask with `raw` or a `section` for the rest ({places})."]
+    return [f"Only {content.kept:,} of {total} are kept: use `raw` or `section` for the rest ({places})."]
 
 
 def _outline(headings: list[str], *, plain: bool) -> str:

@@ -24,7 +24,7 @@ def find_section(root: HtmlElement, section: str) -> list[HtmlElement]:
     """Return the elements of a section, in order. The tree is cut to it. Raises FetchError."""
     query = section.strip()
     if not query or len(query) > _LONGEST:
-        raise FetchError("bad_argument", f"A section is named in 1 to {_LONGEST} characters")
+        raise FetchError("bad_argument", f"A section name has 1 to {_LONGEST} characters")
     if query.startswith("#"):
         names = (query[1:], unquote(query[1:]))
         target = next((element for element in root.iter() if element.get("id") in names), None)

@@ -575,7 +575,7 @@ async function allRows() {
       do {
         const lines = text(await client.call("read_query", args)).split("\n");
         for (const line of lines.filter((one) => one.startsWith("["))) seen.push(JSON.parse(line)[0]);
-        args.cursor = lines[0].split("go on with cursor ")[1];
+        args.cursor = lines[0].split("continue with cursor ")[1];
       } while (args.cursor);
       same(seen, Array.from({ length: 900 }, (_, n) => n + 101));
     });

@@ -226,7 +226,7 @@ async def _reads_pages(client: Connection) -> None:
     while True:
         said = text(await client.call("read_query", {**arguments, "max_rows": 400}))
         seen += [json.loads(line)[0] for line in said.splitlines() if line.startswith("[")]
-        _, _, cursor = said.splitlines()[0].partition("go on with cursor ")
+        _, _, cursor = said.splitlines()[0].partition("continue with cursor ")
         if not cursor:
             break
         arguments["cursor"] = cursor

@@ -575,7 +575,7 @@ async def test_prompt_files_that_are_not_served_are_listed(home: Home) -> None:
     home.start("prompts", str(home.path / "library"))
     found = await home._replace(installation=this_installation()).look()
     assert [one.what.partition(":")[0] for one in found] == ["hint.md", "open.md"]
-    assert found[1].what == "open.md:1: its front matter has no end, which is a line of ---"
+    assert found[1].what == "open.md:1: its front matter has no closing --- line"
     assert {one.severity for one in found} == {Severity.WARNING}
 
 

@@ -37,7 +37,7 @@ def test_a_chapter_that_is_missing_is_counted():
     file = book({"a.xhtml": "<p>x</p>", "b.xhtml": "<p>y</p>"}).replace(b"OEBPS/b.xhtml", b"OEBPS/c.xhtml")
     document = read_epub(file)
     assert document.html == "<section><p>x</p></section>"
-    assert document.notes == ("Left out: 1 chapters that the file does not have.",)
+    assert document.notes == ("Left out: 1 chapters that are missing from the file.",)
 
 
 def test_a_book_that_is_encrypted_says_so():

@@ -28,7 +28,7 @@ def test_what_is_no_range_says_how_one_is_written(wanted: str):
 
 
 def test_what_begins_beyond_the_end_says_how_many_pages_there_are():
-    with pytest.raises(DocumentError, match="there are 6 pages, so no page 9"):
+    with pytest.raises(DocumentError, match="there are only 6 pages, so there is no page 9"):
         choose_pages("2,9-12", 6)
 
 

@@ -21,7 +21,7 @@ def test_the_pages_that_are_asked_for_are_read():
 
 
 def test_a_page_beyond_the_last_is_an_error_that_says_how_many_there_are():
-    with pytest.raises(DocumentError, match="there are 2 pages, so no page 3") as caught:
+    with pytest.raises(DocumentError, match="there are only 2 pages, so there is no page 3") as caught:
         Pdf(written(["one", "two"])).read("3-4", SECONDS)
     assert caught.value.code == "bad_argument"
 
@@ -43,17 +43,17 @@ def test_of_a_long_pdf_the_first_pages_are_read_and_the_note_says_how_to_go_on(m
     pdf = Pdf(written(["a", "b", "c", "d", "e"]))
     text, notes = pdf.read("1-2,4-", SECONDS)
     assert text == "[page 1 of 5]\n\na\n\n[page 2 of 5]\n\nb"
-    assert notes == ('Of 5 pages these were read: 1-2. Go on with pages="4-5".',)
+    assert notes == ('Of 5 pages these were read: 1-2. Continue with pages="4-5".',)
 
 
 def test_a_pdf_is_read_as_far_as_its_time_allows():
     pdf = Pdf(written(["Hello"]))
-    assert pdf.read(None, -1).notes == ('Of 1 pages these were read: none. Go on with pages="1".',)
+    assert pdf.read(None, -1).notes == ('Of 1 pages these were read: none. Continue with pages="1".',)
 
 
 def test_a_pdf_without_text_says_so():
     notes = Pdf(written([""])).read(None, SECONDS).notes
-    assert notes == ("No page holds text: they may be scanned images.",)
+    assert notes == ("No page contains text: the pages may be scanned images.",)
 
 
 def test_a_damaged_pdf_says_so():

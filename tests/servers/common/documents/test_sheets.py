@@ -84,9 +84,7 @@ def test_what_is_left_out_is_counted():
     assert "Secret" not in document.html
     assert (document.counts, document.hidden_sheets) == ({"sheets": 1}, ("Secret",))
     assert read_sheets(written(workbook), "Secret").html == "<h2>Secret</h2>"
-    assert document.notes == (
-        "Left out: hidden sheets (1), comments (1), formulas whose values the file does not have (2).",
-    )
+    assert document.notes == ("Left out: hidden sheets (1), comments (1), formulas without a stored value (2).",)
 
 
 def test_a_workbook_beyond_the_limit_says_so_and_one_sheet_comes_alone(monkeypatch: pytest.MonkeyPatch):
@@ -95,7 +93,7 @@ def test_a_workbook_beyond_the_limit_says_so_and_one_sheet_comes_alone(monkeypat
     workbook.create_sheet("Last").append(["end"])
     document = read_sheets(written(workbook))
     assert document.html.count("<tr>") == 2
-    assert document.notes[0].startswith("What comes after 4 cells, 200,000 rows and 200 columns is left out. Ask for")
+    assert document.notes[0].startswith("Everything after 4 cells, 200,000 rows and 200 columns is left out. Ask for")
     alone = read_sheets(written(workbook), "Last")
     assert (alone.html, alone.notes) == ("<h2>Last</h2><table><tr><th>end</th></tr></table>", ())
 

@@ -100,11 +100,11 @@ def test_hidden_slides_are_left_out_and_counted():
 def test_some_slides_are_read():
     file = slides(shape("one"), shape("two"), shape("three"))
     assert read_slides(file, "3").html == "<h2>Slide 3</h2><p>three</p>"
-    with pytest.raises(DocumentError, match="there are 3 pages, so no page 4"):
+    with pytest.raises(DocumentError, match="there are only 3 pages, so there is no page 4"):
         read_slides(file, "4")
 
 
 def test_more_slides_than_are_read_at_once_are_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("servers.common.documents.slides.MAX_SLIDES", 2)
     document = read_slides(slides("", "", "", ""))
-    assert document.notes == ("The first 2 slides were read: go on with pages=3-4.",)
+    assert document.notes == ("The first 2 slides were read: continue with pages=3-4.",)

@@ -19,9 +19,9 @@ DEVICE = "the path names a device"
 CURRENT = "the path is relative to the current directory of a drive"
 NO_DRIVE = "the path names no drive"
 STREAM = "the path names an alternate data stream"
-TRIMMED = "a name in the path ends in a dot or a space, which Windows leaves out"
-CHARACTER = "a name in the path holds a character that no file name can have"
-DEVICE_NAME = "a name in the path is that of a device"
+TRIMMED = "a name in the path ends in a dot or a space, which Windows drops"
+CHARACTER = "a name in the path contains a character that no file name can have"
+DEVICE_NAME = "a name in the path is a device name"
 WRONG = {
     DEVICE: [r"\\.\PhysicalDrive0", r"\\?\C:\x", "//?/C:/x", "//./pipe/x", r"\??\C:\x", r"\\?\UNC\a\b"],
     CURRENT: ["C:x", "c:", r"C:x\y", "C:..", "C:."],

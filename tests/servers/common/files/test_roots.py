@@ -185,7 +185,7 @@ def test_the_permission_of_an_inner_root_counts_in_any_case(on_macos, tmp_path):
     (tmp_path / "docs").symlink_to("Docs")
     roots = Roots([tmp_path, tmp_path / "Docs"], [True, False])
     place = Place(0, ("docs", "a"), "docs/a")
-    with pytest.raises(PathError, match="only be read"):
+    with pytest.raises(PathError, match="in a read-only directory"):
         roots.require_writable(place)
     with pytest.raises(PathError, match="allowed directory itself"):
         roots.require_movable(Place(0, ("docs",), "docs"))

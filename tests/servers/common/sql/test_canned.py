@@ -66,7 +66,7 @@ WRONG = [
     (front("writable: yes"), "writable is not a bool"),
     ("---\n!!python/object/apply:os.getcwd []\n---\nSELECT 1", "has a tag"),
     ("---\nname: a\n---\nSELECT 1", "has no description"),
-    (front("writeable: true"), "'writeable', which means nothing"),
+    (front("writeable: true"), "'writeable', which is not a known key"),
     (front("writable: 1"), "writable is not a bool"),
     (front("name: a b"), "'a b' is not a valid name of a tool"),
     (front("parameters: {a: integer}", sql="SELECT :a"), "'a' is not a mapping"),

@@ -98,13 +98,15 @@ async def test_what_changed_since_a_version_is_told_from_any_of_them(peer: Peer,
 async def test_a_version_that_is_not_kept_is_an_error_that_says_what_to_do(peer: Peer, site: Site) -> None:
     url = site.url(added(site, PAGE))
     error = await peer.error("fetch", url=url, since="00000000")
-    assert error == "bad_argument: no answer of that version of the page is kept. Fetch the page without since."
+    assert error == "bad_argument: that version of the page is no longer stored. Fetch the page without since."
 
 
 async def test_a_version_of_one_page_is_none_of_another(peer: Peer, site: Site) -> None:
     version = version_in(await peer.text("fetch", url=site.url(added(site, PAGE))))
     other = site.url(added(site, "<main><h1>Other</h1><p>Another page altogether, of a few words.</p></main>"))
-    assert (await peer.error("fetch", url=other, since=version)).startswith("bad_argument: no answer of that version")
+    assert (await peer.error("fetch", url=other, since=version)).startswith(
+        "bad_argument: that version of the page is"
+    )
 
 
 async def test_a_page_that_is_all_new_is_given_as_it_is(peer: Peer, site: Site) -> None:

@@ -97,7 +97,7 @@ async def test_some_pages_of_a_pdf_are_read(any_peer: Peer, site: Site) -> None:
     assert within(text).endswith("[page 2 of 3]\n\ntwo\n\n[page 3 of 3]\n\nthree")
     refused = await any_peer.call("fetch", url=url, pages="4")
     assert refused["isError"]
-    assert refused["content"][0]["text"] == "bad_argument: there are 3 pages, so no page 4"
+    assert refused["content"][0]["text"] == "bad_argument: there are only 3 pages, so there is no page 4"
 
 
 async def test_h13_pieces_are_of_one_text_while_the_page_changes(peer: Peer, site: Site) -> None:
@@ -112,7 +112,7 @@ async def test_h13_pieces_are_of_one_text_while_the_page_changes(peer: Peer, sit
 
 async def test_a_piece_of_what_was_never_read_says_that_it_was_fetched_anew(peer: Peer, site: Site) -> None:
     text = await peer.text("fetch", url=site.url(added(site, plain(LONG))), start_index=100)
-    assert "note: this was fetched anew" in text
+    assert "note: this was fetched again" in text
 
 
 async def test_a_page_has_all_the_room_that_its_header_leaves(site: Site) -> None:
@@ -140,7 +140,7 @@ async def test_without_tokens_a_page_belongs_to_its_session() -> None:
         assert len(site.asked) == 2
     assert within(mine["content"][0]["text"]) == LONG[1_000:2_000]
     assert within(theirs["content"][0]["text"]) == "x" * 1_000
-    assert "note: this was fetched anew" in theirs["content"][0]["text"]
+    assert "note: this was fetched again" in theirs["content"][0]["text"]
 
 
 async def test_a_refresh_asks_the_site_again(peer: Peer, site: Site) -> None:

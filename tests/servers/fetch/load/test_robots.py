@@ -164,7 +164,7 @@ async def test_h9_a_slow_robots_txt_counts_as_unreachable_within_the_time() -> N
     async with opened_site(site(silent)) as one, opened_loader(timeout=1) as loader:
         error = await refused(loader, one.url("/a"))
     assert error.code == "robots"
-    assert "could not be had within 0.5 s" in error.reason
+    assert "could not be fetched within 0.5 s" in error.reason
 
 
 async def test_h9_a_site_that_is_not_there_is_told_as_such() -> None:

@@ -1,4 +1,4 @@
-"""What replicas share: answers of sites, and pages to go on with."""
+"""What replicas share: answers of sites, and pages to continue with."""
 
 import os
 import time

@@ -260,7 +260,7 @@ def test_hosts_that_asked_to_wait_are_bounded() -> None:
     for n in range(HOSTS + 1):
         pauses.add(f"{n}.example", 429, 60)
     pauses.check("0.example")
-    with pytest.raises(FetchError, match=r"1\.example answered 429 before"):
+    with pytest.raises(FetchError, match=r"1\.example answered 429 earlier"):
         pauses.check("1.example")
 
 

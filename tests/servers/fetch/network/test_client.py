@@ -70,7 +70,7 @@ async def test_what_is_no_http_is_said_to_be_none(answer: bytes) -> None:
     async with listening() as site, reaching(NAMES, allow_private=LOCAL) as web:
         site.answer = answer
         error = await web.refused(f"http://site.test:{site.port}/")
-    assert (error.code, str(error)) == ("bad_response", "the site does not answer as HTTP wants it")
+    assert (error.code, str(error)) == ("bad_response", "the site's answer is not valid HTTP")
 
 
 async def test_a_site_that_says_nothing_is_given_up() -> None:

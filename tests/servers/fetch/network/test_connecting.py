@@ -72,7 +72,7 @@ async def test_an_address_that_does_not_answer_holds_up_no_other() -> None:
 
 
 async def test_a_site_of_which_nothing_answers_can_t_be_reached() -> None:
-    with pytest.raises(FetchError, match=r"^site\.test takes no connections at port 80$") as caught:
+    with pytest.raises(FetchError, match=r"^site\.test accepts no connections on port 80$") as caught:
         await backend(Network(), DEAD).connect_tcp("site.test", 80)
     assert caught.value.code == "connect"
 
@@ -142,7 +142,7 @@ async def test_a_resolver_may_fail(failure: Exception, told: str, monkeypatch: p
 async def test_resolving_has_its_time() -> None:
     with pytest.raises(FetchError) as caught:
         await SystemResolver(seconds=0).resolve("localhost")
-    told = "the address of localhost was not found out within 0 s. Try again later"
+    told = "the address of localhost was not resolved within 0 s. Try again later"
     assert (caught.value.code, str(caught.value)) == ("dns", told)
 
 

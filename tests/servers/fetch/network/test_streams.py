@@ -102,7 +102,7 @@ async def test_h15_a_certificate_for_a_name_is_not_for_its_address(tmp_path: Pat
 
 async def test_h15_nobody_vouches_for_himself(tmp_path: Path) -> None:
     error = await refused(certificate(None), tmp_path)
-    assert error.reason == "the certificate of secure.test is signed by itself and by nobody who is trusted"
+    assert error.reason == "the certificate of secure.test is self-signed and not trusted"
 
 
 @pytest.mark.slow  # keys of RSA take long to make
@@ -119,7 +119,7 @@ async def test_h15_old_versions_are_not_spoken(version: ssl.TLSVersion, tmp_path
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         context.minimum_version = context.maximum_version = version
-    assert str(await refused(context, tmp_path)) == "secure.test offers no version of TLS from 1.2 on"
+    assert str(await refused(context, tmp_path)) == "secure.test offers no TLS version from 1.2 on"
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
@@ -187,7 +187,7 @@ async def test_h15_a_site_that_wants_a_certificate_of_ours_gets_none(tmp_path: P
     context = server_context(certificate(AUTHORITY), tmp_path)
     context.load_verify_locations(AUTHORITY.write_public(tmp_path / "clients.pem"))
     context.verify_mode = ssl.CERT_REQUIRED
-    assert str(await refused(context, tmp_path)) == "secure.test wants a certificate of the client"
+    assert str(await refused(context, tmp_path)) == "secure.test requires a client certificate"
 
 
 async def test_h15_http_at_the_port_is_no_tls() -> None:
@@ -195,7 +195,7 @@ async def test_h15_http_at_the_port_is_no_tls() -> None:
     async with listening() as site, reaching(names, allow_private=["secure.test:*"]) as web:
         site.greeting = b"HTTP/1.1 400 Bad Request\r\n\r\n"
         error = await web.refused(f"https://secure.test:{site.port}/")
-    assert (error.code, str(error)) == ("tls", "secure.test does not speak TLS at this port")
+    assert (error.code, str(error)) == ("tls", "secure.test does not speak TLS on this port")
 
 
 async def test_h15_a_site_that_says_nothing_is_given_up() -> None:
@@ -242,14 +242,14 @@ class Broken(httpcore.AsyncMockStream):
 
 @pytest.mark.parametrize("act", [lambda stream: stream.read(1), lambda stream: stream.write(b"x")])
 async def test_h15_encryption_may_fail_later(act: Callable[[TlsStream], Awaitable[object]]) -> None:
-    with pytest.raises(FetchError, match=r"^secure\.test did not agree on a safe connection$") as caught:
+    with pytest.raises(FetchError, match=r"^secure\.test did not agree on a secure connection$") as caught:
         await act(TlsStream(Broken([]), "secure.test"))
     assert caught.value.code == "tls"
 
 
 def test_h15_a_file_of_authorities_has_to_hold_some(tmp_path: Path) -> None:
     (tmp_path / "empty.pem").write_text("nothing")
-    with pytest.raises(ValueError, match=r"empty\.pem holds no certificates in PEM"):
+    with pytest.raises(ValueError, match=r"empty\.pem contains no PEM certificates"):
         tls_context(tmp_path / "empty.pem")
     with pytest.raises(ValueError, match=r"none\.pem: No such file"):
         tls_context(tmp_path / "none.pem")

@@ -42,8 +42,8 @@ SCHEME = "only http and https URLs can be fetched"
 SLASHES = "two slashes are missing after the scheme"
 HOST = "the host is neither a name nor an address"
 PORT = "the port is not a number from 1 to 65535"
-CHARACTERS = "the URL has characters in it that no URL may have"
-USERINFO = "the URL has a user name or password in it, which is not sent"
+CHARACTERS = "the URL contains characters that are not allowed in a URL"
+USERINFO = "the URL contains a user name or password, which is not sent"
 
 
 def refusal(url: str) -> FetchError:
@@ -81,7 +81,7 @@ def test_what_is_no_url_to_fetch_is_refused() -> None:
 
 
 def test_an_address_without_brackets_is_told_of_them() -> None:
-    told = "the host has a colon in it. Write an address of IPv6 in brackets"
+    told = "the host contains a colon. Write an IPv6 address in brackets"
     assert str(refusal("http://2606:4700::1111/")) == told
 
 

@@ -141,4 +141,4 @@ async def test_of_large_pages_no_more_is_held_than_may_be_shown() -> None:
     assert [len(one.page.text) for one in outcomes if isinstance(one, Snapshot)] == [100, 100]
     many = join_pages(WANTED, outcomes, 100, 10_000, 20_000)
     assert [facts["length"] for facts in many.facts] == [1_000, 1_000]
-    assert "go on with start_index 50" in many.text
+    assert "continue with start_index 50" in many.text

@@ -37,7 +37,7 @@ def test_a_whole_page_with_its_facts() -> None:
 
 
 def test_a_piece_says_how_to_go_on() -> None:
-    assert shown(Page("0123456789", "text"), 2, 3).endswith("characters 2 to 5 of 10; go on with start_index 5")
+    assert shown(Page("0123456789", "text"), 2, 3).endswith("characters 2 to 5 of 10; continue with start_index 5")
 
 
 def test_the_last_piece_says_that_it_is_the_end() -> None:
@@ -49,7 +49,7 @@ def test_a_title_of_several_lines_is_one() -> None:
 
 
 def test_what_was_left_out_is_said() -> None:
-    assert "an eye would not see them: 2 hidden elements and 3 invisible characters" in shown(
+    assert "a person would not see them: 2 hidden elements and 3 invisible characters" in shown(
         Page("", "html", removed=Removed(2, 3))
     )
 

@@ -44,7 +44,7 @@ def test_what_is_nested_without_end_is_shown_as_it_is():
     text = "[" * 100_000 + "]" * 100_000
     page = read_json(source("json", text))
     assert page.text == text
-    assert page.notes == ("The JSON is nested too deeply, so it is shown as it was written.",)
+    assert page.notes == ("The JSON is nested too deeply, so it is shown as written.",)
 
 
 def test_what_would_get_too_long_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch):

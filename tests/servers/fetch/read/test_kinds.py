@@ -91,7 +91,7 @@ def test_h8_what_is_no_text_is_described():
         with pytest.raises(FetchError) as caught:
             check(kind, "markdown", None, None, 12_345)
         assert caught.value.code == "unsupported_type"
-        assert str(caught.value) == f'"{kind.media_type}", 12,345 bytes: there is no text in it that could be shown'
+        assert str(caught.value) == f'"{kind.media_type}", 12,345 bytes: it has no text that could be shown'
 
 
 def test_h8_an_image_says_its_size():

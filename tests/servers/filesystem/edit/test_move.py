@@ -100,7 +100,7 @@ def test_a_root_is_not_moved_by_another_of_its_names(tmp_path):
 def test_a_directory_that_holds_a_root_is_not_moved(root, tmp_path):
     (root / "inner").mkdir()
     outer = RootedFiles(Roots([tmp_path, root / "inner"], [True, False]))
-    with pytest.raises(FilesError, match="holds an allowed directory"):
+    with pytest.raises(FilesError, match="contains an allowed directory"):
         move(outer, outer.roots.place(str(root)), outer.roots.place(f"{tmp_path}/new"))
     assert root.is_dir()
     outer.close()

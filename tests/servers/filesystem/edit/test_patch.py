@@ -123,12 +123,15 @@ def test_empty_lines_without_their_blank_and_wrong_counts_are_read() -> None:
     [
         ("--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+a\n", "line 1 of the patch makes a new file: use write_file"),
         ("--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", "line 1 of the patch deletes a file: use delete_file"),
-        ("--- a/f\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n", "line 2 of the patch names another file than the line before"),
+        (
+            "--- a/f\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n",
+            "line 2 of the patch names a different file than the line before",
+        ),
         ("diff --git a/f b/g\nrename from f\nrename to g\n", "line 2 of the patch renames a file: use move_file"),
-        ("@@ -1 +1 @@\n-a\n+b\n", "line 1 of the patch comes before the line of its file, +++ b/PATH"),
+        ("@@ -1 +1 @@\n-a\n+b\n", "line 1 of the patch comes before its file line, +++ b/PATH"),
         (
             HEADER + "@@ -1,0 +2 @@\n+b\n",
-            "line 3 of the patch has no line by which its place is known: give lines around",
+            "line 3 of the patch has no context lines: include unchanged lines around",
         ),
         ("a\nb\n", "there is no hunk"),
         (
@@ -140,9 +143,12 @@ def test_empty_lines_without_their_blank_and_wrong_counts_are_read() -> None:
             "line 7 of the patch deletes a file: use delete_file",
         ),
         (hunk("-a", "+b") + "Binary files a/g and b/g differ\n", "line 6 of the patch changes a binary file"),
-        (hunk("-a", "+b") + "Only in b: g\n", "line 6 of the patch names a file that only one side has"),
-        (HEADER + "@@@ -1 -1 +1 @@@\n--a\n++b\n", "line 3 of the patch begins a hunk of a merge"),
-        (hunk(" a", "...", "-b", "+c"), "line 5 of the patch stands within a hunk and begins with no blank, + or -"),
+        (hunk("-a", "+b") + "Only in b: g\n", "line 6 of the patch names a file that exists on one side only"),
+        (HEADER + "@@@ -1 -1 +1 @@@\n--a\n++b\n", "line 3 of the patch begins a merge hunk"),
+        (
+            hunk(" a", "...", "-b", "+c"),
+            "line 5 of the patch is within a hunk but does not begin with a space, + or -",
+        ),
         ("".join(f"--- f{number}\n+++ f{number}\n@@\n-a\n" for number in range(101)), "it has more than 100 files"),
     ],
 )

@@ -93,7 +93,7 @@ TOLERATED = {
     "no indentation": ("def f():\n    x = 1\n", "x = 1", "x = 1\ny = 2", "x = 1\n", "x = 1\n    y = 2\n"),
     "no line is left": ("def f():\n    x = 1\n    y\n", "x = 1\n", "", "    x = 1\n", ""),
     "half of it": ("def f():\n  x = 1\n\n", " x = 1\n\n", " x = 1\n y = 2\n\n", "x = 1\n", "x = 1\n  y = 2\n"),
-    "white space at line ends": ("a \nb\nc\n", "a\nb\n", "a\nB\n", "b\n", "B\n"),
+    "whitespace at line ends": ("a \nb\nc\n", "a\nb\n", "a\nB\n", "b\n", "B\n"),
     "line ends that differ": ("\ta\r\n\tb\n\tc\r\n", "  a\n  b\n  c\n", "  a\n  b\n  d\n", "c\r\n", "d\r\n"),
 }
 
@@ -103,7 +103,7 @@ def test_other_indentation_is_written_as_the_file_has_it_and_other_lines_stay(te
     edited = replacements.apply_edits(text, [Edit(old, new)])
     assert edited.after == text.replace(was, now)
     assert len(edited.tolerated) == 1
-    assert edited.tolerated[0].startswith("edit 1 was matched without regard to ")
+    assert edited.tolerated[0].startswith("edit 1 was matched ignoring ")
 
 
 def test_what_is_there_exactly_needs_no_tolerance():
@@ -138,7 +138,7 @@ HINTS = {
         "lines 2-4: line 4 is indented by 2 spaces, not 4 spaces.",
     ),
     "a word": (CLASS, "\tdef g(self):\n\t\treturn 3\n", "lines 5-6: line 6 is 'return 2', not 'return 3'."),
-    "a line more": (CLASS, "\tdef g(self):\n\t\tx = 1\n\t\treturn 2\n", "lines 5-7: 'x = 1' is not there."),
+    "a line more": (CLASS, "\tdef g(self):\n\t\tx = 1\n\t\treturn 2\n", "lines 5-7: 'x = 1' is missing."),
     "a line less": ("one\ntwo\nthree\nfour\nfive\n", "two\nfour\nfive\n", "lines 3-5: line 3 is 'three', not 'two'."),
     "far down": (
         "x = 1\n" * 9_000 + "alpha = beta\n",

@@ -70,10 +70,10 @@ async def test_who_makes_something_is_told_how_to_make_its_directory(root, say):
     (root / "Folder").mkdir()
     writing = {"allow_write": True}
     said = await say("write_file", settings=writing, path="no/file", content="")
-    reason = "not_found: no/file: the directory it would be in does not exist"
-    assert said == f"{reason}. Make it with create_directory first."
+    reason = "not_found: no/file: its parent directory does not exist"
+    assert said == f"{reason}. Create it with create_directory first."
     said = await say("write_file", settings=writing, path="folder/file", content="")
-    assert said == f"{reason.replace('no/', 'folder/')}. Make it with create_directory first."
+    assert said == f"{reason.replace('no/', 'folder/')}. Create it with create_directory first."
     withheld = {**writing, "disable_tool": ["create_directory"]}
     assert await say("write_file", settings=withheld, path="no/file", content="") == reason
 
@@ -98,4 +98,4 @@ async def test_a_path_with_backslashes_or_escapes_is_said_to_be_the_one_that_exi
 @pytest.mark.skipif(os.name == "nt", reason="it is a path there")
 async def test_who_gives_a_path_of_windows_is_told_where_the_server_runs(say):
     said = await say("read_text_file", path="C:\\Users\\me\\a.txt")
-    assert said.endswith("does not run on Windows; list_allowed_directories names its directories.")
+    assert said.endswith("does not run on Windows; list_allowed_directories lists its directories.")

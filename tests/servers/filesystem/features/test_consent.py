@@ -72,7 +72,7 @@ async def test_what_changes_nothing_or_fails_is_not_asked_for(tmp_path: Path) ->
     async with asked(tmp_path) as peer:
         assert "+b" in await peer.text("edit_file", path="a", edits=edits("a", "b"), dryRun=True)
         assert "no change" in await peer.text("edit_file", path="a", edits=edits("a", "a"))
-        assert (await peer.text("create_directory", path=".")).endswith("exists already")
+        assert (await peer.text("create_directory", path=".")).endswith("already exists")
         for tool, arguments, code in (
             ("write_file", {"path": "a", "content": "x", "mode": "create"}, "already_exists"),
             ("write_file", {"path": "a", "content": "x", "if_match": "0" * 16}, "changed"),

@@ -10,7 +10,7 @@ from servers.filesystem.features import search
 from servers.filesystem.server import app
 from tests.servers.reports import POLLED, STATELESS, both_eras, reading
 
-ENDED = "a search ended early, and may have missed files: it took all the time of a call"
+ENDED = "a search ended early, and may have missed files: it used up the time for a call"
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ async def test_progress_is_reported_as_long_as_it_grows(monkeypatch):
         return caller.enough.wait(PATIENCE)
 
     assert await _searched(caller, search)
-    assert caller.reports == [(1_000, "1,000 entries looked at")]
+    assert caller.reports == [(1_000, "1,000 entries examined")]
 
 
 async def test_a_search_that_nobody_waits_for_ends():

@@ -63,7 +63,7 @@ async def test_all_changes_since_a_time_are_taken_back(tmp_path: Path) -> None:
         lines = (await peer.text("undo", since="2020-01-01")).splitlines()
         assert len(lines) == 3
         assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "d"]
-        assert await peer.text("undo", since="2999-01-01T00:00:00Z") == "There is no change since then."
+        assert await peer.text("undo", since="2999-01-01T00:00:00Z") == "There are no changes since then."
         assert (await peer.error("undo", since="yesterday")).startswith("bad_undo: yesterday is not a time. ")
         assert (await peer.error("undo", since="2020-01-01", change=1)).startswith("bad_undo: give change or since")
 
@@ -129,7 +129,7 @@ async def test_a_directory_that_has_come_to_hold_more_stays(tmp_path: Path) -> N
         await peer.text("create_directory", path="d/e")
         (tmp_path / "d" / "theirs").touch()
         assert (await peer.error("undo")).startswith(
-            f"changed: {tmp_path}/d: holds more than that change left in it. "
+            f"changed: {tmp_path}/d: contains more than that change left in it. "
         )
         assert sorted(path.name for path in tmp_path.rglob("*")) == ["d", "e", "theirs"]
 
@@ -171,7 +171,7 @@ async def test_a_journal_that_can_not_be_written_is_said_and_hinders_nothing(tmp
     async with inside(root, "--allow-write", "--undo-dir", tmp_path / "file" / "undo") as peer:
         note = "the journal can't be written (Not a directory)"
         assert (await peer.text("write_file", path="a", content="1")).endswith(f" [no undo: {note}]")
-        assert (await peer.error("undo")) == f"no_undo: {note}. Ask the operator to look at --undo-dir."
+        assert (await peer.error("undo")) == f"no_undo: {note}. Ask the operator to check --undo-dir."
         assert (root / "a").read_text() == "1"
 
 

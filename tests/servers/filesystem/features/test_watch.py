@@ -83,4 +83,4 @@ def test_what_there_is_to_know_besides_is_said_in_words() -> None:
     text = changes_text(Changes((change,), "x-1", more=True, overflow=True, partial=True))
     first, *notes = text.splitlines()
     assert first == "1970-01-01T00:00:00.500+00:00 created /a"
-    assert [note.split(":")[0] for note in notes] == ["[overflow", "[there is more", "[partial", "[cursor"]
+    assert [note.split(":")[0] for note in notes] == ["[overflow", "[there are more", "[partial", "[cursor"]

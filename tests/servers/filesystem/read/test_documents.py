@@ -59,7 +59,7 @@ async def test_a_long_document_comes_whole_by_its_cursors(server: Server, tmp_pa
         whole, more = "", {}
         while True:
             page = await read(peer, tmp_path / "c", **more)
-            said = re.search(r"\n\[cut: .*; go on with cursor (\S+~)]$", page)
+            said = re.search(r"\n\[cut: .*; continue with cursor (\S+~)]$", page)
             whole += page if said is None else page[: said.start()]
             if said is None:
                 break
@@ -78,7 +78,7 @@ async def test_a_cursor_knows_the_pages_it_is_about(server: Server, tmp_path: Pa
         refused = await peer.request(
             "tools/call", name="read_text_file", arguments={"path": str(path), "cursor": cursor, "pages": "1"}
         )
-        assert "the cursor goes on with other pages. Leave pages out." in str(refused)
+        assert "the cursor continues with other pages. Leave pages out." in str(refused)
 
 
 async def test_what_is_no_document_stays_what_it_is(server: Server, tmp_path: Path):
@@ -97,17 +97,15 @@ async def test_documents_are_searched_where_that_is_asked_for(server: Server, tm
         # e.pdf is a text, which was searched.
         assert text.endswith("\n[2 documents not read; documents=true searches their text]")
         found = await peer.text("search_content", **asked, documents=True)
-        assert (
-            found == "a.pdf:7: two\nb.xlsx:5: | Ann | 3 |\nc:15: line 7 ü\n[1 file passed over: binary or too large]"
-        )
+        assert found == "a.pdf:7: two\nb.xlsx:5: | Ann | 3 |\nc:15: line 7 ü\n[1 file skipped: binary or too large]"
 
 
 async def test_a_search_says_that_parts_of_documents_are_left_out(server: Server, tmp_path: Path):
     (tmp_path / "e.docx").write_bytes(word(paragraph(run("seen") + run("hidden", "<w:vanish/>"))))
     async with server as peer:
         found = await peer.text("search_content", path=str(tmp_path), pattern="hidden", documents=True)
-    note = "[1 document not searched as a whole; read_text_file says what is left out]"
-    assert found.splitlines() == ["No matches found in 5 files", "[1 file passed over: binary or too large]", note]
+    note = "[1 document not searched completely; read_text_file says what is left out]"
+    assert found.splitlines() == ["No matches found in 5 files", "[1 file skipped: binary or too large]", note]
 
 
 async def test_without_the_libraries_the_extra_is_named(

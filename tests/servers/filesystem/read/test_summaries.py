@@ -39,7 +39,7 @@ def test_a_large_file_takes_what_the_small_ones_leave(files, root):
     assert [text[3:] for text in small] == ["a" * 100, "b" * 100, "c" * 100]
     assert len(to_json(large)) > 8_000
     assert len(to_json(found.text)) <= 10_000
-    assert "go on with cursor" in large
+    assert "continue with cursor" in large
 
 
 def test_large_files_share_fairly(files, root):

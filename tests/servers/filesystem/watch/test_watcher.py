@@ -300,7 +300,7 @@ async def test_w8_what_notices_do_not_reach_is_polled_and_the_rest_is_not(watchi
         (root / "near" / "file").write_text("a")
         assert await seen.next() == "near"
         assert watcher.health == {"watched": 2, "polled": 1, "degraded": False}
-    assert caplog.text.count("looking for changes every second") == 1
+    assert caplog.text.count("polled every second") == 1
 
 
 async def test_w8_a_far_file_system_that_does_not_answer_holds_up_nothing_else(watching, seen, root, at, monkeypatch):

@@ -155,7 +155,7 @@ async def test_missing_arguments_are_asked_for(tmp_path: Path, era: str) -> None
         {"type": "object", "properties": {"code": code, "count": count}, "required": ["code", "count"]},
         {"type": "object", "properties": {"count": count}, "required": ["count"]},
     ]
-    assert peer.questions == ["The prompt 'a' needs more to begin with."] * 2
+    assert peer.questions == ["The prompt 'a' needs more information first."] * 2
 
 
 @both_eras

@@ -11,7 +11,7 @@ from tests.servers.prompts.serving import folder
 from tests.servers.reports import POLLED, STATELESS, RefusedNotices, both_eras, reading
 
 BROKEN = "---\narguments: [{\n---\nText.\n"
-WRONG = "wrong in the library: lib: b.md:3: the front matter is not YAML: "
+WRONG = "problems in the library: lib: b.md:3: the front matter is not YAML: "
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ async def test_what_was_wrong_before_is_told_as_well_and_of_many_files_three_are
     ((level, text),) = told
     assert (level, text.startswith(WRONG.replace("b.md", "b0.md"))) == ("warning", True)
     assert [f"b{number}.md:" in text for number in range(5)] == [True, True, True, False, False]
-    assert text.endswith("; and 2 more, which prompt:// names")
+    assert text.endswith("; and 2 more, listed in prompt://")
 
 
 @both_eras

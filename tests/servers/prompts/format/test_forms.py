@@ -144,5 +144,5 @@ def test_a_text_without_front_matter_may_begin_with_a_rule() -> None:
     assert between.messages[0].content == "The rest."
     assert between.notice is not None
     assert between.notice[1].endswith("; it is left out, as hosts do")
-    with pytest.raises(PromptError, match="has no end"):
+    with pytest.raises(PromptError, match="has no closing --- line"):
         parse_file(kind, b"---\ndescription: half")

@@ -78,7 +78,7 @@ REFUSED = {
     "arguments as a mapping": (front("arguments: {a: b}"), "is not a list of at most 50 mappings"),
     "an argument without a name": (front("arguments: [{type: string}]"), "an argument has no name"),
     "an odd name": (front("arguments: [{name: a-b}]"), "'a-b': name is not a name of letters"),
-    "a name that means something": (front("arguments: [{name: loop}]"), "means something else in a template"),
+    "a name that means something": (front("arguments: [{name: loop}]"), "has another meaning in a template"),
     "two of one name": (front("arguments: [{name: a}, {name: a}]"), "two arguments are called 'a'"),
     "an unknown type": (front("arguments: [{name: a, type: text}]"), "type is not one of: string, number"),
     "an enum without values": (front("arguments: [{name: a, type: enum}]"), "only an enum has"),

@@ -123,7 +123,7 @@ def test_a_file_that_breaks_keeps_what_it_had_until_it_is_right(tmp_path: Path) 
     write(tmp_path, {"a.md": "---\ndescription: [\n"})
     assert found.look() == Changed(frozenset(), others=False)
     assert texts(found, "a") == ["Good."]
-    assert [str(one) for one in found.problems()] == ["a.md:1: its front matter has no end, which is a line of ---"]
+    assert [str(one) for one in found.problems()] == ["a.md:1: its front matter has no closing --- line"]
     assert found.look() is None
     write(tmp_path, {"a.md": "x" * 300_000})
     found.look()

@@ -11,9 +11,9 @@ def said(folder: Path, files: dict[str, str]) -> list[str]:
 
 
 CHANGED = {
-    "two words": "make a command of it",
-    "a:b": "make a command of it",
-    "prüfen": "make a command of it",
+    "two words": "turn it into a command",
+    "a:b": "turn it into a command",
+    "prüfen": "turn it into a command",
     "Review": "a skill has only a-z 0-9",
     "a_b": "a skill has only a-z 0-9",
     "a--b": "a skill has only a-z 0-9",
@@ -30,7 +30,7 @@ def test_p3_names_that_clients_or_systems_change_are_found(tmp_path: Path) -> No
 
 def test_p3_two_names_that_become_one_in_a_client_are_found(tmp_path: Path) -> None:
     found = said(tmp_path, {"a.md": front("name: Fix"), "b.md": front("name: fix")})
-    assert "b.md: the name 'fix' is 'Fix' too in clients that replace characters or ignore case" in found
+    assert "b.md: clients that replace characters or ignore case take 'fix' for 'Fix'" in found
 
 
 def test_a_skill_is_called_as_its_directory(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_tokens_are_a_fourth_of_the_bytes_and_at_least_one() -> None:
 
 
 BROKEN = [
-    (front("colour: red", OURS), ":3: the front matter has 'colour', which means nothing"),
+    (front("colour: red", OURS), ":3: the front matter has 'colour', which is not a known key"),
     (front(OURS, body="{% no %}"), ":5: Encountered unknown tag 'no'."),
     (front(OURS, body="Say\n{{ x.y }}"), ":6: 'y' is not available"),
     (front(body="Say {{ x }}"), ":4: {{ is served as it is written"),

@@ -196,7 +196,7 @@ async def test_where_the_system_refuses_changes_are_looked_for(lib: Path, caplog
         put(lib, {"a.md": SIMPLE})
         assert await told.next() == news("a")
     assert opener.opened == 0
-    assert caplog.text.count("no notices of changes") == 1
+    assert caplog.text.count("no change notifications") == 1
 
 
 @pytest.mark.slow

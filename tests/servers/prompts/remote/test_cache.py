@@ -228,7 +228,7 @@ def test_git_that_hangs_is_ended(repository: Repository, monkeypatch: pytest.Mon
     (bin_ / "git").write_text("#!/bin/sh\nsleep 1000 & wait\n")
     (bin_ / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{bin_}:/usr/bin:/bin")
-    assert refusal(checkout(repository), seconds=0.2) == "git gave no answer in time"
+    assert refusal(checkout(repository), seconds=0.2) == "git did not answer in time"
 
 
 def test_without_git(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:

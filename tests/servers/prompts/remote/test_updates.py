@@ -84,7 +84,7 @@ async def test_it_starts_without_a_library_that_is_not_there_and_says_so(
         refused = (await peer.request("prompts/get", name="hello"))["error"]["message"]
         listed = await peer.text("search_prompts")
     assert problem["reason"] == (
-        "git+file:///.../team@nowhere: the repository has no branch or tag 'nowhere'; nothing of it is there yet"
+        "git+file:///.../team@nowhere: the repository has no branch or tag 'nowhere'; nothing has been fetched yet"
     )
     assert refused == f"not_found: there is no prompt 'hello'. {problem['reason']}."
     assert f"\nteam: {problem['reason']}\n" in listed

@@ -99,7 +99,7 @@ def test_what_another_host_does_not_run_is_said(tmp_path: Path) -> None:
 
 
 def test_a_template_that_only_writes_its_arguments(tmp_path: Path) -> None:
-    lost = ("the default of arguments", "what it says where optional arguments are left out")
+    lost = ("the default of arguments", "the text for optional arguments that are left out")
     made = convert(tmp_path, "ours", TEMPLATE, "claude")
     assert made.data.decode() == (
         "---\ndescription: Review code.\narguments:\n- code\n- focus\n---\n\nReview $code, and look for $focus.\n"
@@ -115,17 +115,17 @@ def test_a_template_that_only_writes_its_arguments(tmp_path: Path) -> None:
     [
         ("claude", "gemini", "Fix $0 on $1.", "take one argument, {{args}}, and it needs 'arg0', 'arg1'"),
         ("claude", "cursor", "Look at $ARGUMENTS.", "commands of Cursor take no arguments, and it needs 'arguments'"),
-        ("claude", "codex", r"Fix $0, for \$1.", "as a command of Codex it would say something else"),
-        ("claude", "codex", "Fix $ARGUMENTS[1], $ARGUMENTS.", "as a command of Codex it would say something else"),
-        ("claude", "vscode", "Fix $ARGUMENTS in ${input:x}.", "as a command of VS Code it would say something else"),
+        ("claude", "codex", r"Fix $0, for \$1.", "as a Codex command it would have a different text"),
+        ("claude", "codex", "Fix $ARGUMENTS[1], $ARGUMENTS.", "as a Codex command it would have a different text"),
+        ("claude", "vscode", "Fix $ARGUMENTS in ${input:x}.", "as a VS Code command it would have a different text"),
         ("codex", "claude", "Look at !`git diff`.", "Claude Code would put the output of a program, or a file, in"),
         ("codex", "gemini", "Look at @{notes.md}.", "in place of '@{notes.md}'"),
-        ("opencode", "codex", "$1 $2 $3 $4 $5 $6 $7 $8 $9 $10", "Codex numbers 9 words, and it has more"),
+        ("opencode", "codex", "$1 $2 $3 $4 $5 $6 $7 $8 $9 $10", "Codex numbers 9 words, and the command has more"),
         (
             "ours",
             "claude",
             TEMPLATE.replace("{{ code }}", "{{ code|upper }}"),
-            "does more with 'code' than to write it, which no command of Claude Code can. Give 'code' a default",
+            "does more with 'code' than insert it, which no Claude Code command can do. Give 'code' a default",
         ),
         (
             "ours",
@@ -137,7 +137,7 @@ def test_a_template_that_only_writes_its_arguments(tmp_path: Path) -> None:
             "ours",
             "claude",
             TEMPLATE.replace("Review {{", "$0 {{"),
-            "it would say something else: 'word0 word0, and look for word1.', not '$0 word0, and look for word1.'",
+            "it would have a different text: 'word0 word0, and look for word1.', not '$0 word0, and look for word1.'",
         ),
         (
             "ours",
@@ -209,7 +209,7 @@ def test_an_argument_that_is_the_default_of_another_is_lost_with_a_word(tmp_path
     text = TEMPLATE.replace("{{ focus }}.", "{{ focus|default(other) }}.")
     text = text.replace("    default: everything\n", "  - name: other\n")
     made = convert(tmp_path, "ours", text, "claude")
-    assert made.losses == ("what it says where optional arguments are left out",)
+    assert made.losses == ("the text for optional arguments that are left out",)
 
 
 def test_a_required_argument_that_is_not_used_is_left_out_with_a_word(tmp_path: Path) -> None:

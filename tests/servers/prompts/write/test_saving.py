@@ -99,16 +99,16 @@ def test_what_is_refused_says_why_and_what_to_do(tmp_path: Path, libraries: Libr
     (tmp_path / "link.md").symlink_to("nothing")
     (tmp_path / "git/b.md").chmod(0o400)
     save, remove = partial(refusal, save_prompt, libraries), partial(refusal, delete_prompt, libraries)
-    known = f"there is a 'a.md' already. To replace it, give its etag as if_match: {etag}"
+    known = f"'a.md' already exists. To replace it, give its etag as if_match: {etag}"
     assert save("a", OTHER) == f"already_exists: {known}"
-    assert save("a", OTHER, if_match="0") == f"changed: 'a.md' was changed meanwhile; its etag is {etag} now"
-    assert save("new", OTHER, if_match="0") == "changed: there is no 'new.md' any more"
+    assert save("a", OTHER, if_match="0") == f"changed: 'a.md' has changed in the meantime; its etag is now {etag}"
+    assert save("new", OTHER, if_match="0") == "changed: 'new.md' no longer exists"
     assert save("link", OTHER) == "not_written: 'link.md' is not a file, but a link or something else"
     assert save("git-b", OTHER, if_match=etag) == "not_written: 'b.md' is write-protected"
-    assert save("x/y", OTHER) == "bad_prompt: the name 'x/y' can't be a new prompt. Use a-z 0-9 and -."
+    assert save("x/y", OTHER) == "bad_prompt: 'x/y' is not a valid name for a new prompt. Use a-z 0-9 and -."
     unknown = "the template uses 'x', which is not an argument"
     assert unknown in save("new", front(OURS, body="{{ x }}"))
-    named = "the front matter has the name 'other', and it is saved as 'new'"
+    named = "the front matter says 'other', but the prompt is being saved as 'new'"
     assert save("new", front("name: other")) == f"bad_prompt: {named}"
     skill = "is a skill, whose directory may have other files besides SKILL.md"
     assert remove("pdf") == f"not_written: 'pdf' {skill}"
@@ -116,7 +116,7 @@ def test_what_is_refused_says_why_and_what_to_do(tmp_path: Path, libraries: Libr
     assert remove("a", draft=True) == "not_found: there is no '_drafts/a.md'"
     assert remove("../a", draft=True) == "not_written: '_drafts/../a.md' has an empty name, . or .. in it"
     assert remove("no") == "not_found: there is no prompt 'no'"
-    assert remove("a", if_match="0" * 16).startswith("changed: 'a.md' was changed meanwhile")
+    assert remove("a", if_match="0" * 16).startswith("changed: 'a.md' has changed in the meantime")
     (tmp_path / "_drafts").rmdir()
     (tmp_path / "link.md").unlink()
     assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE, "pdf/SKILL.md": PDF}
@@ -125,7 +125,7 @@ def test_what_is_refused_says_why_and_what_to_do(tmp_path: Path, libraries: Libr
 def test_what_somebody_wrote_since_the_last_look_is_not_replaced(tmp_path: Path, libraries: Libraries) -> None:
     theirs = SIMPLE.replace("Say", "Cry")
     write(tmp_path, {"a.md": theirs, "new.md": SIMPLE})
-    with pytest.raises(PromptError, match="was changed meanwhile"):
+    with pytest.raises(PromptError, match="has changed in the meantime"):
         save_prompt(libraries, "a", OTHER, if_match=make_etag(SIMPLE.encode()))
     with pytest.raises(PromptError, match="already"):
         save_prompt(libraries, "new", OTHER)
@@ -148,7 +148,7 @@ WRONG = [
     (front(OURS, body="{% no %}"), "line 5: Encountered unknown tag"),
     (front(body="{{ x }}"), "line 4: {{ is served as it is written"),
     (front("arguments:", "  - name: x"), "'x' has no description; line 4: the argument 'x' is not used"),
-    (front("name: other"), "the front matter has the name 'other', and it is saved as 'new'"),
+    (front("name: other"), "the front matter says 'other', but the prompt is being saved as 'new'"),
     (front(body="\ud800"), "it is not UTF-8"),
     (front(body="x" * 300_000), "more than 256,000 bytes"),
 ]
@@ -237,7 +237,7 @@ def test_a_command_is_saved_as_one_and_has_no_drafts_which_would_be_on_offer(tmp
     folder = tmp_path / ".claude/commands"
     write(folder, {"fix.md": "Fix it."})
     text = "---\ndescription: Looks.\n---\nLook at $0."
-    reason = "a folder of commands has no place for drafts: all files are commands"
+    reason = "drafts can't be saved in a commands folder: every file there is a command"
     assert refusal(save_prompt, opened(folder), "look", text, draft=True) == f"not_written: {reason}"
     assert files(folder) == {"fix.md": "Fix it."}
     save_prompt(opened(folder), "look", text)
