@@ -40,7 +40,7 @@ __all__ = [
     "EventStream",
     "InteractiveCredentials",
     "Limiter",
-    "News",
+    "Notice",
     "Observer",
     "Post",
     "PromptStream",
@@ -306,7 +306,7 @@ class Post:
 
 
 @record
-class News:
+class Notice:
     """A notice from one replica to another about `session`: a message for a request that runs there, the new state of
     the session, a resource whose changes are no longer reported from there, or a message for the stream there, if the
     session consists of that stream only. If all are None, the session has ended."""
@@ -319,48 +319,49 @@ class News:
 
 
 class SessionStore(Protocol):
-    """The sessions: the owner of each, the replicas that have it, and the replica that serves each of its requests. A
-    session that is not known here does not exist for the caller."""
+    """The sessions: the owner of each, the replicas that hold it, and the replica that serves each of its requests. A
+    session that is not stored here does not exist for the caller."""
 
     async def create(self, record: "SessionRecord") -> None:
-        """Add a session, which this replica has. Called before its id is given to anyone."""
+        """Add a session that this replica holds. Called before its id is given to anyone."""
 
     async def enter(
         self, id: str, principal: "Principal | None", ids: "Sequence[RequestId]" = ()
     ) -> "tuple[SessionRecord, bool] | None":
-        """Return the session of that id for a request of `principal`, or None if the principal has none of that id.
-        This replica has it from now on. The second value is True if the requests `ids` are served here from now on;
-        none of them is if one of them is already being served somewhere."""
+        """Return the session with that id for a request from `principal`, or None if the principal has no such
+        session. This replica holds the session from now on. The second value is True if this replica serves the
+        requests `ids` from now on; it is False if any of them is already being served somewhere."""
 
     def leave(self, id: str, ids: "Sequence[RequestId]") -> None:
-        """Free the ids of the requests `ids`, which are answered or given up. Never waits."""
+        """Free the request ids `ids`, whose requests were answered or abandoned. Never waits."""
 
     async def owner(self, id: str, request_id: "RequestId") -> int | None:
-        """Return the replica that serves that request; None if none does."""
+        """Return the number of the replica that serves that request; None if no replica does."""
 
     async def update(self, id: str, before: "Snapshot", after: "Snapshot") -> None:
-        """Merge a change of the lasting state of a session, from `before` to `after`, with the changes made
-        elsewhere: see `merge`. Replicas that have another state of the session receive the new one over their bus."""
+        """Merge a change to the persistent state of a session, from `before` to `after`, with the changes made
+        elsewhere: see `merge`. Replicas that hold a different state of the session receive the new one over their
+        bus."""
 
     def watch(self, id: str, uri: str, *, is_watched: bool) -> None:
-        """Set whether this replica reports changes of that resource to the client, or none does. The replica that did
-        so before is notified by its bus. Never waits."""
+        """Make this replica report changes of the resource to the client, or stop reporting them. The replica that
+        reported them before is notified over its bus. Never waits."""
 
     async def adopt(self, id: str) -> Sequence[str]:
-        """Return the resources that the client has subscribed to and whose replica is gone: from now on this one
-        reports their changes."""
+        """Take over, and return, the resources that the client has subscribed to and that no replica reports any
+        more."""
 
     async def lapse(self, id: str, *, busy: bool) -> bool:
-        """Note that this replica had no request for the session during the idle time. Return True if that ended the
-        session, which happens if all replicas that have it have noted the same since the last request. Otherwise this
-        replica no longer has it, unless it is `busy` with it."""
+        """Record that this replica received no request for the session during the idle time. Return True if that
+        ended the session: all replicas that hold it have recorded the same since the last request. Otherwise this
+        replica no longer holds the session, unless it is `busy` with it."""
 
     def release(self, id: str) -> None:
-        """Give up the session on this replica. The session continues; while no replica has it, it ends after its idle
-        time. Never waits."""
+        """Release the session on this replica. The session continues; while no replica holds it, it ends after its
+        idle time. Never waits."""
 
     def delete(self, id: str) -> None:
-        """End a session. The other replicas that have it are notified by their bus. Never waits."""
+        """End a session. The other replicas that hold it are notified over their bus. Never waits."""
 
     async def settle(self) -> None:
         """Return when all replicas have applied the earlier calls. Raises Unavailable if that is unknown."""
@@ -369,19 +370,19 @@ class SessionStore(Protocol):
 class Bus(Protocol):
     """The notices that one replica receives from the others, in the order in which each of them sent them."""
 
-    def receive(self, hand: "Callable[[News], None]") -> None:
-        """Call `hand` once with each notice for this replica, including those that arrived before."""
+    def receive(self, handler: "Callable[[Notice], None]") -> None:
+        """Call `handler` once with each notice for this replica, including those that arrived before."""
 
-    async def deliver(self, replica: int, news: "News") -> bool:
-        """Send a notice to another replica, which receives it unless it is given up before. Return False if that
-        replica is gone."""
+    async def deliver(self, replica: int, notice: "Notice") -> bool:
+        """Send a notice to another replica, which receives it unless it is lost first. Return False if that replica
+        is gone."""
 
-    def publish(self, run: str, change: Change) -> None:
-        """Notify all other replicas of a change in the run of that name: the name of principals, or "" for all
-        others. Never waits."""
+    def publish(self, run_id: str, change: Change) -> None:
+        """Notify all other replicas of a change in the run `run_id`: the name of principals, or "" for all others.
+        Never waits."""
 
-    def listen(self, hand: Callable[[str, Change], None]) -> None:
-        """Call `hand` with the run and the change for each change that another replica publishes."""
+    def listen(self, handler: Callable[[str, Change], None]) -> None:
+        """Call `handler` with the run and the change whenever another replica publishes a change."""
 
 
 class Blobs(Protocol):

@@ -1,7 +1,7 @@
-"""Entries of a client that are not servers of the catalog: a remote server, or several servers as one.
+"""Client configuration entries for servers outside the catalog: a remote server, or several servers as one.
 
-Both start a command of the bundle itself, `connect` or `run --join`; a client that takes URLs has the URL of a remote
-server in its entry.
+Both start a command of the bundle itself, `connect` or `run --join`. In a client that accepts URLs, the entry of a
+remote server contains its URL instead.
 """
 
 import re
@@ -36,18 +36,18 @@ BUNDLE = Entry(
 JOINED = "bundle"
 """The default name of an entry for several servers."""
 
-_HERE = {f"{PACKAGE}.filesystem": "MCP_FILESYSTEM_ROOTS"}
-"""Servers that use their working directory, by module, with the variable that names another."""
+_ROOTS_VARIABLES = {f"{PACKAGE}.filesystem": "MCP_FILESYSTEM_ROOTS"}
+"""Servers that use their working directory, by module, each with the variable that overrides it."""
 
 
-class Elsewhere(NamedTuple):
+class RemoteServer(NamedTuple):
     """A server that runs elsewhere."""
 
     url: str
     token_file: Path | None = None
     token_variable: str | None = None
     """The variable in the client's environment that contains the token."""
-    through: bool = False
+    via_connect: bool = False
     """True if it must be reached through `connect`."""
 
 
@@ -59,30 +59,30 @@ def name_of(url: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", word).strip("-")[:64]
 
 
-def reached(client: Client, name: str, there: Elsewhere, environment: Mapping[str, str]) -> Configured:
-    """Return the entry of the server `there`: by its URL if the client takes that and nothing else is needed, or
-    through `connect` with the variables of `environment`.
+def remote_entry(client: Client, name: str, server: RemoteServer, environment: Mapping[str, str]) -> Configured:
+    """Return the entry of a remote server: its URL if the client accepts URLs and nothing else is needed, otherwise a
+    command that runs `connect` with the variables of `environment`.
 
     Raises ValueError, in one line, for a combination that can't work.
     """
-    check_url(there.url)
-    is_http = urlsplit(there.url).scheme in ("http", "https")
-    if client.http is not None and is_http and not (there.through or there.token_file or environment):
-        return Configured(name, url=there.url, token_variable=there.token_variable)
-    if there.token_variable is not None:
+    check_url(server.url)
+    is_http = urlsplit(server.url).scheme in ("http", "https")
+    if client.http is not None and is_http and not (server.via_connect or server.token_file or environment):
+        return Configured(name, url=server.url, token_variable=server.token_variable)
+    if server.token_variable is not None:
         through = f"{client.title} reaches this server through a program, which reads the token from a file"
         raise ValueError(f"use --token-file: {through}")
-    words = ["connect", there.url]
-    if there.token_file is not None:
-        read_token(there.token_file)
-        words += ["--token-file", str(there.token_file.absolute())]
-    return _started(name, words, environment)
+    words = ["connect", server.url]
+    if server.token_file is not None:
+        read_token(server.token_file)
+        words += ["--token-file", str(server.token_file.absolute())]
+    return _command_entry(name, words, environment)
 
 
-def joined(
+def joined_entry(
     name: str, servers: Sequence[str], config: Path | None, catalog: Catalog, environment: Mapping[str, str]
 ) -> Configured:
-    """Return the entry of `servers` as one, from the catalog or from the file `config`, with the variables of
+    """Return the entry that combines `servers`, from the catalog or from the file `config`, with the variables of
     `environment`.
 
     Raises ValueError, in one line, for an invalid name or file, and for a server that would open the directory in
@@ -94,16 +94,16 @@ def joined(
         missing = [server for server in servers if configured is not None and server not in configured]
         if missing:
             raise ValueError(f"{config} has no server {missing[0]!r}")
-        return _started(name, [*words, "--config", str(config.absolute())], environment)
+        return _command_entry(name, [*words, "--config", str(config.absolute())], environment)
     if not servers:
         raise ValueError("--join needs the names of servers, or --config FILE with their settings")
     for server in servers:
-        variable = _HERE.get(catalog.entry(server).module)
+        variable = _ROOTS_VARIABLES.get(catalog.entry(server).module)
         if variable is not None and variable not in environment:
             raise ValueError(f"{server} needs directories: give --env {variable}=DIR, or --config FILE")
-    return _started(name, words, environment)
+    return _command_entry(name, words, environment)
 
 
-def _started(name: str, words: Sequence[str], environment: Mapping[str, str]) -> Configured:
+def _command_entry(name: str, words: Sequence[str], environment: Mapping[str, str]) -> Configured:
     command, *args = launch_command(BUNDLE, words)
     return Configured(name, command, tuple(args), {**launch_environment(), **environment})

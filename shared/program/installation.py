@@ -55,10 +55,10 @@ class Installation(NamedTuple):
         chosen = f"[{','.join(extras)}]" if extras else ""
         return f"{self.source}{chosen}" if is_path else f"{NAME}{chosen} @ {self.source}"
 
-    def line(self, *extras: str, again: bool = False) -> str:
-        """Return the command that adds `extras` to the present ones; with `again`, it reinstalls the bundle's own
+    def install_command(self, *extras: str, reinstall: bool = False) -> str:
+        """Return the command that adds `extras` to the present ones; with `reinstall`, it reinstalls the bundle's own
         files."""
-        words, keeps = self._installer(again)
+        words, keeps = self._installer(reinstall)
         had = [] if keeps else [extra for extra, libraries in self.lacking().items() if not libraries]
         requested = list(extras) if keeps else sorted({*had, *extras})
         requested = ["all"] if "all" in requested else requested
@@ -72,20 +72,20 @@ class Installation(NamedTuple):
         program = [Path(sys.argv[0]).name] if self.is_ephemeral else []
         return shell_line([*words, requirement, *program]) + where
 
-    def _installer(self, again: bool) -> tuple[list[str], bool]:
+    def _installer(self, reinstall: bool) -> tuple[list[str], bool]:
         """Return the command without the requirement, and True if installed extras are kept."""
         environment = self.python.parent.parent
         if self.is_ephemeral:
-            return ["uvx", *(["--refresh"] if again else []), "--from"], False
+            return ["uvx", *(["--refresh"] if reinstall else []), "--from"], False
         if (environment / "uv-receipt.toml").is_file():
-            return ["uv", "tool", "install", *(["--reinstall"] if again else [])], False
+            return ["uv", "tool", "install", *(["--reinstall"] if reinstall else [])], False
         if (environment / "pipx_metadata.json").is_file():
             return ["pipx", "install", "--force"], False
         words, force = [str(self.python), "-m", "pip", "install"], "--force-reinstall"
         if self.python == Path(sys.executable) and find_spec("pip") is None:
             # uv creates environments without it.
             words, force = ["uv", "pip", "install", "--python", str(self.python)], "--reinstall"
-        return [*words, *([force, "--no-deps"] if again else []), *(["-e"] if self.editable else [])], True
+        return [*words, *([force, "--no-deps"] if reinstall else []), *(["-e"] if self.editable else [])], True
 
     def lacking(self) -> dict[str, list[str]]:
         """Return the libraries that each extra lacks, ignoring their versions; empty for a checkout."""

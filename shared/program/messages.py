@@ -26,4 +26,4 @@ def needs_extra(extra: str) -> str:
     """Return a message that an extra is missing, with the command that adds it."""
     from .installation import this_installation
 
-    return f"this needs the extra {extra!r}: {this_installation().line(extra)}"
+    return f"this needs the extra {extra!r}: {this_installation().install_command(extra)}"

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import count
 
 from ..concurrency import ExpiryQueue
-from ..contracts import News, ReplayLimits, ReplicaWatcher, SessionRecord, TaskLimits
+from ..contracts import Notice, ReplayLimits, ReplicaWatcher, SessionRecord, TaskLimits
 from ..protocol.http.rules import refuse
 from ..protocol.identity import Principal
 from ..protocol.session.events import Change
@@ -29,7 +29,7 @@ _NOBODY = -1
 
 
 class _Session:
-    """A session, the replicas that have it, those that let it lapse since the last request, the replica that serves
+    """A session: the replicas that hold it, those that let it lapse since the last request, the replica that serves
     each of its requests, and the one that reports each resource."""
 
     __slots__ = ("claims", "holders", "lapsed", "record", "watched")
@@ -50,7 +50,7 @@ class Stores:
         self.buses: dict[int, MemoryBus] = {}
         self.watchers: dict[int, list[ReplicaWatcher]] = {}
         self.orphans = ExpiryQueue(0, self._end_orphan)
-        """The sessions that no replica has."""
+        """The sessions that no replica holds."""
         self.secret = os.urandom(32)
         self.limiter = MemoryLimiter()
         self.blobs = MemoryBlobs()
@@ -60,8 +60,8 @@ class Stores:
 
     @asynccontextmanager
     async def join(self) -> AsyncIterator["MemoryReplica"]:
-        """Make the caller a replica for the duration of the block. The other replicas take over the work that it
-        leaves behind."""
+        """Make the caller a replica for the duration of the block. Afterwards the other replicas take over its
+        work."""
         replica = self.replica()
         try:
             yield replica
@@ -69,30 +69,30 @@ class Stores:
             self._leave(replica.number)
 
     def replica(self) -> "MemoryReplica":
-        """Return a permanent replica: the only one."""
+        """Return a new replica. Outside `join` it is permanent."""
         number = next(self._numbers)
         self.buses[number] = MemoryBus(self, number)
         return MemoryReplica(self, number)
 
     def log(self, limits: ReplayLimits) -> MemoryLog:
-        """Return the log of the streams, within the limits of the first caller."""
+        """Return the stream log, with the limits that the first caller gave."""
         self._log = self._log or MemoryLog(limits)
         return self._log
 
     def tasks(self, limits: TaskLimits) -> MemoryTasks:
-        """Return the tasks of all replicas, within the limits of the first caller."""
+        """Return the tasks of all replicas, with the limits that the first caller gave."""
         if self._tasks is None:
             self._tasks = MemoryTasks(limits)
         return self._tasks
 
-    def tell(self, session: _Session, news: News, teller: int | None) -> None:
-        """Notify the replicas that have a session, except the teller."""
+    def tell(self, session: _Session, notice: Notice, sender: int | None) -> None:
+        """Notify the replicas that hold a session, except the sender."""
         for holder in session.holders:
-            if holder != teller:
-                self.buses[holder].put(news)
+            if holder != sender:
+                self.buses[holder].put(notice)
 
     def release(self, id: str, number: int) -> None:
-        """Note that a replica no longer has a session."""
+        """Record that a replica no longer holds a session."""
         session = self.sessions[id]
         session.holders = tuple(holder for holder in session.holders if holder != number)
         if session.watched is not None:
@@ -139,20 +139,20 @@ class MemoryReplica:
         self._stores = stores
 
     def watch(self, watcher: ReplicaWatcher) -> None:
-        """Notify `watcher` when another replica is gone; this one is never lost."""
+        """Notify `watcher` when another replica leaves; this replica is never lost."""
         self._stores.watchers.setdefault(self.number, []).append(watcher)
 
     def log(self, limits: ReplayLimits) -> MemoryLog:
-        """Return the log of the streams, within the limits of the first replica."""
+        """Return the stream log, with the limits that the first replica gave."""
         return self._stores.log(limits)
 
     def tasks(self, limits: TaskLimits) -> MemoryTasks:
-        """Return the tasks of all replicas, within the limits of the first replica."""
+        """Return the tasks of all replicas, with the limits that the first replica gave."""
         return self._stores.tasks(limits)
 
 
 class MemorySessions:
-    """The sessions, the replicas that have them, and the replica that serves each of their requests."""
+    """The sessions, the replicas that hold them, and the replica that serves each of their requests."""
 
     def __init__(self, stores: Stores, number: int) -> None:
         self._stores = stores
@@ -161,14 +161,14 @@ class MemorySessions:
         self._alone = (number,)
 
     async def create(self, record: SessionRecord) -> None:
-        """Add a session, which this replica has."""
+        """Add a session that this replica holds."""
         self._sessions[record.id] = _Session(record, self._alone)
 
     async def enter(
         self, id: str, principal: Principal | None, ids: Sequence[RequestId] = ()
     ) -> tuple[SessionRecord, bool] | None:
-        """Return the session of that id for a request of `principal`, or None if the principal has none of that id.
-        The second value is True if the requests `ids` are served here from now on."""
+        """Return the session with that id for a request from `principal`, or None if the principal has no such
+        session. The second value is True if this replica serves the requests `ids` from now on."""
         session = self._sessions.get(id)
         # The session of another principal is treated like one that never existed: an id that was guessed or seen is
         # useless.
@@ -188,30 +188,30 @@ class MemorySessions:
         return session.record, is_free
 
     def leave(self, id: str, ids: Sequence[RequestId]) -> None:
-        """Free the ids of the requests `ids`, which are answered or given up."""
+        """Free the request ids `ids`, whose requests were answered or abandoned."""
         session = self._sessions.get(id)
         if session is None or session.claims is None:
             return
         for id_ in ids:
             session.claims.pop(id_, None)
-        session.claims = session.claims or None  # a used dict keeps room
+        session.claims = session.claims or None  # an emptied dict keeps its memory
 
     async def owner(self, id: str, request_id: RequestId) -> int | None:
-        """Return the replica that serves that request; None if none does."""
+        """Return the number of the replica that serves that request; None if no replica does."""
         session = self._sessions.get(id)
         return None if session is None or session.claims is None else session.claims.get(request_id)
 
     async def update(self, id: str, before: Snapshot, after: Snapshot) -> None:
-        """Merge a change of the lasting state of a session with the changes made elsewhere."""
+        """Merge a change to the persistent state of a session with the changes made elsewhere."""
         session = self._sessions.get(id)
         if session is not None:
             merged = merge(session.record.snapshot, before, after)
             session.record = replace(session.record, snapshot=merged)
             # Also to this replica, if the merged state differs from its own.
-            self._stores.tell(session, News(id, snapshot=merged), self._number if merged is after else None)
+            self._stores.tell(session, Notice(id, snapshot=merged), self._number if merged is after else None)
 
     def watch(self, id: str, uri: str, *, is_watched: bool) -> None:
-        """Set whether this replica reports changes of that resource to the client, or none does."""
+        """Make this replica report changes of the resource, or stop reporting them."""
         session = self._sessions.get(id)
         if session is None:
             return
@@ -219,13 +219,13 @@ class MemorySessions:
         before = watched.pop(uri, self._number)
         bus = self._stores.buses.get(before)
         if bus is not None and before != self._number:
-            bus.put(News(id, uri=uri))
+            bus.put(Notice(id, uri=uri))
         if is_watched:
             watched[uri] = self._number
         session.watched = watched or None
 
     async def adopt(self, id: str) -> Sequence[str]:
-        """Return the resources that no replica reports to the client anymore: this one does from now on."""
+        """Take over, and return, the resources that no replica reports any more."""
         session = self._sessions.get(id)
         if session is None or session.watched is None:
             return ()
@@ -234,8 +234,8 @@ class MemorySessions:
         return uris
 
     async def lapse(self, id: str, *, busy: bool) -> bool:
-        """Note that this replica had no request for the session during the idle time. Return True if that ended the
-        session."""
+        """Record that this replica received no request for the session during the idle time. Return True if that
+        ended the session."""
         session = self._sessions.get(id)
         if session is not None:
             session.lapsed = (*session.lapsed, self._number)
@@ -248,7 +248,7 @@ class MemorySessions:
         return False
 
     def release(self, id: str) -> None:
-        """Give up the session on this replica; the session continues."""
+        """Release the session on this replica; the session continues."""
         session = self._sessions.get(id)
         if session is not None and self._number in session.holders:
             self._stores.release(id, self._number)
@@ -257,7 +257,7 @@ class MemorySessions:
         """End a session."""
         session = self._sessions.pop(id, None)
         if session is not None:
-            self._stores.tell(session, News(id), self._number)
+            self._stores.tell(session, Notice(id), self._number)
 
     async def settle(self) -> None:
         """Do nothing: calls take effect at once here."""
@@ -269,42 +269,42 @@ class MemoryBus:
     def __init__(self, stores: Stores, number: int) -> None:
         self._stores = stores
         self._number = number
-        self._inbox: deque[News] = deque()
-        self._hand: Callable[[News], None] | None = None
+        self._inbox: deque[Notice] = deque()
+        self._handler: Callable[[Notice], None] | None = None
         self._listener: Callable[[str, Change], None] = lambda _run, _change: None
 
-    def receive(self, hand: Callable[[News], None]) -> None:
-        """Call `hand` once with each notice for this replica, including those that arrived before."""
-        self._hand = hand
-        self._hand_on()
+    def receive(self, handler: Callable[[Notice], None]) -> None:
+        """Call `handler` once with each notice for this replica, including those that arrived before."""
+        self._handler = handler
+        self._drain()
 
-    def put(self, news: News) -> None:
-        """Store `news` until this replica takes them, in a turn of the loop of its own."""
-        self._inbox.append(news)
+    def put(self, notice: Notice) -> None:
+        """Queue `notice` for this replica, which handles it in a later turn of the event loop."""
+        self._inbox.append(notice)
         # In a separate turn, as over Redis: the sender must not run inside the receiver.
-        asyncio.get_running_loop().call_soon(self._hand_on)
+        asyncio.get_running_loop().call_soon(self._drain)
 
-    async def deliver(self, replica: int, news: News) -> bool:
+    async def deliver(self, replica: int, notice: Notice) -> bool:
         """Send a notice to another replica; return False if that replica is gone."""
         bus = self._stores.buses.get(replica)
         if bus is not None:
-            bus.put(news)
+            bus.put(notice)
         return bus is not None
 
-    def publish(self, run: str, change: Change) -> None:
+    def publish(self, run_id: str, change: Change) -> None:
         """Notify all other replicas of a change."""
         for number, bus in self._stores.buses.items():
             if number != self._number:
-                asyncio.get_running_loop().call_soon(bus.on_change, run, change)
+                asyncio.get_running_loop().call_soon(bus.on_change, run_id, change)
 
-    def listen(self, hand: Callable[[str, Change], None]) -> None:
-        """Call `hand` with each change that another replica publishes."""
-        self._listener = hand
+    def listen(self, handler: Callable[[str, Change], None]) -> None:
+        """Call `handler` with each change that another replica publishes."""
+        self._listener = handler
 
-    def on_change(self, run: str, change: Change) -> None:
+    def on_change(self, run_id: str, change: Change) -> None:
         """Handle a change from another replica."""
-        self._listener(run, change)
+        self._listener(run_id, change)
 
-    def _hand_on(self) -> None:
-        while self._inbox and self._hand is not None:
-            self._hand(self._inbox.popleft())
+    def _drain(self) -> None:
+        while self._inbox and self._handler is not None:
+            self._handler(self._inbox.popleft())

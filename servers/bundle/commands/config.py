@@ -18,7 +18,7 @@ from shared.program.run import Options
 from shared.program.settings.command_line import CommandLine, Spelling, read_command_line
 from shared.program.settings.options import is_secret, variable_of
 
-from ..host_entries import BUNDLE, JOINED, Elsewhere, joined, name_of, reached
+from ..host_entries import BUNDLE, JOINED, RemoteServer, joined_entry, name_of, remote_entry
 from ..hosts.checking import check
 from ..hosts.clients import CLIENTS, SCOPES, Client, client_named
 from ..hosts.configured import Configured, write_snippet
@@ -177,10 +177,10 @@ def _of_bundle(options: Namespace, arguments: Sequence[str], name: str) -> Entry
         raise ValueError("--join is for servers that the client starts, --url for one that is already running")
     hidden = {value for variable, value in environment.items() if variable not in _known_variables(())}
     if options.join:
-        server = joined(name, options.servers, options.config, load_catalog(options.catalog), environment)
+        server = joined_entry(name, options.servers, options.config, load_catalog(options.catalog), environment)
         return EntryChoice(client, BUNDLE, server, (), frozenset(hidden))
-    there = Elsewhere(options.url, options.token_file, _token_variable(options), options.connect)
-    server = reached(client, name, there, environment)
+    remote = RemoteServer(options.url, options.token_file, _token_variable(options), options.connect)
+    server = remote_entry(client, name, remote, environment)
     return EntryChoice(client, BUNDLE, server, (), _secrets_of(options.url) | hidden)
 
 

@@ -19,7 +19,7 @@ from ..program_name import program_name
 from .arguments import environment_from, known_variables, read_arguments
 from .configurations import Launch, find_servers
 from .findings import Finding, Severity, fault, fine, warning
-from .installation import Installation, check_installation
+from .installation import CheckedInstallation, check_installation
 from .launches import check_launch, check_token_file, is_filled_in
 from .trials import MODES, Start, Tried, judge, split_secrets, try_server
 from .urls import check_url
@@ -36,7 +36,7 @@ class Examination(NamedTuple):
     """The scope of an examination."""
 
     machine: Machine
-    installation: Installation
+    installation: CheckedInstallation
     project: Path
     """The directory whose project configurations are included."""
     entries: Sequence[Entry]
@@ -99,7 +99,7 @@ async def _try_out(examination: Examination, entry: Entry) -> list[Finding]:
         tried = Tried(
             entry.name,
             entry,
-            examination.installation.line(again=True),
+            examination.installation.install_command(reinstall=True),
             f"find out why {command[0]} does not start",
         )
         env, home = environment_from(None, examination.machine), Path(examination.machine.home)
@@ -137,7 +137,7 @@ class Trial(NamedTuple):
 
 
 async def try_launch(
-    launch: Launch, machine: Machine, installation: Installation, seconds: float, modes: Sequence[str] = MODES
+    launch: Launch, machine: Machine, installation: CheckedInstallation, seconds: float, modes: Sequence[str] = MODES
 ) -> Trial:
     """Start or reach it unless there is a fault, once for each of the `modes`, with `seconds` to answer."""
     server = launch.server

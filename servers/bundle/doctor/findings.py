@@ -79,9 +79,9 @@ def check_libraries(installation: Installation) -> Iterator[Finding]:
             continue
         if libraries:
             what = f"its extra {extra!r} is not installed: {', '.join(libraries)}"
-            yield warning(extra, what, installation.line(extra))
+            yield warning(extra, what, installation.install_command(extra))
         else:
             yield fine(extra, f"the libraries of its extra {extra!r} are installed")
     missing = ", ".join(lacking.get(_OWN, [])) or "libraries of its own"
     what = f"clients and servers were not checked, because the extra {_OWN!r} is not installed: {missing}"
-    yield fault("doctor", what, installation.line(_OWN))
+    yield fault("doctor", what, installation.install_command(_OWN))

@@ -18,41 +18,43 @@ from shared.program.installation import NAME
 
 from .findings import Finding, fault, fine, warning
 
-_HEAD = 4_096
+_SHEBANG_BYTES = 4_096
 # If the path of the interpreter is too long or has spaces, pip and uv let the shell start it, in the second line.
 _SHEBANG = re.compile(rb"#!\s*(/[^\r\n]*?)(?: -[^\r\n]*)?\r?\n(?:'''exec' (?:\"([^\"\n]+)\"|'([^'\n]+)'|(\S+)) )?")
 
 
-class Installation(NamedTuple):
-    """A Python, and its metadata of the bundle."""
+class CheckedInstallation(NamedTuple):
+    """A Python interpreter, and the bundle's metadata in it."""
 
     python: Path
     distribution: Distribution | None
     """None if the bundle runs from a directory without being installed."""
 
-    def line(self, *extras: str, again: bool = False) -> str:
-        """Return the command that adds extras to it, or reinstalls it."""
+    def install_command(self, *extras: str, reinstall: bool = False) -> str:
+        """Return the command that adds extras to the installation, or reinstalls it."""
         if self.distribution is None:
-            return installation.this_installation().line(*extras)
+            return installation.this_installation().install_command(*extras)
         site = Path(str(self.distribution.locate_file("")))
-        return installation.Installation.in_site(self.python, site).line(*extras, again=again)
+        return installation.Installation.in_site(self.python, site).install_command(*extras, reinstall=reinstall)
 
 
-def this_installation() -> Installation:
+def this_installation() -> CheckedInstallation:
     """Return the running installation."""
     try:
-        return Installation(Path(sys.executable), Distribution.from_name(NAME))
+        return CheckedInstallation(Path(sys.executable), Distribution.from_name(NAME))
     except PackageNotFoundError:
-        return Installation(Path(sys.executable), None)
+        return CheckedInstallation(Path(sys.executable), None)
 
 
-def check_installation(bundle: Installation, entries: Sequence[Entry], used: Collection[str]) -> Iterator[Finding]:
+def check_installation(
+    bundle: CheckedInstallation, entries: Sequence[Entry], used: Collection[str]
+) -> Iterator[Finding]:
     """Check Python, the console scripts, and the libraries of the `entries`; those of the servers that are `used` are
     required."""
     python, distribution = bundle
     if distribution is None:
         what = "the bundle runs from a directory, and is not installed in this Python"
-        yield warning(str(python), what, f"install it: {bundle.line('all')}")
+        yield warning(str(python), what, f"install it: {bundle.install_command('all')}")
         return
     running, required = platform.python_version(), distribution.metadata["Requires-Python"] or ""
     if SpecifierSet(required).contains(running, prereleases=True):
@@ -65,23 +67,27 @@ def check_installation(bundle: Installation, entries: Sequence[Entry], used: Col
         # It is next to the interpreter, or in the user's scripts directory.
         files = [file for file in distribution.files or () if file.name in (name, f"{name}.exe")]
         path = Path(os.path.normpath(str(distribution.locate_file(files[0])))) if files else python.parent / name
-        reason = _wrong(path, bundle.python)
+        reason = _script_fault(path, bundle.python)
         if reason:
             wrong.setdefault(reason, []).append(name)
     where = f"console scripts of {bundle.python}"
     for reason, names in wrong.items():
-        yield fault(where, f"{reason}: {', '.join(names)}", f"reinstall them: {bundle.line(again=True)}")
+        yield fault(
+            where, f"{reason}: {', '.join(names)}", f"reinstall them: {bundle.install_command(reinstall=True)}"
+        )
     for entry in entries:
         if entry.extra is not None:
-            lacking = sorted(set(_lacking(distribution, entry.extra)))
-            if lacking:
-                what = f"its extra {entry.extra!r} is not installed: {', '.join(lacking)}"
-                yield (fault if entry.name in used else warning)(entry.name, what, bundle.line(entry.extra))
+            missing = sorted(set(_missing_requirements(distribution, entry.extra)))
+            if missing:
+                what = f"its extra {entry.extra!r} is not installed: {', '.join(missing)}"
+                yield (fault if entry.name in used else warning)(
+                    entry.name, what, bundle.install_command(entry.extra)
+                )
             else:
                 yield fine(entry.name, f"the libraries of its extra {entry.extra!r} are installed")
 
 
-def _wrong(script: Path, python: Path) -> str:
+def _script_fault(script: Path, python: Path) -> str:
     if not script.is_file():
         return "they are missing"
     interpreter = interpreter_of(script)
@@ -93,7 +99,7 @@ def _wrong(script: Path, python: Path) -> str:
     return "" if same else f"they start another Python, {interpreter}"
 
 
-def _lacking(distribution: Distribution | None, extra: str) -> Iterator[str]:
+def _missing_requirements(distribution: Distribution | None, extra: str) -> Iterator[str]:
     """Yield the libraries of an extra that are missing, or at an unsupported version, and those of their own
     extras."""
     for line in (distribution.requires if distribution else None) or ():
@@ -110,7 +116,7 @@ def _lacking(distribution: Distribution | None, extra: str) -> Iterator[str]:
         if not requirement.specifier.contains(installed.version, prereleases=True):
             yield f"{requirement.name}{requirement.specifier} (there is {installed.version})"
         for inner in requirement.extras:
-            yield from _lacking(installed, inner)
+            yield from _missing_requirements(installed, inner)
 
 
 def interpreter_of(script: Path) -> Path | None:
@@ -119,7 +125,7 @@ def interpreter_of(script: Path) -> Path | None:
         if not script.is_file():
             return None
         with script.open("rb") as file:
-            shebang = _SHEBANG.match(file.read(_HEAD))
+            shebang = _SHEBANG.match(file.read(_SHEBANG_BYTES))
     except OSError:
         return None
     if shebang is None:

@@ -33,7 +33,7 @@ from ..log_records import take_records
 from ..program_name import program_name
 from .examination import SECONDS, Step, take
 from .findings import Finding, fault, fine, warning
-from .installation import Installation, check_installation
+from .installation import CheckedInstallation, check_installation
 from .trials import mask, split_secrets
 
 _NAMED = 5
@@ -46,7 +46,7 @@ class Served(NamedTuple):
 
     path: Path
     catalog: Catalog
-    installation: Installation
+    installation: CheckedInstallation
     names: Sequence[str] = ()
     """The servers in it to check; all if empty."""
     seconds: float = SECONDS

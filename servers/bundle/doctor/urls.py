@@ -15,7 +15,7 @@ from shared.client.options import ClientOptions
 from .arguments import environment_from
 from .configurations import Launch
 from .findings import Finding, Severity, fault, fine, warning
-from .installation import Installation
+from .installation import CheckedInstallation
 from .logins import check_logins
 from .prompt_files import problem_findings
 from .trials import MODES, Attempt, Outcome, Tried, converse, judge_version, mask, split_secrets
@@ -25,7 +25,7 @@ _UNREACHED = "no connection"
 
 
 async def check_url(
-    launch: Launch, machine: Machine, installation: Installation, seconds: float, modes: Sequence[str] = MODES
+    launch: Launch, machine: Machine, installation: CheckedInstallation, seconds: float, modes: Sequence[str] = MODES
 ) -> tuple[list[Finding], int | None]:
     """Call the server in each of the `modes`, with the headers of the entry; return the findings, and the number of
     its tools if all is well."""
@@ -40,7 +40,7 @@ async def check_url(
     if "${" in url or any("${" in value for value in headers.values()):
         return [fine(launch.where, "not asked: its entry has variables that only the client knows")], None
     if find_spec("aiohttp") is None:
-        return [warning(launch.where, "not asked: aiohttp is missing", installation.line("client"))], None
+        return [warning(launch.where, "not asked: aiohttp is missing", installation.install_command("client"))], None
     try:
         if urlsplit(url).scheme not in ("http", "https"):
             return [fine(launch.where, "not asked: its URL is not http:// or https://")], None

@@ -69,15 +69,15 @@ def put(text: bytes, client: Client, name: str, entry: dict[str, Any], previous:
         outer = DEFAULT._replace(newline=newline)
         inner = inner_style(outer)
         lead = newline if text.strip() and not text.endswith((b"\n", b"\xef\xbb\xbf")) else b""
-        before = lead + b"{" + outer.gap + outer.member(client.key, b"{") + inner.gap
-        after = inner.closing + b"}" + outer.closing + b"}" + newline
+        before = lead + b"{" + outer.before_member + outer.member(client.key, b"{") + inner.before_member
+        after = inner.before_brace + b"}" + outer.before_brace + b"}" + newline
         slot = _Slot(len(text), before, after, None)
         return _inserted(text, slot, inner.member(name, inner.rendered(entry)), Receipt(digest_of(entry), "document"))
     outer = style_of(text, root)
     if servers is None:
         slot, inner = _slot(text, root, outer), inner_style(outer)
-        before = slot.before + outer.member(client.key, b"{") + inner.gap
-        slot = slot._replace(before=before, after=inner.closing + b"}" + slot.after)
+        before = slot.before + outer.member(client.key, b"{") + inner.before_member
+        slot = slot._replace(before=before, after=inner.before_brace + b"}" + slot.after)
         return _inserted(text, slot, inner.member(name, inner.rendered(entry)), Receipt(digest, "key"))
     style = style_of(text, servers.value, outer)
     present = servers.value.member(name)
@@ -207,14 +207,14 @@ def _slot(text: bytes, container: Element, style: Style) -> _Slot:
         if part.kind != "comment" or (pairs and b"\n" in text[at : part.start]):
             break
         at, lined = part.end, text.startswith(b"//", part.start)
-    gap = style.gap
+    gap = style.before_member
     if not gap and pairs:
         gap = style.comma[1:]
     if lined and not style.newline:
         gap = b"\n"
     after = b"," if trailing is not None else b""
     if not pairs and b"\n" not in text[at : parts[-1].start]:
-        after = style.closing
+        after = style.before_brace
     comma_at = parts[last].end if pairs and trailing is None else None
     return _Slot(at, gap, after, comma_at)
 

@@ -21,12 +21,12 @@ class Style(NamedTuple):
     """The text between a key and its value."""
 
     @property
-    def gap(self) -> bytes:
+    def before_member(self) -> bytes:
         """The text before a member."""
         return self.newline + self.indent if self.newline else b""
 
     @property
-    def closing(self) -> bytes:
+    def before_brace(self) -> bytes:
         """The text before the closing brace."""
         return self.newline + self.indent.removesuffix(self.unit) if self.newline else b""
 
@@ -46,7 +46,7 @@ DEFAULT = Style(b"\n", b"  ", b"  ", b", ", b": ")
 
 
 def style_of(text: bytes, container: Element, outer: Style | None = None) -> Style:
-    """Return the style of the members of `container`, which is in an object of style `outer`, or in none."""
+    """Return the style of the members of `container`. `outer` is the style of the enclosing object, if any."""
     members = container.members()
     if not members:
         return (
@@ -62,13 +62,13 @@ def style_of(text: bytes, container: Element, outer: Style | None = None) -> Sty
         return Style(b"", b"", b"", comma, colon)
     line = text[text.rfind(b"\n", 0, container.start) + 1 : container.start]
     indent_before = line[: len(line) - len(line.lstrip(b" \t"))]
-    whole = outer.indent if outer is not None and outer.newline else indent_before
-    unit = indent.removeprefix(whole) if indent.startswith(whole) else b""
+    container_indent = outer.indent if outer is not None and outer.newline else indent_before
+    unit = indent.removeprefix(container_indent) if indent.startswith(container_indent) else b""
     return Style(_newline(text, container) or b"\n", indent, unit or (outer.unit if outer else b"  "), comma, colon)
 
 
 def inner_style(outer: Style) -> Style:
-    """Return the style of an object that is a value in one of style `outer`."""
+    """Return the style of an object nested in an object of style `outer`."""
     return outer._replace(indent=outer.indent + outer.unit)
 
 

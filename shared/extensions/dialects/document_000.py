@@ -1,4 +1,5 @@
-"""The methods of document 000 (5.2), with the decisions that it leaves to a server:
+"""The methods of document 000 (section 5.2; see shared/protocol/wire/dialects/README.md), with the decisions that it
+leaves to a server:
 
 * A `toolId` is the server's name, a slash and the tool's name, as in the example of 4.1.3. The server's name may be
   missing. Underscores and case in the tool's name are ignored: `filesystem/readFile` is `read_file`. A server that
@@ -43,20 +44,18 @@ class _ReadParams(Params):
     query: dict[str, Any] = Field(default_factory=dict)
 
 
-async def list_tools(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
+async def list_tools(run: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
     """`mcp/listTools`: all tools on offer, as one array."""
-    server, listed = _name_of(running), await list_all(running, context, "tools/list", "tools")
+    server, listed = _name_of(run), await list_all(run, context, "tools/list", "tools")
     return {"value": [{"toolId": f"{server}/{tool['name']}", **tool} for tool in listed]}
 
 
-async def list_resources(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
-    """`mcp/listResources`: all resources, as many as one call may list, and all templates, as one array."""
-    fixed = await list_all(running, context, "resources/list", "resources")
-    templates = await list_all(running, context, "resources/templates/list", "resourceTemplates")
+async def list_resources(run: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
+    """`mcp/listResources`: the resources, up to the limit of one call, and all templates, as one array."""
+    fixed = await list_all(run, context, "resources/list", "resources")
+    templates = await list_all(run, context, "resources/templates/list", "resourceTemplates")
     schemas = {
-        resource.uri: resource.function.schema
-        for resource in running.features.resources.all()
-        if resource.is_template
+        resource.uri: resource.function.schema for resource in run.features.resources.all() if resource.is_template
     }
     entries = [{"resourceId": resource["uri"], **resource, "querySchema": _NO_QUERY} for resource in fixed]
     for resource in templates:
@@ -65,17 +64,17 @@ async def list_resources(running: Run[Any], context: Context[Any], params: Param
     return {"value": entries}
 
 
-async def execute_tool(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
+async def execute_tool(run: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
     """`mcp/tool/execute`. Raises InvalidParams, ToolError, and the exceptions of the tool."""
     arguments = read_params(context, _ExecuteParams)
-    name = await _tool_name(running, context, arguments.tool_id)
+    name = await _tool_name(run, context, arguments.tool_id)
     try:
-        result = await ask(running, context, "tools/call", CallToolParams(name=name, arguments=arguments.inputs))
+        result = await ask(run, context, "tools/call", CallToolParams(name=name, arguments=arguments.inputs))
     except UnknownTool:
-        if _is_own(running, arguments.tool_id):
+        if _is_own(run, arguments.tool_id):
             raise
-        own = _name_of(running)
-        raise InvalidParams(f"this server is {own!r}: its tools are {own}/NAME") from None
+        own = _name_of(run)
+        raise InvalidParams(f"this server is {own!r}; call its tools as {own}/NAME") from None
     content = result["content"]
     texts = [block["text"] for block in content if block["type"] == "text"]
     if result.get("isError"):
@@ -86,15 +85,15 @@ async def execute_tool(running: Run[Any], context: Context[Any], params: Params)
     return {"value": data if len(texts) == len(content) else {"content": content, "structuredContent": data}}
 
 
-async def read_resource(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
+async def read_resource(run: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
     """`mcp/resource/read`. Raises InvalidParams, ResourceNotFound, and the exceptions of the resource's function."""
     arguments = read_params(context, _ReadParams)
     uri, values = arguments.resource_id, texts_of(arguments.query)
-    if "{" in uri and (template := await _template(running, context, uri)) is not None:
+    if "{" in uri and (template := await _template(run, context, uri)) is not None:
         uri = template.expand(values)
         values = {name: value for name, value in values.items() if name not in template.names}
     request = ReadResourceParams(uri=with_query(uri, values))
-    result = await ask(running, context, "resources/read", request)
+    result = await ask(run, context, "resources/read", request)
     contents = result["contents"]
     return {"value": contents[0]["text"] if len(contents) == 1 and "text" in contents[0] else contents}
 
@@ -107,13 +106,13 @@ HANDLERS: Mapping[str, Handler] = {
 }
 
 
-async def _tool_name(running: Run[Any], context: Context[Any], tool_id: str) -> str:
+async def _tool_name(run: Run[Any], context: Context[Any], tool_id: str) -> str:
     """Return the name of the tool of that id, or the name in the id if there is none."""
     server, _, name = tool_id.rpartition("/")
-    if name in running.features.tools and _is_own(running, tool_id):
+    if name in run.features.tools and _is_own(run, tool_id):
         return name
-    names = [listed_name["name"] for listed_name in await list_all(running, context, "tools/list", "tools")]
-    if not _is_own(running, tool_id):
+    names = [listed_name["name"] for listed_name in await list_all(run, context, "tools/list", "tools")]
+    if not _is_own(run, tool_id):
         # A server that combines others also accepts this name for each tool, however it is listed.
         prefix = f"{server}__"
         names = [listed_name if listed_name.startswith(prefix) else f"{prefix}{listed_name}" for listed_name in names]
@@ -123,18 +122,18 @@ async def _tool_name(running: Run[Any], context: Context[Any], tool_id: str) -> 
     return next((listed_name for listed_name in names if _normalize(listed_name) == _normalize(name)), name)
 
 
-def _is_own(running: Run[Any], tool_id: str) -> bool:
+def _is_own(run: Run[Any], tool_id: str) -> bool:
     """Return True unless it names another server."""
     server = tool_id.rpartition("/")[0]
-    return not server or _normalize(server) == _normalize(_name_of(running))
+    return not server or _normalize(server) == _normalize(_name_of(run))
 
 
-async def _template(running: Run[Any], context: Context[Any], uri: str) -> UriTemplate | None:
+async def _template(run: Run[Any], context: Context[Any], uri: str) -> UriTemplate | None:
     """Return the template with that exact text; None if the server has none."""
-    declared = running.features.resources.template(uri)
+    declared = run.features.resources.template(uri)
     if declared is not None:
         return declared
-    listed = await list_all(running, context, "resources/templates/list", "resourceTemplates")
+    listed = await list_all(run, context, "resources/templates/list", "resourceTemplates")
     return _compiled(uri) if any(entry["uriTemplate"] == uri for entry in listed) else None
 
 
@@ -152,9 +151,9 @@ def _schema_of(uri: str) -> dict[str, Any]:
     return {"type": "object", "properties": {name: {"type": "string"} for name in names}}
 
 
-def _name_of(running: Run[Any]) -> str:
+def _name_of(run: Run[Any]) -> str:
     """Return the name by which clients know the server."""
-    name: str = running.identity.server_info["name"]
+    name: str = run.identity.server_info["name"]
     return name
 
 

@@ -1,7 +1,7 @@
-"""The size of results that hosts show their models: they cut longer results, and with them the cursor to the rest.
+"""How much of a result hosts show their models. They cut longer results, and lose the cursor to the rest.
 
-Each row was observed with the program itself or read in the `source`, at that date. Unknown hosts receive as much as
-the operator allows.
+Each row was measured with the program itself or taken from `source`, on `date`. Unknown hosts receive as much as the
+operator allows.
 """
 
 from dataclasses import replace
@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from .limits import CallLimits
 
 SIZE_KEY = "anthropic/maxResultSizeChars"
-"""The key of a tool's `_meta` by which a host shows more of its results."""
+"""The key in a tool's `_meta` that makes a host show more of its results."""
 
 
-class Host(NamedTuple):
+class HostLimit(NamedTuple):
     """A program whose model uses tools."""
 
     name: str
@@ -23,21 +23,21 @@ class Host(NamedTuple):
     source: str
     date: str
     result_characters: int | None = None
-    """The value for `SIZE_KEY`, if it shows that many characters only with it."""
+    """The value to send as `SIZE_KEY`, if the host needs it to show that many characters."""
 
 
 HOSTS = (
     # Without the key, it shows 2 KB of a result of more than 50,000 characters or 25,000 tokens. With it, tokens are
     # counted only in results that contain images.
-    Host("claude-code", 90_000, "Claude Code 2.1.330", "2026-11-29", 200_000),
-    Host("codex-mcp-client", 9_000, "Codex 0.169", "2026-11-29"),
-    Host("gemini-cli-mcp-client", 36_000, "Gemini CLI 0.61", "2026-11-29"),
-    Host("opencode", 45_000, "https://github.com/sst/opencode/issues/22565", "2026-11-28"),
+    HostLimit("claude-code", 90_000, "Claude Code 2.1.330", "2026-11-29", 200_000),
+    HostLimit("codex-mcp-client", 9_000, "Codex 0.169", "2026-11-29"),
+    HostLimit("gemini-cli-mcp-client", 36_000, "Gemini CLI 0.61", "2026-11-29"),
+    HostLimit("opencode", 45_000, "https://github.com/sst/opencode/issues/22565", "2026-11-28"),
 )
 
 
-def find_host(info: dict[str, Any] | None) -> Host | None:
-    """Return the host of that client; None for an unknown one."""
+def find_host(info: dict[str, Any] | None) -> HostLimit | None:
+    """Return the limit of the host with that `clientInfo`; None if the host is unknown."""
     name = (info or {}).get("name")
     if not isinstance(name, str):
         return None
@@ -45,7 +45,7 @@ def find_host(info: dict[str, Any] | None) -> Host | None:
 
 
 def budget_for(info: dict[str, Any] | None, budget: CallLimits) -> CallLimits:
-    """Return `budget` with the text size that the model of that client receives whole, unless the operator has set
-    one."""
+    """Return `budget` with the text size that the client's model receives whole, unless the operator has set a text
+    size."""
     host = None if budget.text_bytes is not None else find_host(info)
     return budget if host is None else replace(budget, text_bytes=host.text_bytes)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from ...contracts import News
+from ...contracts import Notice
 from ...protocol.session.events import Change
 from ...protocol.wire.codec import Codec, encode
 from .link import Link
@@ -18,8 +18,8 @@ class RedisBus:
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self._hand: Callable[[News], None] | None = None
-        self._waiting: list[News] = []
+        self._handler: Callable[[Notice], None] | None = None
+        self._waiting: list[Notice] = []
         self._unpublished: dict[tuple[str, Change], None] = {}
         self._unconfirmed: dict[tuple[str, Change], None] = {}
         """Changes that the others may not have received yet: they happened, even if this replica is lost
@@ -28,30 +28,30 @@ class RedisBus:
         self._codec = Codec(is_client=True, line_end=b"")
         self._on_change: Callable[[str, Change], None] = lambda _run, _change: None
 
-    def receive(self, hand: Callable[[News], None]) -> None:
-        """Call `hand` once with each notice for this replica, including those that arrived before."""
-        self._hand = hand
+    def receive(self, handler: Callable[[Notice], None]) -> None:
+        """Call `handler` once with each notice for this replica, including those that arrived before."""
+        self._handler = handler
         waiting, self._waiting = self._waiting, []
-        for news in waiting:
-            hand(news)
+        for notice in waiting:
+            handler(notice)
 
-    async def deliver(self, replica: int, news: News) -> bool:
+    async def deliver(self, replica: int, notice: Notice) -> bool:
         """Send a notice to another replica; return False if that replica is gone."""
-        if news.post is not None:
-            words = news.session, news.post.body, write_post(news.post)
+        if notice.post is not None:
+            words = notice.session, notice.post.body, write_post(notice.post)
             return bool(await self._link.ask("deliver", replica, "post", *words))
-        message = b"" if news.message is None else encode(news.message)
-        return bool(await self._link.ask("deliver", replica, "news", news.session, message))
+        message = b"" if notice.message is None else encode(notice.message)
+        return bool(await self._link.ask("deliver", replica, "news", notice.session, message))
 
-    def publish(self, run: str, change: Change) -> None:
+    def publish(self, run_id: str, change: Change) -> None:
         """Notify all other replicas of a change, once if it is repeated in this turn of the loop."""
         if not self._unpublished:
             asyncio.get_running_loop().call_soon(self._publish)
-        self._unpublished[run, change] = None
+        self._unpublished[run_id, change] = None
 
-    def listen(self, hand: Callable[[str, Change], None]) -> None:
-        """Call `hand` with each change that another replica publishes, and the run that it belongs to."""
-        self._on_change = hand
+    def listen(self, handler: Callable[[str, Change], None]) -> None:
+        """Call `handler` with each change that another replica publishes, and the run that it belongs to."""
+        self._on_change = handler
 
     def _publish(self) -> None:
         changes, self._unpublished = self._unpublished, {}
@@ -62,8 +62,8 @@ class RedisBus:
             del self._unconfirmed[next(iter(self._unconfirmed))]
 
     def _send(self, unsent: tuple[str, Change]) -> None:
-        run, change = unsent
-        words = ("change", run, write_change(change))
+        run_id, change = unsent
+        words = ("change", run_id, write_change(change))
         self._link.tell("publish", *words, reply=lambda _: self._unconfirmed.pop(unsent, None))
 
     # For its replica
@@ -73,21 +73,21 @@ class RedisBus:
         for entry in self._unconfirmed:
             self._send(entry)
 
-    def hand(self, news: News) -> None:
-        """Deliver `news` to this replica."""
-        if self._hand is None:
-            self._waiting.append(news)
+    def handle(self, notice: Notice) -> None:
+        """Deliver `notice` to this replica."""
+        if self._handler is None:
+            self._waiting.append(notice)
         else:
-            self._hand(news)
+            self._handler(notice)
 
     def on_message(self, session: str, message: bytes) -> None:
         """Handle a message from another replica for a request that runs here."""
-        self.hand(News(session, self._codec.decode_body(message) if message else None))
+        self.handle(Notice(session, self._codec.decode_body(message) if message else None))
 
     def on_post(self, session: str, body: bytes, data: bytes) -> None:
         """Handle a POST that another replica passes on for a stream that is here."""
-        self.hand(News(session, post=read_post(body, data)))
+        self.handle(Notice(session, post=read_post(body, data)))
 
-    def on_change(self, run: str, data: bytes) -> None:
+    def on_change(self, run_id: str, data: bytes) -> None:
         """Handle a change from another replica."""
-        self._on_change(run, read_change(data))
+        self._on_change(run_id, read_change(data))

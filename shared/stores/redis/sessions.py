@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...contracts import News, SessionRecord
+from ...contracts import Notice, SessionRecord
 from ...protocol.identity import Principal
 from ...protocol.session.handshake import Snapshot, merge
 from ...protocol.wire.jsonrpc import RequestId, json_of
@@ -19,10 +19,10 @@ _MANY = 500
 class RedisSessions:
     """A `SessionStore` in Redis."""
 
-    def __init__(self, link: Link, hand: Callable[[News], None]) -> None:
-        """`hand` is called with notices for this replica about a session."""
+    def __init__(self, link: Link, handler: Callable[[Notice], None]) -> None:
+        """`handler` is called with notices for this replica about a session."""
         self._link = link
-        self._hand = hand
+        self._handler = handler
         self._known: dict[str, tuple[bytes, SessionRecord]] = {}
         """The sessions that this replica has: the revision that it knows, and the record."""
         self.idle_seconds = _IDLE_SECONDS
@@ -86,7 +86,7 @@ class RedisSessions:
                 self._known[id] = cached
             if is_done:
                 if merged is not after:
-                    self._hand(News(id, snapshot=merged))
+                    self._handler(Notice(id, snapshot=merged))
                 return
 
     def watch(self, id: str, uri: str, *, is_watched: bool) -> None:
@@ -139,16 +139,16 @@ class RedisSessions:
         if id in self._known:
             record = read_session(id, data)
             self._known[id] = revision, record
-            self._hand(News(id, snapshot=record.snapshot))
+            self._handler(Notice(id, snapshot=record.snapshot))
 
     def on_unwatch(self, id: str, uri: str) -> None:
         """Handle the notice that another replica reports that resource to the client from now on, or none does."""
-        self._hand(News(id, uri=uri))
+        self._handler(Notice(id, uri=uri))
 
     def on_end(self, id: str) -> None:
         """Handle the end of a session by another replica."""
         self._known.pop(id, None)
-        self._hand(News(id))
+        self._handler(Notice(id))
 
     def lose(self) -> None:
         """Delete all sessions: this replica no longer has any."""

@@ -73,7 +73,7 @@ class RedisReplica:
         self.secret = secret
         self.link = Link(client, prefix, lease_seconds, self._receive, self._lose, self._resubscribe)
         self.bus = RedisBus(self.link)
-        self.sessions = RedisSessions(self.link, self.bus.hand)
+        self.sessions = RedisSessions(self.link, self.bus.handle)
         self.limiter = RedisLimiter(self.link)
         self.blobs = RedisBlobs(self.link)
         self._prefix = prefix

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from playwright.async_api import Locator, Page, expect
 
-from servers.bundle.host_entries import Elsewhere, reached
+from servers.bundle.host_entries import RemoteServer, remote_entry
 from servers.bundle.hosts.clients import CLIENTS
 from servers.bundle.hosts.configured import write_snippet
 from tests.checks.browser.conftest import NewPage
@@ -543,7 +543,7 @@ async def test_the_page_says_how_each_client_connects(page: Page, workbench: Wor
     await expect(page.locator("[data-client] summary")).to_have_text([client.title for client in CLIENTS])
     for client in CLIENTS:
         install, entry = await shown_for(page, client.name)
-        configured = reached(client, "everything-http", Elsewhere(url), {})
+        configured = remote_entry(client, "everything-http", RemoteServer(url), {})
         if client.http is None:
             configured = configured._replace(command="/path/to/mcp-server-bundle", args=("connect", url), env={})
         assert entry == write_snippet(client, [configured]), client.name
@@ -556,11 +556,11 @@ async def test_a_variable_stands_in_place_of_the_token(page: Page, locked: Workb
     await log_in(page, locked, problems)
     await page.goto(locked.at("connect"))
     await page.get_by_label("Server", exact=True).select_option("everything")
-    there = Elsewhere(f"{locked.url}/everything/mcp", token_variable="MCP_TOKEN")
+    there = RemoteServer(f"{locked.url}/everything/mcp", token_variable="MCP_TOKEN")
     for client in CLIENTS:
         install, entry = await shown_for(page, client.name)
         if client.http is not None and (client.http.variable or client.http.bearer):
-            assert entry == write_snippet(client, [reached(client, "everything-http", there, {})])
+            assert entry == write_snippet(client, [remote_entry(client, "everything-http", there, {})])
             assert install.endswith(" --token-variable MCP_TOKEN")
         else:
             assert "--token-file /path/to/token" in install

@@ -59,7 +59,7 @@ def test_each_way_of_installing_is_gone_again(wheel: Path, tmp_path: Path, monke
         copy = installed(tmp_path / name, note, *libraries)
         if mark is not None:
             (tmp_path / name / mark).touch()
-        return copy.line("sqlite").replace(f"{tmp_path}/{name}/bin/python", "PYTHON")
+        return copy.install_command("sqlite").replace(f"{tmp_path}/{name}/bin/python", "PYTHON")
 
     # pip takes what it took before, and an editable copy stays one.
     assert line("pip", noted(wheel, archive_info={}), "google_re2") == f"PYTHON -m pip install '{wheel}[sqlite]'"
@@ -90,7 +90,7 @@ def test_each_way_of_installing_is_gone_again(wheel: Path, tmp_path: Path, monke
 def test_what_is_broken_is_installed_once_more(wheel: Path, tmp_path: Path) -> None:
     copy = installed(tmp_path / "env", noted(wheel, archive_info={}))
     forced = f"{tmp_path}/env/bin/python -m pip install --force-reinstall --no-deps '{wheel}'"
-    assert (copy.line(again=True), copy.is_ephemeral) == (forced, False)
+    assert (copy.install_command(reinstall=True), copy.is_ephemeral) == (forced, False)
     assert installed(tmp_path / "archive-v0" / "x", noted(wheel)).is_ephemeral
     with pytest.raises(ValueError, match="is missing or unknown"):
         installed(tmp_path / "unknown", None).specification("sqlite")

@@ -5,7 +5,7 @@ live as long as the server does."""
 from dataclasses import replace
 from weakref import ref
 
-from shared.contracts import News, Post, Replica, SessionRecord
+from shared.contracts import Notice, Post, Replica, SessionRecord
 from shared.protocol.http.rules import refuse
 from shared.protocol.identity import Principal
 from shared.protocol.session.events import Change
@@ -33,9 +33,9 @@ class TestBus:
             assert len({*first, later.number}) == 3
 
     async def test_news_come_in_order_and_to_one_replica(self, stores: Kind) -> None:
-        told = [News("s", Notification(f"n/{number}")) for number in range(3)]
+        told = [Notice("s", Notification(f"n/{number}")) for number in range(3)]
         async with joined(stores, 3) as (here, there, other):
-            heard: dict[int, list[News]] = {one.number: [] for one in (here, there, other)}
+            heard: dict[int, list[Notice]] = {one.number: [] for one in (here, there, other)}
             for one in (here, there, other):
                 one.bus.receive(heard[one.number].append)
             for one in told:
@@ -45,9 +45,9 @@ class TestBus:
 
     async def test_what_was_posted_comes_as_it_is_and_with_who_sent_it(self, stores: Kind) -> None:
         ada = Principal("ada", "Ada", frozenset({"read"}), "app", 1.5)
-        told = [News("s", post=Post(b'{"a": 1}\xff', ada, "2025-03-26")), News("s", post=Post(b"", None))]
+        told = [Notice("s", post=Post(b'{"a": 1}\xff', ada, "2025-03-26")), Notice("s", post=Post(b"", None))]
         async with joined(stores, 2) as (here, there):
-            heard: list[News] = []
+            heard: list[Notice] = []
             there.bus.receive(heard.append)
             for one in told:
                 assert await here.bus.deliver(there.number, one)
@@ -64,18 +64,18 @@ class TestBus:
 
     async def test_news_wait_until_somebody_reads_them(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
-            await here.bus.deliver(there.number, News("s"))
+            await here.bus.deliver(there.number, Notice("s"))
             await rest(here, there)
-            heard: list[News] = []
+            heard: list[Notice] = []
             there.bus.receive(heard.append)
             await rest(here, there)
-            assert heard == [News("s")]
+            assert heard == [Notice("s")]
 
     async def test_who_is_gone_is_told_nothing(self, stores: Kind) -> None:
         async with joined(stores, 1) as (here,):
             async with stores.join() as there:
                 pass
-            assert not await here.bus.deliver(there.number, News("s"))
+            assert not await here.bus.deliver(there.number, Notice("s"))
 
     async def test_a_change_is_told_to_all_others(self, stores: Kind) -> None:
         async with joined(stores, 3) as replicas:
@@ -92,9 +92,9 @@ class TestBus:
             assert all(number != replicas[0].number for number, _, _ in heard)
 
 
-def heard_by(replica: Replica) -> list[News]:
+def heard_by(replica: Replica) -> list[Notice]:
     """The news of one replica, as they come."""
-    news: list[News] = []
+    news: list[Notice] = []
     replica.bus.receive(news.append)
     return news
 
@@ -148,7 +148,7 @@ class TestSessionStore:
             await there.sessions.enter("s", ADA)
             await here.sessions.update("s", NEW, CHANGED)
             await rest(*replicas)
-            assert heard == [[], [News("s", snapshot=CHANGED)], []]
+            assert heard == [[], [Notice("s", snapshot=CHANGED)], []]
             assert await there.sessions.enter("s", ADA) == (replace(RECORD, snapshot=CHANGED), True)
 
     async def test_changes_at_two_replicas_are_merged_and_told_to_both(self, stores: Kind) -> None:
@@ -163,7 +163,10 @@ class TestSessionStore:
             await there.sessions.update("s", begun, verbose)
             await rest(here, there)
             merged = Snapshot(State.OPEN, verbose.peer, 2)
-            assert heard == [[News("s", snapshot=merged)], [News("s", snapshot=opened), News("s", snapshot=merged)]]
+            assert heard == [
+                [Notice("s", snapshot=merged)],
+                [Notice("s", snapshot=opened), Notice("s", snapshot=merged)],
+            ]
             assert await here.sessions.enter("s", ADA) == (replace(RECORD, snapshot=merged), True)
 
     async def test_one_replica_tells_of_a_resource(self, stores: Kind) -> None:
@@ -179,7 +182,7 @@ class TestSessionStore:
             ):
                 one.sessions.watch(id_, "file:///a", is_watched=is_watched)
                 await rest(here, there)
-            assert heard == [[News("s", uri="file:///a")], [News("s", uri="file:///a")]]
+            assert heard == [[Notice("s", uri="file:///a")], [Notice("s", uri="file:///a")]]
 
     async def test_what_a_replica_told_of_that_is_gone_another_one_adopts(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
@@ -210,7 +213,7 @@ class TestSessionStore:
             await there.sessions.enter("s", ADA)
             there.sessions.delete("s")
             await rest(here, there)
-            assert heard == [[News("s")], []]
+            assert heard == [[Notice("s")], []]
             for one in (here, there):
                 assert await one.sessions.enter("s", ADA) is None
 
@@ -243,7 +246,7 @@ class TestSessionStore:
             assert not await here.sessions.lapse("s", busy=True)
             there.sessions.delete("s")
             await rest(here, there)
-            assert heard == [News("s")]
+            assert heard == [Notice("s")]
 
     async def test_a_session_ends_when_all_that_are_busy_with_it_let_it_lapse(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):
@@ -257,7 +260,7 @@ class TestSessionStore:
             assert not await there.sessions.lapse("s", busy=True)
             assert await here.sessions.lapse("s", busy=True)
             await rest(here, there)
-            assert heard == [News("s")]
+            assert heard == [Notice("s")]
 
     async def test_a_session_outlives_its_replicas_for_a_while(self, stores: Kind) -> None:
         async with joined(stores, 1) as (there,):

@@ -28,7 +28,7 @@ from urllib.parse import parse_qs
 
 from anyio.abc import TaskGroup
 
-from ....contracts import News, Post
+from ....contracts import Notice, Post
 from ....protocol.http.rules import (
     EVENT_STREAM,
     VERSION_HEADER,
@@ -147,7 +147,7 @@ class LegacySse:
         # Not decoded: only the replica with the stream knows the owner of the session and its version.
         post = Post(body, http.principal, http.headers.get(VERSION_HEADER))
         try:
-            if not await self._sessions.replica.bus.deliver(owner, News(named, post=post)):
+            if not await self._sessions.replica.bus.deliver(owner, Notice(named, post=post)):
                 return _UNKNOWN
         except OSError:
             return LOST  # it may have been delivered

@@ -20,7 +20,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from ....contracts import News, Post, SessionRecord
+from ....contracts import Notice, Post, SessionRecord
 from ....protocol.http.rules import Refusal, refuse
 from ....protocol.identity import Principal
 from ....protocol.session.events import cancelled_id
@@ -80,7 +80,7 @@ class Sessions:
         """True if new requests must go to the other replicas."""
         self.on_post: Callable[[str, Post], None] = _ignore
         """Handles messages from other replicas for the local streams of HTTP+SSE, by session id."""
-        self._bus.receive(self._on_news)
+        self._bus.receive(self._on_notice)
         replica.watch(self)
 
     def __len__(self) -> int:
@@ -190,7 +190,7 @@ class Sessions:
         else:
             return
         if owner is not None and owner != self.replica.number:
-            await self._bus.deliver(owner, News(session.id, message))
+            await self._bus.deliver(owner, Notice(session.id, message))
 
     def end(self, session: HttpSession) -> None:
         """End one session at once, everywhere: its id is unknown from now on, and pending calls are cancelled."""
@@ -227,23 +227,23 @@ class Sessions:
         goes_on = is_back or not await self._store.lapse(session.id, busy=False)
         await self._finish(session, orderly=False, goes_on=goes_on)
 
-    def _on_news(self, news: News) -> None:
-        """Handle news from another replica about a session."""
-        if news.post is not None:
-            self.on_post(news.session, news.post)
+    def _on_notice(self, notice: Notice) -> None:
+        """Handle notice from another replica about a session."""
+        if notice.post is not None:
+            self.on_post(notice.session, notice.post)
             return
-        # News with only a session means that it has ended.
-        if news == News(news.session):
-            self._note_end(news.session)
-        session = self._by_id.get(news.session)
+        # Notice with only a session means that it has ended.
+        if notice == Notice(notice.session):
+            self._note_end(notice.session)
+        session = self._by_id.get(notice.session)
         if session is None:
             return
-        if news.message is not None:
-            session.take(news.message)
-        elif news.snapshot is not None:
-            session.restore(news.snapshot)
-        elif news.uri is not None:
-            self._tasks.start_soon(self._unsubscribe, session, news.uri)
+        if notice.message is not None:
+            session.take(notice.message)
+        elif notice.snapshot is not None:
+            session.restore(notice.snapshot)
+        elif notice.uri is not None:
+            self._tasks.start_soon(self._unsubscribe, session, notice.uri)
         else:
             self._end(session)
 
@@ -329,7 +329,7 @@ class Sessions:
 
     def _forget(self, session: HttpSession) -> bool:
         is_present = session in self._opening or self._by_id.get(session.id) is session
-        # Calling this twice is harmless: a session ends by the first of a DELETE, its time limit, or news from
+        # Calling this twice is harmless: a session ends by the first of a DELETE, its time limit, or notice from
         # another replica.
         if is_present:
             self.shares.remove(session)

@@ -10,7 +10,7 @@ import pytest
 
 from servers.bundle.doctor.examination import Examination, examine
 from servers.bundle.doctor.findings import Finding, Severity
-from servers.bundle.doctor.installation import Installation
+from servers.bundle.doctor.installation import CheckedInstallation
 from servers.catalog import load_catalog
 from servers.common.machine import Machine
 
@@ -36,7 +36,7 @@ class Home(NamedTuple):
 
     path: Path
     environment: dict[str, str]
-    installation: Installation
+    installation: CheckedInstallation
 
     @property
     def machine(self) -> Machine:
@@ -88,7 +88,7 @@ def wheel_of(folder: Path) -> Path:
     return folder / "mcp_server_bundle-0.1.0-py3-none-any.whl"
 
 
-def installed(folder: Path, *, requires: str = "", script: str | None = None) -> Installation:
+def installed(folder: Path, *, requires: str = "", script: str | None = None) -> CheckedInstallation:
     """An installation of the bundle as pip leaves it, with a requirement of the extra `sqlite`, and one script."""
     info = folder / "lib" / "mcp_server_bundle-0.1.0.dist-info"
     info.mkdir(parents=True)
@@ -106,4 +106,4 @@ def installed(folder: Path, *, requires: str = "", script: str | None = None) ->
         (folder / "bin" / "mcp-bundle-sqlite").write_text(script)
     python = folder / "bin" / "python"
     python.symlink_to(sys.executable)
-    return Installation(python, PathDistribution(info))
+    return CheckedInstallation(python, PathDistribution(info))

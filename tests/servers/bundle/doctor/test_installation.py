@@ -50,7 +50,7 @@ def test_a_console_script(script: str, what: str, tmp_path: Path) -> None:
 def test_a_bundle_that_is_not_installed(tmp_path: Path) -> None:
     (found,) = check_installation(installed(tmp_path)._replace(distribution=None), [], [])
     assert found.severity is Severity.WARNING
-    assert found.fix == f"install it: {this_installation().line('all')}"
+    assert found.fix == f"install it: {this_installation().install_command('all')}"
 
 
 @pytest.mark.slow
@@ -64,7 +64,7 @@ def test_without_libraries_of_its_own_it_says_which() -> None:
     assert (done.returncode, done.stderr) == (1, "")
     assert first.startswith("ok      ")
     assert last.startswith("fault   doctor: clients and servers were not checked, because the extra 'catalog'")
-    assert last.endswith(f". Fix: {this_installation().line('catalog')}")
+    assert last.endswith(f". Fix: {this_installation().install_command('catalog')}")
 
 
 def test_without_libraries_of_its_own_it_looks_at_those_of_the_servers(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from servers.bundle.doctor.findings import Finding, Severity
-from servers.bundle.doctor.installation import Installation
+from servers.bundle.doctor.installation import CheckedInstallation
 from servers.bundle.doctor.served import Served, examine_served
 from servers.bundle.program import main
 from servers.gateway.rules.pins import Pins
@@ -25,7 +25,7 @@ class Place(NamedTuple):
     """A directory with a configuration, and with the tools of a server of others."""
 
     path: Path
-    installation: Installation
+    installation: CheckedInstallation
 
     @property
     def config(self) -> Path:

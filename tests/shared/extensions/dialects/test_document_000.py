@@ -133,7 +133,7 @@ async def test_a_tool_has_one_name_in_camel_case_and_in_snake_case():
         for tool in ("test/readFile", "test/read_file", "readFile", "read_file", "Test/ReadFile"):
             assert await talk.ask("mcp/tool/execute", {"toolId": tool, "inputs": {"path": "x"}}) == "what is in x"
         error = await talk.ask("mcp/tool/execute", {"toolId": "filesystem/readFile", "inputs": {}})
-        assert error == {"code": -32602, "message": "this server is 'test': its tools are test/NAME"}
+        assert error == {"code": -32602, "message": "this server is 'test'; call its tools as test/NAME"}
 
 
 async def test_the_result_is_what_the_tool_gives():

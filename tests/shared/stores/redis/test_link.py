@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pytest
 from redis.asyncio import Redis, UnixDomainSocketConnection
 
-from shared.contracts import News, SessionRecord
+from shared.contracts import Notice, SessionRecord
 from shared.errors import Unavailable
 from shared.protocol.session.handshake import NEW
 from shared.protocol.wire.jsonrpc import Notification
@@ -44,8 +44,8 @@ def heard_by(replica: RedisReplica) -> list[str]:
     return methods
 
 
-def news(method: object) -> News:
-    return News("s", Notification(str(method)))
+def news(method: object) -> Notice:
+    return Notice("s", Notification(str(method)))
 
 
 async def under_way(replica: RedisReplica) -> None:
