@@ -1,4 +1,4 @@
-"""The host's approval: it is asked before a call, a read, a prompt, or a question from a server.
+"""The host's approval, which is requested before a call, a read, a prompt, or a question from a server.
 
 async def permit(act: Act) -> None:
     if act.kind == "call" and act.name == "delete_file":
@@ -13,7 +13,7 @@ from typing import Any, Literal
 from ..errors import McpError
 
 ActKind = Literal["call", "read", "prompt", "sample", "elicit", "roots"]
-"""The first three are requests to a server, the others are requests from the server."""
+"""The first three are requests to a server; the others are requests from the server."""
 
 _ACTS: dict[str, tuple[ActKind, str | None, str | None]] = {
     "tools/call": ("call", "name", "arguments"),
@@ -27,7 +27,8 @@ _ACTS: dict[str, tuple[ActKind, str | None, str | None]] = {
 
 
 class Denied(McpError):
-    """The host does not allow an act. If the act is a question, the server receives this text."""
+    """Raised if the host does not allow an act. If the act is a question, the server receives the text of this
+    error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ during a question it ends the client, as in every handler."""
 
 
 def act_of(server: str, method: str, params: Mapping[str, Any]) -> Act | None:
-    """Return the act that a request between the host and `server` represents; None if the host is not asked."""
+    """Return the act that a request between the host and `server` represents; None if the request needs no
+    approval."""
     if method not in _ACTS:
         return None
     kind, name, arguments = _ACTS[method]

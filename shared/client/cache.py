@@ -1,4 +1,4 @@
-"""A cache of server results that may be used again (2026-07-28, Caching), bounded in bytes.
+"""A cache of reusable server results (2026-07-28, Caching), bounded in bytes.
 
     asking(question) ──▶ Pending ──▶ keep(result) ──▶ find(question) ──▶ Kept
                             │                             │
@@ -22,7 +22,7 @@ from ..protocol.types.resources import ETAG
 
 CACHE_BYTES = 8 * 1024 * 1024
 LONGEST_SECONDS = 86_400
-"""The longest freshness in seconds, a day: a server that fails to report a change is then asked again."""
+"""The longest freshness in seconds, a day: afterwards, even a server that fails to report changes is asked again."""
 ENTRY_BYTES = 512
 """The approximate size of an entry without its data."""
 _ETAG_LENGTH = 256
@@ -35,7 +35,7 @@ class Question:
 
     server: Hashable
     owner: Hashable
-    """The client that asks; None for results that are public."""
+    """The client that sends the request; None for public results."""
     method: str
     of: str | None
 
@@ -46,7 +46,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """A cached result: as bytes, so that it can't be changed and its size is known."""
+    """A cached result, stored as bytes so that it can't be changed and its size is known."""
 
     data: bytes
     fresh_until: float
@@ -71,11 +71,11 @@ class Pending:
     def __init__(self, question: Question, keep: Callable[[Question, dict[str, Any]], None]) -> None:
         self.question = question
         self.is_stale = False
-        """True if something has changed since the question was sent: the answer may be from before or after that."""
+        """True if something has changed since the question was sent: the answer may be older than the change."""
         self._keep = keep
 
     def keep(self, result: dict[str, Any]) -> None:
-        """Cache the result, if it may be used again."""
+        """Cache the result, if it is reusable."""
         if not self.is_stale:
             self._keep(self.question, result)
 
@@ -163,8 +163,8 @@ class ResponseCache:
 
 
 def _least_size(result: dict[str, Any]) -> int:
-    """Return the minimum size in bytes of the result of a read, so that one that is too large is not serialized in
-    vain."""
+    """Return the minimum size in bytes of the result of a read, so that no result is serialized only to be found too
+    large."""
     contents = result.get("contents")
     blocks = [block for block in contents if isinstance(block, dict)] if isinstance(contents, list) else []
     return sum(

@@ -16,15 +16,15 @@ from .registration import is_visible
 
 
 class Redirect(Protocol):
-    """The way to send a person to a page and to receive them back at one of our URIs."""
+    """Sends a person to a page, and receives them back at one of our URIs."""
 
     @property
     def redirect_uris(self) -> Sequence[str]:
         """The URIs to which the person returns. The first is used, and all are registered with issuers."""
 
     async def open(self, url: str) -> Mapping[str, str]:
-        """Send the person to `url`, and wait. Returns the parameters of the URI they came back to; raises `AuthError`
-        if they do not come back."""
+        """Send the person to `url`, and wait. Returns the parameters of the URI to which they return; raises
+        `AuthError` if they do not return."""
 
 
 @record
@@ -68,8 +68,7 @@ class Authorization:
         return str(page)
 
     def code(self, answer: Mapping[str, str], issuer: IssuerMetadata) -> str:
-        """Return the code with which the person came back. Raises `AuthError`; text from anyone but the issuer is not
-        repeated."""
+        """Return the code that the person brought back. Raises `AuthError`, whose text quotes only the issuer."""
         # Checked before anything else in the answer: without our state it belongs to another login, error or not.
         if not secrets.compare_digest(answer.get("state", "").encode(errors="replace"), self.state.encode()):
             raise AuthError("the answer to the login has the wrong state")
@@ -83,8 +82,8 @@ class Authorization:
 
 
 def check_iss(iss: str | None, issuer: IssuerMetadata) -> None:
-    """Raise `AuthError` if an answer is not, or may not be, from the issuer that was asked. The texts are compared
-    unchanged (RFC 9207, section 2.4)."""
+    """Raise `AuthError` unless an answer is certainly from the issuer that received the request. The identifiers are
+    compared unchanged (RFC 9207, section 2.4)."""
     if iss is None and issuer.authorization_response_iss_parameter_supported:
         raise AuthError("the answer to the login has no iss, although the issuer declares that it sends one")
     if iss is not None and iss != issuer.issuer:

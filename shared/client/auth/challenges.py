@@ -24,13 +24,13 @@ class Challenge:
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """The scopes that the server asks for; empty if it does not say."""
+        """The scopes that the server requires; empty if the challenge names none."""
         return tuple(self.parameters.get("scope", "").split())
 
 
 def parse_challenges(header: str | None) -> tuple[Challenge, ...]:
     """Parse the challenges in one or several headers joined by commas. Parsing stops at the first text that is not a
-    challenge; the challenges before it count."""
+    challenge; the challenges before it are returned."""
     text, position = (header or "")[:MAX_HEADER], 0
     challenges: list[Challenge] = []
     while True:

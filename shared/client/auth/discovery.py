@@ -44,9 +44,9 @@ class Discovery:
         )
 
     def choose_scopes(self, challenged: Collection[str], before: Collection[str], *, lasting: bool) -> frozenset[str]:
-        """Choose the scopes to request: those that the server asks for, otherwise all that it supports, together with
-        those of the request `before`, since a token for one purpose must not lose another. The result is empty if
-        neither the server nor the challenge names any. `lasting` is true if a person would have to log in again.
+        """Choose the scopes to request: those that the server requires, otherwise all that it supports, together with
+        those of the request `before`, so that a token for a new purpose still serves the old one. The result is empty
+        if neither the server nor the challenge names any. `lasting` is true if a person would have to log in again.
         (2026-07-28, Authorization, Scope Selection Strategy.)"""
         metadata = self.resource_metadata
         supported = (metadata.scopes_supported if metadata is not None else None) or ()
@@ -61,8 +61,8 @@ class Discovery:
 
 
 async def discover(web: Web, url: str, challenge: Challenge | None, bound_issuer: str | None) -> Discovery:
-    """Return the issuer of the tokens for the server at `url`, which has answered with `challenge`. If there are
-    several issuers, it is `bound_issuer`, to which the client's credentials are bound, or otherwise the first. Raises
+    """Return the issuer of the tokens for the server at `url`, which has answered with `challenge`. Of several
+    issuers, the result is `bound_issuer`, to which the client's credentials are bound, or else the first. Raises
     `AuthError`."""
     metadata = await _resource(web, url, challenge)
     if metadata is None:

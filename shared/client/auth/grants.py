@@ -37,7 +37,7 @@ class TokenRequest:
     scopes: frozenset[str]
 
     async def ask(self, grant_type: str, **fields: str | None) -> Token:
-        """Request a token by a grant with `fields`. Raises `AuthError`."""
+        """Request a token with `grant_type` and its `fields`. Raises `AuthError`."""
         scope = " ".join(sorted(self.scopes)) or None
         return await self.endpoint.ask(grant_type, {**fields, "resource": self.resource, "scope": scope}, self.scopes)
 
@@ -47,7 +47,8 @@ class Grant(Protocol):
 
     @property
     def client(self) -> ClientInformation | None:
-        """The registration of the client; None if it is still to be found, or if the grant needs no client."""
+        """The registration of the client; None if the client is not registered yet, or if the grant needs no
+        client."""
 
     @property
     def redirect(self) -> Redirect | None:
@@ -77,8 +78,8 @@ class AuthorizationCode:
     needs_person = True
 
     def login_required(self, lacks: frozenset[str] = frozenset()) -> LoginRequired:
-        """Return the error to raise if nobody can be asked. `lacks` are the scopes that an earlier login does not
-        have."""
+        """Return the error to raise if nobody can be asked. `lacks` are the scopes that an earlier login did not
+        grant."""
         reason = (
             f"the login lacks the scope {escape(' '.join(sorted(lacks)))[:200]}" if lacks else "nobody is logged in"
         )
@@ -127,11 +128,11 @@ class EnterpriseManaged:
     `io.modelcontextprotocol/enterprise-managed-authorization`)."""
 
     client: ClientInformation
-    """The client as the issuer of the server knows it."""
+    """The client's registration with the issuer of the server."""
     identity: Identity = field(repr=False)
     """The id token of the person, from the provider."""
     provider_client: ClientInformation
-    """The client as the identity provider knows it."""
+    """The client's registration with the identity provider."""
     provider_endpoint: str
     """The token endpoint of the identity provider."""
     redirect = None

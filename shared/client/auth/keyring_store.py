@@ -1,4 +1,4 @@
-"""Tokens in the system keyring; a file has the parts that are not secret, such as the scopes."""
+"""Tokens in the system keyring; a file holds the parts that are not secret, such as the scopes."""
 
 import asyncio
 import configparser
@@ -40,8 +40,8 @@ def usable_keyring() -> KeyringBackend | None:
 
 
 class KeyringTokens:
-    """A `TokenStore` with the secrets in a keyring and the rest in a file in `folder`. The file also has secrets that
-    are too long for the keyring."""
+    """A `TokenStore` with the secrets in a keyring and the rest in a file in `folder`. Secrets that are too long for
+    the keyring are in the file, too."""
 
     def __init__(self, folder: Path, system: KeyringBackend) -> None:
         self._file = FileTokens(folder)
@@ -80,7 +80,7 @@ class KeyringTokens:
         await self._file.delete(key)
 
     def lock(self, key: Key) -> AbstractAsyncContextManager[None]:
-        """Return a lock that one holder at a time has, in any process."""
+        """Return a lock that only one holder, in any process, can acquire at a time."""
         return self._file.lock(key)
 
     def entries(self) -> dict[Key, dict[str, Any]]:

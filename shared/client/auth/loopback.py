@@ -40,8 +40,8 @@ class Callback:
 
 class Loopback:
     """A `Redirect` to this machine, open during the block. `tell` receives the URL of the login page, for people
-    whose browser does not open; `browses` is false if no browser is to be opened. Issuers with a registered address
-    require its `path` and perhaps its `port`; otherwise both are new each time."""
+    whose browser does not open; if `browses` is false, no browser is opened. An issuer with a registered address
+    requires the same `path` and perhaps `port`; otherwise both are new each time."""
 
     def __init__(
         self, tell: Callable[[str], None], *, browses: bool = True, path: str | None = None, port: int = 0
@@ -113,8 +113,8 @@ class Loopback:
         raise AuthError(f"nobody has logged in within {LOGIN_SECONDS:g} s")
 
     def _answer_in(self, request: web.BaseRequest, state: str | None) -> dict[str, str] | None:
-        """Return the parameters of the redirect; None if the request does not belong to this login, whoever sent it.
-        Other pages can send a browser here under other host names."""
+        """Return the parameters of the redirect; None if the request does not belong to this login. Other pages can
+        send a browser here under other host names."""
         if request.method != "GET" or request.path != self._path or request.host != self._host:
             return None
         try:

@@ -1,4 +1,4 @@
-"""The credentials of a client: tokens that it obtains, stores, refreshes and proves possession of."""
+"""The credentials of a client: tokens that are obtained, stored, refreshed, and proved to be the client's own."""
 
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -27,8 +27,8 @@ MAX_OBTAINED = 3
 
 @record
 class _Sent:
-    """The token state at the last `headers` call of a task. An answer is judged by the token that was sent, which
-    another request may have replaced since, or failed to replace."""
+    """The token state at the last `headers` call of a task. An answer concerns the token that was sent, which another
+    request may have replaced since, or failed to replace."""
 
     by: "OAuth"
     number: int
@@ -54,7 +54,7 @@ class OAuth:
         options: OAuthOptions | None = None,
         web: Web | None = None,
     ) -> None:
-        """`url` is that of the server. `tokens` is the store; the default lasts until the program ends. `web` is for
+        """`url` is the server's URL. `tokens` is the store; the default lasts until the program ends. `web` allows
         custom certificates."""
         self._url = _as_http(url)
         self._grant = grant
@@ -136,7 +136,7 @@ class OAuth:
 
     async def _obtain(self, challenge: Challenge | None, sent: _Sent, *, more: bool) -> None:
         """Obtain a token for `challenge`, with `more` scopes than the token that was sent, unless another task has
-        tried since then: tasks that waited share the outcome."""
+        tried since then: waiting tasks share its outcome."""
         async with self._tokens.lock(self._pointer):
             if self._attempts != sent.attempts and self._failure is not None:
                 raise self._failure
@@ -198,8 +198,8 @@ class OAuth:
         return Login(discovered, client, key, (self._proofs or Proofs(self._options.now)) if bound else None)
 
     async def _registered(self, login: Login, scopes: frozenset[str], lacks: frozenset[str]) -> Login:
-        """Return `login` with the client as the issuer knows it: the given one, its metadata document, or a
-        registration, new or stored. `lacks` are the scopes that the present token lacks."""
+        """Return `login` with the client that the issuer recognizes: the given one, its metadata document, or a
+        registration, new or stored. `lacks` are the scopes that the current token lacks."""
         grant, issuer = self._grant, login.discovery.issuer
         if not isinstance(grant, AuthorizationCode):
             return Login(login.discovery, grant.client, login.key, login.proofs)

@@ -1,4 +1,4 @@
-"""The proofs that one client possesses the key of its tokens, with the nonces that servers require in them."""
+"""Proofs that a client possesses the key of its tokens, with the nonces that servers require."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ MAX_NONCE = 1_024
 
 
 class Proofs:
-    """Makes proofs with one key (RFC 9449). The nonce for a server is the last one that it has sent."""
+    """Makes proofs with one key (RFC 9449). The nonce for a server is the last one that the server sent."""
 
     def __init__(self, now: Callable[[], float], stored_key: Mapping[str, Any] | None = None) -> None:
         """Raises `AuthError` if `stored_key` is not a key."""

@@ -18,13 +18,13 @@ _PREFERRED = ("none", "client_secret_basic", "client_secret_post")
 
 
 def is_visible(text: object) -> TypeGuard[str]:
-    """Return True if `text` may be an id, secret, code or token that an issuer issues (RFC 6749, appendix A)."""
+    """Return True if `text` has the form of an id, secret, code or token from an issuer (RFC 6749, appendix A)."""
     return isinstance(text, str) and 0 < len(text) <= MAX_VISIBLE and all(" " <= char <= "~" for char in text)
 
 
 @dataclass(frozen=True, slots=True)
 class ClientInformation:
-    """The client as an issuer knows it. Its representation contains no secrets."""
+    """A client's registration with an issuer. Its representation contains no secrets."""
 
     client_id: str
     secret: str | None = field(default=None, repr=False)
@@ -35,11 +35,12 @@ class ClientInformation:
     method: str | None = None
     """The authentication method at the token endpoint; None for one that the issuer supports."""
     issuer: str | None = None
-    """The issuer that knows the client; None for the first one to which it is presented, and no other."""
+    """The issuer with which the client is registered; None stands for the first issuer to which the client is
+    presented."""
 
     def choose_method(self, issuer: IssuerMetadata) -> str:
-        """Return the authentication method to use with `issuer`. Raises `AuthError` if it supports none of the
-        client's."""
+        """Return the authentication method to use with `issuer`. Raises `AuthError` if the issuer supports none of
+        the client's methods."""
         if self.method is not None:
             return self.method
         supported = issuer.token_endpoint_auth_methods_supported
@@ -59,13 +60,13 @@ class ClientInformation:
         raise AuthError(f"the issuer accepts none of the client's authentication methods: {', '.join(possible)}")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the registration as a store has it."""
+        """Return the form of the registration that a store holds."""
         optional = {"client_secret": self.secret, "token_endpoint_auth_method": self.method}
         return {"client_id": self.client_id, **{name: value for name, value in optional.items() if value is not None}}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any], issuer: str) -> "ClientInformation":
-        """Return the client from an issuer's answer or from a store. Raises `AuthError` if it is invalid."""
+        """Return the client from an issuer's answer or from a store. Raises `AuthError` if `value` is invalid."""
         client_id, secret = value.get("client_id"), value.get("client_secret")
         method = value.get("token_endpoint_auth_method")
         if not is_visible(client_id) or (secret not in (None, "") and not is_visible(secret)):

@@ -1,7 +1,7 @@
 """Tokens in a file that only its owner can read, shared by all programs of a user.
 
 The file is replaced as a whole under a lock between processes. A process that obtains or refreshes a token holds its
-own lock in the meantime, so that a second process finds the result of the first.
+own lock in the meantime, so that a second process uses the result of the first.
 """
 
 import hashlib
@@ -70,7 +70,8 @@ class FileTokens:
 
     @asynccontextmanager
     async def lock(self, key: Key) -> AsyncIterator[None]:
-        """Hold the lock of `key`, one holder at a time, in any process. Raises AuthError if no lock is available."""
+        """Hold the lock of `key`, which only one holder, in any process, can acquire at a time. Raises AuthError if
+        no lock is available."""
         # A URL is not a valid file name: it has slashes, and characters that Windows does not allow.
         digest = hashlib.sha256("\n".join(key).encode()).hexdigest()[:32]
         with self._as_auth_errors():

@@ -28,7 +28,7 @@ class Login:
 
 @record
 class StoredLogin:
-    """A login and its token, as a store has them."""
+    """A login and its token, in the form that a store holds."""
 
     login: Login
     token: Token
@@ -78,7 +78,7 @@ async def store_login(tokens: TokenStore, url: str, stored: StoredLogin, grant: 
 
 
 def _client_entry(client: ClientInformation, *, whole: bool) -> dict[str, Any]:
-    """Return the entry of a client. If secrets are left out, it says so."""
+    """Return the entry of a client. The entry says so if secrets are left out."""
     if whole and client.private_key is None:
         return client.to_json()
     has_secrets = client.secret is not None or client.private_key is not None
@@ -97,8 +97,8 @@ async def forget(tokens: TokenStore, login: Login, token: Token) -> None:
 async def read_login(
     tokens: TokenStore, url: str, client_information: ClientInformation | None, now: Callable[[], float]
 ) -> StoredLogin | None:
-    """Return the stored login to the server at `url`; None without one, or if it belongs to another client than
-    `client_information`. Raises `AuthError` if it can't be read."""
+    """Return the stored login to the server at `url`; None if there is none, or if it belongs to another client than
+    `client_information`. Raises `AuthError` if the store can't be read."""
     pointer = await tokens.get(pointer_key(url))
     if pointer is None:
         return None

@@ -1,8 +1,8 @@
 """The tokens of one client for a server: loaded from a store, refreshed, and stored again.
 
-Others may have the same tokens, in another process or for another URL of the same resource, and an issuer that
-rotates refresh tokens treats one that is used twice as stolen. So a refresh happens under the lock of the login,
-begins with what the store then has, and is not cancelled before its answer is stored.
+Others may hold the same tokens, in another process or for another URL of the same resource, and an issuer that
+rotates refresh tokens treats a token that is used twice as stolen. So a refresh holds the lock of the login, begins
+with the tokens in the store, and is not cancelled before its answer is stored.
 """
 
 import logging
@@ -36,10 +36,10 @@ class OAuthOptions:
     """Rarely used options for the tokens of a client."""
 
     scopes: Collection[str] = ()
-    """Scopes to request besides those that the server asks for."""
+    """Scopes to request besides those that the server requires."""
     proofs: bool | None = None
-    """True if tokens are bound to a key of the client (DPoP); None if that depends on whether the server says that it
-    accepts them."""
+    """True if tokens are bound to a key of the client (DPoP); None to bind them if the server declares that it
+    accepts such tokens."""
     anew: bool = False
     """True if a stored earlier login is ignored until a new token replaces it."""
     keeps_client: bool = False
@@ -64,7 +64,7 @@ class CurrentToken:
         self._web = web
         self._renew_at: float | None = None
         self._reads_store = not options.anew
-        """False while the store has an older token than this object."""
+        """False while the store holds an older token than this object."""
 
     @property
     def is_due(self) -> bool:
@@ -83,8 +83,8 @@ class CurrentToken:
         self.requested = frozenset(self._options.scopes)
 
     async def adopt(self, required: frozenset[str] = frozenset()) -> bool:
-        """Take the token from the store if it is another one. Returns True if that token is fresh and has the
-        scopes `required`. Raises `AuthError` if the store can't be read."""
+        """Take the token from the store if it differs from the current one. Returns True if that token is fresh and
+        has the scopes `required`. Raises `AuthError` if the store can't be read."""
         if not self._reads_store:
             return False
         stored = await read_login(self._tokens, self._url, self._grant.client, self._options.now)
@@ -109,7 +109,7 @@ class CurrentToken:
 
     async def refresh(self, login: Login) -> bool:
         """Replace the token with a new one. Returns False if none can be obtained, so that a new login is due. Raises
-        `AuthError` if that can't be decided now."""
+        `AuthError` if the outcome is unknown."""
         if self.token is None or self.token.refresh is None:
             return False
         async with self._tokens.lock(login.key):
@@ -126,8 +126,8 @@ class CurrentToken:
         return False
 
     async def store_login(self, login: Login, token: Token) -> None:
-        """Use a token that was obtained for `login`, and store it. Raises `AuthError` if the store fails; the token
-        is used all the same."""
+        """Use a token that was obtained for `login`, and store the token. Raises `AuthError` if the store fails; the
+        token is used nevertheless."""
         async with self._tokens.lock(login.key):
             await self._keep(login, token)
 

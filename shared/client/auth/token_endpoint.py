@@ -31,7 +31,8 @@ _PUBLIC = {"audience", "client_id", "grant_type", "redirect_uri", "resource", "s
 
 
 class TokenRefused(AuthError):
-    """An authorization server has refused to issue a token; `error` is its error code (RFC 6749, section 5.2)."""
+    """Raised if an authorization server refuses to issue a token; `error` is its error code (RFC 6749, section
+    5.2)."""
 
     def __init__(self, error: str, message: str) -> None:
         super().__init__(message)
@@ -64,8 +65,8 @@ class TokenEndpoint:
         self._proofs = proofs
 
     async def ask(self, grant_type: str, fields: Mapping[str, str | None], scopes: frozenset[str]) -> Token:
-        """Request the token for a grant. `scopes` are its scopes if the answer names none. Raises `TokenRefused`, and
-        other `AuthError`s."""
+        """Request the token for a grant. `scopes` are the scopes of the token if the answer names none. Raises
+        `TokenRefused`, and other `AuthError`s."""
         document = await self.ask_document(grant_type, fields)
         access, kind = document.get("access_token"), document.get("token_type")
         if not is_visible(access) or " " in access or not isinstance(kind, str):
@@ -100,8 +101,8 @@ class TokenEndpoint:
         return document
 
     async def revoke(self, token: Token) -> bool:
-        """Ask the issuer to revoke `token` and its refresh token. Returns True if it confirms that (RFC 7009); raises
-        `AuthError` if it can't be reached."""
+        """Ask the issuer to revoke `token` and its refresh token. Returns True if the issuer confirms (RFC 7009);
+        raises `AuthError` if it can't be reached."""
         endpoint = self._issuer.revocation_endpoint
         if endpoint is None:
             return False
@@ -172,7 +173,7 @@ class TokenEndpoint:
 
 
 def _without(secrets: Iterable[str], text: str, otherwise: str) -> str:
-    """Return the issuer's text; `otherwise` if the text repeats a secret, as it is or form-encoded."""
+    """Return the issuer's text, or `otherwise` if the text repeats a secret, plain or form-encoded."""
     # A value of three letters occurs in many words, and is not a secret.
     significant = [secret for secret in secrets if len(secret) > 3]
     return otherwise if any(form in text for secret in significant for form in (secret, quote_plus(secret))) else text
@@ -184,7 +185,7 @@ def _is_duration(lasts: object) -> TypeGuard[float]:
 
 @contextmanager
 def _sendable() -> Iterator[None]:
-    """Raise AuthError for a lone surrogate in text from others."""
+    """Raise AuthError if text from others contains a lone surrogate."""
     try:
         yield
     except UnicodeError:

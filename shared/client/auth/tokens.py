@@ -13,8 +13,8 @@ MAX_TIME = 1e11
 """The latest expiry of a token, in seconds since 1970: in the year 5138."""
 
 Key = tuple[str, str]
-"""An issuer and a resource, by the names that they give themselves. An empty resource is for the client's
-registration at the issuer, and an empty issuer for the last issuer of tokens for a URL."""
+"""An issuer and a resource, each by its own identifier. An empty resource marks the client's registration with the
+issuer; an empty issuer marks the last issuer of tokens for a URL."""
 
 
 class TokenStore(Protocol):
@@ -30,7 +30,7 @@ class TokenStore(Protocol):
         """Delete the value, if there is one."""
 
     def lock(self, key: Key) -> AbstractAsyncContextManager[None]:
-        """Return a lock that one holder at a time has, in any process."""
+        """Return a lock that only one holder, in any process, can acquire at a time."""
 
 
 class MemoryTokens:
@@ -67,13 +67,13 @@ class Token:
     kind: str = "bearer"
     """The type of the token in lower case: `bearer` or `dpop`."""
     scopes: frozenset[str] = frozenset()
-    """The requested scopes, or the granted ones if the server names them."""
+    """The granted scopes, if the server names them; otherwise the requested ones."""
     expires: float | None = None
     """The expiry in seconds since 1970; None if it is unknown."""
     refresh: str | None = field(default=None, repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the token as a store has it."""
+        """Return the form of the token that a store holds."""
         optional = {"expires": self.expires, "refresh_token": self.refresh}
         return {
             "access_token": self.access,

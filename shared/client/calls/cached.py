@@ -27,8 +27,8 @@ _KEY_PARAMS = {
     "resources/templates/list": "cursor",
     "resources/read": "uri",
 }
-"""The methods with cacheable results, and the one param that a cached result may depend on. Skills are requested each
-time: their entries must not be older than the files that they vouch for."""
+"""The methods with cacheable results, and the one param on which a cached result may depend. Skills are requested
+each time, because their entries must not be older than the files that they vouch for."""
 _CHANGED: dict[Kind, tuple[str, ...]] = {
     "tools": ("tools/list",),
     "prompts": ("prompts/list",),
@@ -49,7 +49,7 @@ class _Flight:
         self._error: McpError | OSError | None = None
 
     async def lead(self, request: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-        """Make the request on behalf of all callers. Raises the errors of the request."""
+        """Make the request for all callers. Raises the errors of the request."""
         try:
             self._result = await request()
         except TimeoutError:  # others may have more time
@@ -93,8 +93,8 @@ class CachedRequests:
         timeout: float | None = 60,  # noqa: ASYNC109 - every request has a limit, asked for or not
         on_progress: Progress | None = None,
     ) -> dict[str, Any]:
-        """Return the result, as an object of the caller's own. Raises the errors of `request`, and TimeoutError if no
-        answer arrives in `timeout` seconds."""
+        """Return the result, as an object that belongs to the caller. Raises the errors of `request`, and
+        TimeoutError if no answer arrives in `timeout` seconds."""
         question = self._question(method, params or {})
         if question is None:
             return await self._request(method, params, timeout=timeout, on_progress=on_progress)
@@ -119,8 +119,8 @@ class CachedRequests:
             self._changed(lambda question: question.method in _CHANGED.get(change.kind, ()))
 
     def on_input_required(self, method: str, params: Mapping[str, Any]) -> None:
-        """Handle an answer to a request that consists of questions: the next result depends on our answers, and is
-        valid for them alone."""
+        """Handle an answer that consists of questions: the next result depends on our answers, and is valid only for
+        them."""
         question = self._question(method, params)
         if question is not None:
             self._changed(lambda candidate: candidate == question)
@@ -135,7 +135,7 @@ class CachedRequests:
         self._flights.clear()
 
     def closed(self) -> None:
-        """Called when the client closes: results that are private to it are evicted."""
+        """Evict the results that are private to the client, which has closed."""
         self._cache.forget(lambda question: question.owner is self._owner)
 
     def _changed(self, concerns: Callable[[Question], bool]) -> None:
@@ -144,7 +144,7 @@ class CachedRequests:
     # Requests
 
     def _question(self, method: str, params: Mapping[str, Any]) -> Question | None:
-        """Return the question of a request; None if its result depends on more, and can't be cached."""
+        """Return the question of a request; None if its result depends on other params, and can't be cached."""
         param = _KEY_PARAMS.get(method)
         if param is None or not self._cache.max_bytes:
             return None

@@ -1,5 +1,5 @@
-"""The answers of a client to requests and notifications of its server: the functions of `ClientOptions`, which take
-and return models, called with the dictionaries of the wire."""
+"""The answers of a client to requests and notifications of its server: the functions of `ClientOptions`, which accept
+and return models, called with the dictionaries from the wire."""
 
 import logging
 from collections.abc import Callable
@@ -112,10 +112,8 @@ def _logged(log: Log, params: dict[str, Any]) -> None:
 
 
 def completed(form: ElicitForm, answer: ElicitResult) -> ElicitResult:
-    """Return `answer` in the form that the server receives: fields that an accepted form omits have their defaults
-    (SEP-1034).
-
-    Raises InvalidAnswer if it violates the schema of the form.
+    """Return `answer` as it is sent to the server: fields that an accepted form omits get their defaults (SEP-1034).
+    Raises InvalidAnswer if the answer violates the schema of the form.
     """
     if answer.action != "accept":
         return ElicitResult(action=answer.action)

@@ -1,4 +1,4 @@
-"""Results as models, and lists page by page."""
+"""Conversion of results to models, and lists page by page."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, TypeVar

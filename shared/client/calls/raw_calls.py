@@ -1,5 +1,5 @@
-"""The calls of a server with unchanged dictionaries as results: for tests, and for programs that show what a server
-sent, valid or not."""
+"""Calls to a server that return its results as unchanged dictionaries: for tests, and for programs that show what a
+server sent, valid or not."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -8,7 +8,7 @@ from ...errors import InvalidResult, McpError
 from ..options import Progress
 
 MAX_PAGES = 1_000
-"""The maximum number of pages of one list; a server may name next pages endlessly."""
+"""The maximum number of pages of one list; a server could announce further pages endlessly."""
 
 
 class Requester(Protocol):

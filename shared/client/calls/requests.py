@@ -1,5 +1,5 @@
-"""Requests with all that they need to get a result: questions are answered, pages visited, lost connections reopened,
-and safe requests repeated.
+"""Requests, together with the steps that lead to a result: questions are answered, pages visited, lost connections
+reopened, and safe requests repeated.
 
     Requests ──▶ a round ──▶ one attempt, or several ──▶ Connection.call
 """
@@ -90,8 +90,8 @@ class Requests:
         task: dict[str, Any] | None,
         on_notice: OnNotice | None = None,
     ) -> tuple[dict[str, Any], TaskState | None]:
-        """Return the answer to a call of a tool, and the task that continues it, if any: the server creates one by
-        itself, or at the request of `task`. Raises the errors of `Client.request`."""
+        """Return the answer to a tool call, and the task that continues the call, if any: the server creates one on
+        its own, or because `task` requests it. Raises the errors of `Client.request`."""
         params = call if task is None else {**call, "task": task}
         result = await self._run_rounds("tools/call", params, seconds, on_notice)
         if self._link.connection.session.stateless:
@@ -101,7 +101,7 @@ class Requests:
         return result, read_state("tools/call", created) if isinstance(created, dict) else None
 
     def task_channel(self, seconds: float | None, on_task: OnTask | None = None) -> TaskChannel:
-        """Return the way to follow the task of a call; each answer may take `seconds`."""
+        """Return the channel through which to follow the task of a call; each answer may take `seconds`."""
 
         async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
             result = await self._round(method, params, None if method == "tasks/result" else seconds, None)
@@ -125,8 +125,8 @@ class Requests:
         return self._link.options.tasks and server is not None and server.runs_tools_as_tasks
 
     async def support(self, call: Mapping[str, Any], seconds: float | None) -> str | None:
-        """Return whether the called tool may be run as a task ("optional") or must be ("required"). The list of tools
-        is read in `seconds` if it is not known."""
+        """Return "optional" if the called tool may be run as a task, and "required" if it must be. An unknown list of
+        tools is read within `seconds`."""
         await self._link.current(seconds)
         if not self._may_ask_for_task:
             return None
@@ -136,8 +136,8 @@ class Requests:
         return self._support.of(call)
 
     async def _runs_as_task_only(self, call: Mapping[str, Any], error: PeerError, seconds: float | None) -> bool:
-        """Return True if a call was refused because its tool runs only as a task, which no list had declared
-        before."""
+        """Return True if a call was refused because its tool runs only as a task, although no list had declared
+        so."""
         if error.code != MethodNotFound.code or "task" in call or self._support.of(call) is not None:
             return False
         with suppress(McpError, OSError):
@@ -181,7 +181,7 @@ class Requests:
             self._support.learn(result)
 
     async def _visited(self, error: PeerError, seconds: float | None) -> bool:
-        """Visit the pages for which the server refused a request. Returns True if the user has visited all of
+        """Visit the pages that the server requires before the request. Returns True if the user has visited all of
         them."""
         visits = visits_wanted(error)
         if visits is None or self._link.options.elicit_url is None:
@@ -227,14 +227,16 @@ class Requests:
 
 
 class _Reports:
-    """The progress of a call: its notifications, and then the states of its task, which have a text only."""
+    """Reports the progress of a call: its notifications, and then the states of its task, which consist of a text
+    only."""
 
     def __init__(self, report: Progress) -> None:
         self._report = report
         self._progress = 0.0
 
     def on_notice(self, notice: Notified) -> None:
-        """Report a notification. One without a valid number is ignored, as is an invalid total or message."""
+        """Report a notification. A notification without a valid number is ignored, and so is an invalid total or
+        message."""
         progress, total = _number(notice.params.get("progress")), _number(notice.params.get("total"))
         message = notice.params.get("message")
         if progress is not None:
@@ -242,14 +244,14 @@ class _Reports:
             self._report(progress, total, message if isinstance(message, str) else None)
 
     def on_task(self, state: TaskState) -> None:
-        """Report the text of a task that continues; the progress only counts."""
+        """Report the text of a task that continues; the progress is only a counter."""
         if not state.is_over and state.message:
             self._progress += 1
             self._report(self._progress, None, state.message)
 
 
 def _number(value: object) -> float | None:
-    """Return the value as a number; None for JSON numbers that no float can hold, and for other values."""
+    """Return the value as a number; None for JSON numbers outside the range of a float, and for other values."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     return value if abs(value) <= sys.float_info.max else None

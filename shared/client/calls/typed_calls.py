@@ -1,4 +1,4 @@
-"""The calls of a server for applications: arguments and results are models, and lists are read to their last page."""
+"""Calls to a server for applications: arguments and results are models, and lists are read to the last page."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
@@ -36,8 +36,8 @@ Page = TypeVar("Page", bound=ResultPage)
 
 class TypedCalls:
     """The calls to one server. Each raises the errors of `Client.request`, and InvalidResult for a result that does
-    not have the shape of the protocol; an endless list raises McpError. If a list changes while it is read, its
-    server may refuse the next page: a method that returns a list then reads it once more, and an iterator raises
+    not have the shape that the protocol defines; an endless list raises McpError. If a list changes while it is read,
+    its server may refuse the next page: a method that returns a list then reads it once more, and an iterator raises
     PeerError."""
 
     def __init__(
@@ -48,8 +48,9 @@ class TypedCalls:
         has_output_schemas: Callable[[], bool] = lambda: True,
         on_invalid_result: Callable[[str], None] = lambda method: None,
     ) -> None:
-        """`has_output_schemas` returns True if the protocol version in use has them. `on_invalid_result` is called
-        with a method whose result was unusable, before the next request, which must not be answered from a cache."""
+        """`has_output_schemas` returns True if the protocol version in use defines output schemas.
+        `on_invalid_result` is called with a method whose result was unusable, before the next request, which must not
+        be answered from a cache."""
         self._requested = request
         self._has_output_schemas = has_output_schemas
         self._on_invalid_result = on_invalid_result
@@ -107,8 +108,8 @@ class TypedCalls:
         """Return the result of a tool. Check `is_error`: a failure of the tool is a result.
 
         Structured content that violates the schema of a listed tool raises InvalidResult; invalid arguments raise
-        InvalidArguments if the options have them checked. Before that the list is read again, as it may be outdated;
-        this, too, takes `timeout` seconds at most.
+        InvalidArguments if the options have them checked. Before either error the list, which may be outdated, is
+        read again, within `timeout` seconds.
         """
         params = await self._call_of(name, arguments, timeout)
         result = await self._requested("tools/call", params, timeout=timeout, on_progress=on_progress)
@@ -157,8 +158,8 @@ class TypedCalls:
         value: str,
         context: Mapping[str, str] | None = None,
     ) -> Completion:
-        """Return completions of the argument `name` of a prompt or a resource template, from its typed `value`;
-        `context` has the arguments that are already set."""
+        """Return completions of the argument `name` of a prompt or a resource template, from the `value` typed so
+        far; `context` contains the arguments that are already set."""
         params: dict[str, Any] = {"ref": ref.to_wire(), "argument": {"name": name, "value": value}}
         if context:
             params["context"] = {"arguments": dict(context)}

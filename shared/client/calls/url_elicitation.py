@@ -1,5 +1,5 @@
 """The pages that users are sent to: a server may report that a visit is complete, and may refuse a request until a
-page has been visited (2025-11-25, Elicitation, URL Mode). Later versions have neither."""
+page has been visited (2025-11-25, Elicitation, URL Mode). Later versions do neither."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,7 +12,8 @@ from ...protocol.session.client_events import InputWanted
 from ...protocol.types.elicitation import ElicitUrl
 
 MAX_VISITS = 100
-"""Visits whose completion may still be reported; the limit bounds the memory for a server that reports none."""
+"""Maximum number of visits whose completion may still be reported; it bounds the memory for a server that reports
+none."""
 _VISIT_FIRST = -32042
 
 
