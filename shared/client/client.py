@@ -41,7 +41,7 @@ from .tasks.own_tasks import OwnTasks
 from .tasks.tool_task import StartedTool
 
 WAITING = 1_000
-"""Messages that wait for a slow server, from which on droppable ones are dropped."""
+"""Number of messages waiting for a slow server from which droppable messages are dropped."""
 
 
 class Client(TypedCalls, Entered):
@@ -85,7 +85,8 @@ class Client(TypedCalls, Entered):
 
     @property
     def server(self) -> ServerDescription:
-        """The server's description of itself, as last received. Raises RuntimeError before the client is entered."""
+        """The server's description of itself, as last received. Raises RuntimeError if the client is not entered
+        yet."""
         server = self._link.connection.session.server
         if server is None:
             raise RuntimeError("enter the client first: async with client")
@@ -152,19 +153,20 @@ class Client(TypedCalls, Entered):
         on_progress: Progress | None = None,
         on_task: OnTask | None = None,
     ) -> dict[str, Any]:
-        """Make any request and return its result. Questions that the server answers with are put to the handlers, and
-        the request is made again with their answers, up to 10 rounds.
+        """Make any request and return its result. If the server answers with questions, the handlers answer them, and
+        the request is made again with their answers, in up to 10 rounds.
 
         A lost connection is reopened first, if reconnection is enabled. A failed request is repeated, up to 4 times
-        in all, if it did not reach the server, or if it is safe to repeat. The tools are listed and a call is
-        repeated once if the call lacked a header that has to repeat an argument. A call that its server turns into a
-        task is followed to its end, however long that takes; `on_task` receives its states. Without it, `on_progress`
-        receives the status messages of a task of 2026-07-28, which have no numbers: its progress then only counts.
+        in all, if it did not reach the server, or if it is safe to repeat. If a call lacked a header that must repeat
+        an argument, the tools are listed and the call is repeated once. A call that its server turns into a task is
+        followed to its end, however long that takes; `on_task` receives its states. Without `on_task`, `on_progress`
+        receives the status messages of a task of 2026-07-28. They contain no numbers, so the progress is only a
+        counter.
 
         Raises PeerError for an error answer; TimeoutError if a round takes longer than `timeout` seconds, repetitions
         included and our own answers excluded; ConnectionError if the connection is lost; McpError for undeclared or
         endless questions; TaskLost for a task that the server no longer knows; and the errors of the option `permit`,
-        such as Denied. A request that times out or is cancelled is cancelled at the server too.
+        such as Denied. A request that times out or is cancelled is also cancelled on the server.
         """
         await self._permitted(method, params or {})
         return await self._requests(method, params, timeout=timeout, on_progress=on_progress, on_task=on_task)
@@ -177,11 +179,10 @@ class Client(TypedCalls, Entered):
         kept_seconds: float | None = None,
         timeout: float | None = SECONDS,  # noqa: ASYNC109 - as above
     ) -> StartedTool:
-        """Call a tool without waiting for it if its server makes a task of the call. Servers of 2026-07-28 decide
-        that, and how long the task and its result are retained; those of 2025-11-25 are asked for a task if the tool
-        may be one, which is retained for `kept_seconds`, or as long as the server chooses.
-
-        Questions that arrive before there is a task are answered here. Raises the errors of `call_tool`.
+        """Call a tool, without waiting for its result if the server makes the call a task. A server of 2026-07-28
+        decides that itself, and how long it retains the task and its result. A server of 2025-11-25 is asked for a
+        task if the tool supports tasks, and to retain the task for `kept_seconds`; it may choose another time.
+        Questions that arrive before the task exists are answered here. Raises the errors of `call_tool`.
         """
         params = await self._call_of(name, arguments, timeout)
         await self._permitted("tools/call", params)
@@ -200,7 +201,7 @@ class Client(TypedCalls, Entered):
         timeout: float | None = SECONDS,
     ) -> StartedTool:
         """Resume a tool that was started earlier, by this client or another one of the same server and user. `saved`
-        is the value of `StartedTool.saved`; raises ValueError if it is not."""
+        is the value of `StartedTool.saved`. Raises ValueError for any other value."""
         id_, answered = saved.get("taskId"), saved.get("result")
         if not isinstance(id_, str) and not isinstance(answered, dict):
             raise ValueError("this is not a saved handle of a started tool")
@@ -222,8 +223,8 @@ class Client(TypedCalls, Entered):
         *,
         timeout: float | None = 60,  # noqa: ASYNC109 - as above
     ) -> dict[str, Any] | InputWanted:
-        """Make one round of a request on behalf of `caller`, and return its result, or the questions that the server
-        answers with. It is repeated like one of `request`. The host is not asked to permit it.
+        """Make one round of a request on behalf of `caller`, and return its result, or the server's questions. The
+        request is repeated under the rules of `request`. The host is not asked for permission.
 
         Raises PeerError, TimeoutError and ConnectionError like `request`.
         """
@@ -237,19 +238,19 @@ class Client(TypedCalls, Entered):
         timeout: float | None = 60,  # noqa: ASYNC109 - as above
         on_progress: Progress | None = None,
     ) -> dict[str, Any]:
-        """Make a request whose result may come from the cache: reading that is a read, which needs permission too."""
+        """Make a request whose result may come from the cache. A read from the cache needs permission, too."""
         await self._permitted(method, params or {})
         return await self._cached(method, params, timeout=timeout, on_progress=on_progress)
 
     async def ping(self) -> None:
-        """Wait for an answer of the server; protocol versions without a ping use `server/discover`.
+        """Wait for an answer from the server; in protocol versions without a ping, `server/discover` is used.
 
         Raises the errors of `request`.
         """
         await self.request("server/discover" if self.stateless else "ping")
 
     async def set_log_level(self, level: LogLevel) -> None:
-        """Ask the server for the log messages of this level and more severe ones from now on.
+        """Ask the server to send log messages of at least this severity from now on.
 
         Raises the errors of `request`, and McpError if a server of the handshake era did not declare logging.
         """
@@ -262,13 +263,14 @@ class Client(TypedCalls, Entered):
             await self.request("logging/setLevel", {"level": level})
 
     def roots_changed(self) -> None:
-        """Notify the server that the roots have changed; in the stateless era it asks for them with every call."""
+        """Notify the server that the roots have changed. In the stateless era nothing is sent: the server asks for
+        the roots with every call."""
         if not self.stateless:
             self.notify("notifications/roots/list_changed")
 
     @property
     def is_behind(self) -> bool:
-        """True if so many messages wait for the server that droppable ones should be dropped."""
+        """True if so many messages wait for the server that droppable messages should be dropped."""
         return self._link.connection.session.outgoing_count > WAITING
 
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
@@ -278,11 +280,11 @@ class Client(TypedCalls, Entered):
     # Changes
 
     def changes(self, uris: Sequence[str] = (), *, lists: bool = True) -> Changes:
-        """Return the changes from now on: of the resources `uris` and everything below them, and with `lists` of the
-        lists of tools, prompts and resources. After a reconnection a change `missed` says that any of them may have
-        changed.
+        """Return the changes from now on: those of the resources `uris` and of everything below them, and with
+        `lists` those of the lists of tools, prompts and resources. After a reconnection, a change of kind `missed`
+        means that anything may have changed.
 
-        Raises RuntimeError before the client is entered.
+        Raises RuntimeError if the client is not entered yet.
         """
         if self._tasks is None:
             raise RuntimeError("enter the client first: async with client")

@@ -24,29 +24,28 @@ if TYPE_CHECKING:
     import aiohttp
 
 FALLBACK_SECONDS = 5.0
-"""Seconds that a server that refused a POST may take to open a stream of HTTP+SSE, and then to name its endpoint:
-most servers that refuse one have no such stream, and a stream of another kind names none."""
+"""Seconds that a server that refused a POST may take to open a stream of HTTP+SSE, and then to name its endpoint.
+Most servers that refuse a POST have no such stream, and a stream of another kind names no endpoint."""
 LOGIN_SECONDS = 330.0
 """Seconds that a server may take to answer the first request if a person may have to log in for it."""
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
-"""The value of a header (RFC 9110, Field Values): without line ends, and without surrounding blanks."""
+"""The pattern of a header value (RFC 9110, Field Values): no line ends, and no surrounding blanks."""
 _FRAMING = ("connection", "content-length", "transfer-encoding")
 """Headers that determine the end of a message; the writer of the message sets them."""
 _WITH_HEADERS = "000"
 """The dialect with message headers on stdio (4.1.2 of its document)."""
 _AUTH_OR_BUSY = (401, 403, 429)
-"""Statuses that say nothing about the transport: any other status from 400 to 499 may be that of an older server."""
+"""Statuses that say nothing about the transport: any other status from 400 to 499 may come from an older server."""
 
 
 def connect(
     target: str | Sequence[str], options: ClientOptions | None = None, *, dialect: str | None = None, **how: Any
 ) -> AbstractAsyncContextManager[Client]:
-    """Connect to the server at a URL, over HTTP or WebSocket, or to the one that a command starts. `dialect` replaces
-    that of the options; `how`, and the errors raised, are those of `connect_http`, `connect_websocket` and
-    `connect_stdio`.
-
-    Raises ValueError for another kind of URL, and TypeError if `how` does not fit the target.
+    """Connect to the server at a URL, over HTTP or WebSocket, or to the server that a command starts. `dialect`
+    overrides the dialect of the options; `how`, and the errors raised, are those of `connect_http`,
+    `connect_websocket` and `connect_stdio`. Raises ValueError for another kind of URL, and TypeError if `how` does
+    not fit the target.
     """
     if dialect is not None:
         options = replace(options or ClientOptions(), dialect=dialect)
@@ -72,9 +71,9 @@ async def connect_stdio(
     stderr: Stderr = "log",
     framing: Framing | None = None,
 ) -> AsyncIterator[Client]:
-    """Connect to the server that `command` starts; both end with the block. Its environment is `env` over
-    `inherited_environment()`. `framing` is that of sent messages; the default is lines, or for the dialect 000
-    headers with Content-Length. Received messages may have either.
+    """Connect to the server that `command` starts; both end with the block. Its environment is
+    `inherited_environment()`, overridden by `env`. `framing` applies to sent messages; the default is lines, or
+    headers with Content-Length in dialect 000. Received messages may use either.
 
     Raises ValueError for an unknown framing, OSError if the command can't be started, and the errors of entering a
     `Client`.
@@ -110,8 +109,8 @@ async def connect_http(
     `OAuth`, replaces `token`, and obtains a token if the server requires one; if that fails, calls raise AuthError.
 
     A server that accepts no POSTs there is tried over HTTP+SSE (2025-11-25, Transports, Backwards Compatibility).
-    Raises the errors of entering a `Client`; PeerError 401 or 403 means that the server requires a token, or another
-    one.
+    Raises the errors of entering a `Client`; PeerError 401 or 403 means that the server requires a token, or a
+    different token.
     """
     from ..transports.http.client.client import open_http
     from ..transports.http.client.legacy_sse import open_sse
@@ -144,7 +143,7 @@ async def connect_sse(
     http: aiohttp.ClientSession | None = None,
     auth: Credentials | None = None,
 ) -> AsyncIterator[Client]:
-    """Connect to the server whose event stream of HTTP+SSE is at `url`; the arguments are those of `connect_http`.
+    """Connect to the server whose HTTP+SSE event stream is at `url`; the arguments are those of `connect_http`.
 
     Raises the errors of `open_sse`, and those of entering a `Client`.
     """
@@ -191,7 +190,7 @@ async def _older(
     start: Callable[..., AbstractAsyncContextManager[ClosableTransport]], refusal: PeerError
 ) -> AsyncIterator[ClosableTransport]:
     """Open an HTTP+SSE transport to a server that answered a POST with `refusal`. Raises `refusal` if the server does
-    not support HTTP+SSE: the answer to the POST explains more than the failure of a guess."""
+    not support HTTP+SSE, because the answer to the POST explains more than a failed guess."""
     async with AsyncExitStack() as stack:
         try:
             transport = await stack.enter_async_context(start(seconds=FALLBACK_SECONDS))
@@ -204,7 +203,8 @@ async def _older(
 
 
 def _patient(options: ClientOptions, auth: Credentials | None) -> ClientOptions:
-    """Return the options with time for a person to log in: a request that times out would have to begin again."""
+    """Return the options, with enough time for a person to log in: a request that times out would have to start
+    over."""
     if not isinstance(auth, InteractiveCredentials) or not auth.may_wait_for_person:
         return options
     probe, opening = (max(LOGIN_SECONDS, limit or 0.0) for limit in (options.probe_seconds, options.opening_seconds))
@@ -216,8 +216,8 @@ def _client(transport: ClosableTransport, options: ClientOptions, start: Start) 
 
 
 def _shaking_hands(transport: ClosableTransport, options: ClientOptions, start: Start) -> Client:
-    """Return a client that opens the session with a handshake: no server of HTTP+SSE is stateless, and one that does
-    not know `server/discover` may never answer it."""
+    """Return a client that opens the session with a handshake: HTTP+SSE servers are never stateless, and a server
+    that does not know `server/discover` may never answer it."""
     mode = "handshake" if options.mode == "auto" and options.dialect is None else options.mode
     return _client(transport, replace(options, mode=mode), start)
 
@@ -231,7 +231,7 @@ def _keyed(options: ClientOptions | None, server: Hashable) -> ClientOptions:
 def fixed_headers(token: str | None, headers: Mapping[str, str] | None) -> dict[str, str]:
     """Return the headers that are sent with every request.
 
-    Raises ValueError for a header that can't be sent; the message does not repeat values, which may be secrets.
+    Raises ValueError for a header that can't be sent; the message omits the values, which may be secrets.
     """
     # In lower case, otherwise a given header and our own would both be sent.
     lowered = {name.lower(): value for name, value in (headers or {}).items()}

@@ -6,9 +6,9 @@
             └── SessionLost the server no longer knows the session, and did not carry out the request
 
 If the authorization that the server requires can't be obtained, the request raises `AuthError`, of `shared.errors`.
-An error answer of the server raises `PeerError`, of `shared.errors`; if its `code` is an HTTP status, `data` may have
-the seconds to wait: `{"retryAfter": 3}`. `TimeoutError` means that no answer arrived in time; the server was then
-told to stop.
+An error answer from the server raises `PeerError`, of `shared.errors`; if its `code` is an HTTP status, `data` may
+have the seconds to wait: `{"retryAfter": 3}`. `TimeoutError` means that no answer arrived in time; the request was
+then cancelled on the server.
 """
 
 from ..errors import AuthError, LoginRequired
@@ -16,11 +16,12 @@ from ..protocol.wire.jsonrpc import Fate
 
 
 class Unreached(ConnectionError):
-    """A request has not reached the server."""
+    """Raised if a request has not reached the server."""
 
 
 class SessionLost(Unreached):
-    """The server has forgotten the session of a request (HTTP 404: 2025-11-25, Transports, Session Management)."""
+    """Raised if the server has forgotten the session of a request (HTTP 404: 2025-11-25, Transports, Session
+    Management)."""
 
 
 _KINDS: dict[Fate, type[OSError | AuthError]] = {

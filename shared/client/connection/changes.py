@@ -4,7 +4,7 @@
         ...
 
 One task maintains the subscription, and queues the changes for the reader. A slow reader receives each change once,
-however often it was reported; one that is too far behind receives a single change `missed` instead of all.
+however often the server reported it; a reader that is too far behind receives a single `missed` change instead.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -26,14 +26,14 @@ from .subscription import Change, Kind, Subscription, subscribed
 __all__ = ["Change", "Changes", "Kind", "Pending"]
 
 PENDING = 1_000
-"""The maximum number of queued changes; more are replaced by one that says so."""
+"""The maximum number of queued changes; beyond it, a single `missed` change replaces them."""
 STEADY_SECONDS = 60.0
 """Seconds after which a subscription counts as steady, and is renewed at once when it ends."""
 _MISSED = Change("missed")
 
 
 class Pending:
-    """The changes that the reader has not consumed, each of them once."""
+    """The changes that the reader has not consumed yet, without duplicates."""
 
     def __init__(self, limit: int = PENDING) -> None:
         self._limit = limit
@@ -72,11 +72,11 @@ class Pending:
 
 
 class Changes(AsyncIterator[Change]):
-    """Changes of some resources, and of the lists. The server is asked when the first change is awaited, or when the
-    block of `async with` begins; the end of the block, `aclose`, or dropping the iterator cancels the subscription.
+    """Changes of some resources, and of the lists. The subscription begins when the first change is awaited, or with
+    the block of `async with`; the end of the block, `aclose`, or dropping the iterator cancels it.
 
-    Iterating raises PeerError if the server refuses, TimeoutError if it gives no answer, and ConnectionError if the
-    connection is lost and not to be reopened. It ends with the client.
+    Iterating raises PeerError if the server refuses, TimeoutError if it does not answer, and ConnectionError if the
+    connection is lost and is not to be reopened. Iteration ends when the client closes.
     """
 
     def __init__(self, link: Link, tasks: TaskGroup, uris: Sequence[str], *, lists: bool) -> None:
@@ -87,8 +87,8 @@ class Changes(AsyncIterator[Change]):
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """The URIs whose changes the server does not report, as acknowledged in the stateless era; in the handshake
-        era it refuses all of them with an error."""
+        """The URIs whose changes the server does not report, according to its acknowledgement in the stateless era.
+        In the handshake era the server refuses a subscription with an error instead."""
         return self._keeper.refused
 
     def __aiter__(self) -> Self:
@@ -148,7 +148,7 @@ class _Keeper:
         self.pending = Pending()
         self.scope = anyio.CancelScope()
         self.established = anyio.Event()
-        """Set when the server has first been asked, or never will be."""
+        """Set when the first subscription has been attempted, or never will be."""
         self.ended = anyio.Event()
         self.refused: tuple[str, ...] = ()
         self.refusal: McpError | OSError | None = None

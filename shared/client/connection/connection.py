@@ -1,4 +1,4 @@
-"""The connection that runs a `ClientSession` over a transport: a reader, a writer, and a task for each question of
+"""The connection that runs a `ClientSession` over a transport: a reader, a writer, and a task for each question from
 the server.
 
     call ──▶ session.request ──▶ outgoing ──▶ writer ──▶ transport
@@ -39,13 +39,13 @@ _ENDED = "the server ended the connection"
 _REJECTED = -1
 """The error code for a rejection by the user (2025-11-25, Sampling, Error Handling)."""
 LAST_WORDS_SECONDS = 1.0
-"""Seconds for the remaining messages when the client closes, and for the remaining answers in a session that is
-over."""
+"""Seconds to send the remaining messages when the client closes, and to receive the remaining answers when a session
+is over."""
 
 
 class Waiter:
     """Waits for the end of one of our requests. `on_notice` receives the notifications that belong to it; `relay`
-    receives all its messages if it is made on behalf of someone else."""
+    receives all its messages if the request is made on behalf of someone else."""
 
     __slots__ = ("_outcome", "_settled", "id", "is_stream", "on_notice", "relay", "timer")
 
@@ -66,8 +66,8 @@ class Waiter:
             self._settled.wake()
 
     async def wait(self) -> Response | Failure | InputWanted:
-        """Wait for the outcome and return it. Raises ConnectionError without a usable answer, and TimeoutError if it
-        is too late."""
+        """Wait for the outcome and return it. Raises ConnectionError if there is no usable answer, and TimeoutError
+        if the time limit has passed."""
         while self._outcome is None:
             await self._settled.wait()
         match self._outcome:
@@ -101,8 +101,8 @@ class Offered(Protocol):
 
 
 class Connection:
-    """A session with one server while it lasts. `on_message` receives the messages that belong to no request, with
-    True if a subscription has received them as well."""
+    """A session with one server over one transport. `on_message` receives the messages that belong to no request,
+    with True if a subscription has received them as well."""
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class Connection:
                 self.closed.set()
 
     def lose(self, reason: str) -> None:
-        """End the connection: pending requests get no answer."""
+        """End the connection; pending requests fail with `reason`."""
         if self._closed is None:
             self._closed = reason
         self.gone.set()
@@ -171,8 +171,8 @@ class Connection:
             waiter.settle(Unusable(waiter.id, self._closed, fate))
 
     async def drained(self) -> None:
-        """Wait briefly for the answers to requests that were pending when the session ended: each has its own
-        fate."""
+        """Wait briefly for the answers to requests that were pending when the session ended: the server may have
+        carried out some of them."""
         with anyio.move_on_after(LAST_WORDS_SECONDS):
             while self.busy:
                 await self._drained.wait()
@@ -247,8 +247,8 @@ class Connection:
 
     @contextmanager
     def listening(self, on_notice: Callable[[Notified], None]) -> Iterator[str]:
-        """Yield a token for the progress of work that outlives its request: during the block, its notifications go to
-        `on_notice`."""
+        """Yield a progress token for work that outlives its request. During the block, `on_notice` receives the
+        notifications with this token."""
         token = self.session.progress_token()
         self._listening[token] = on_notice
         try:
@@ -258,7 +258,7 @@ class Connection:
             self.session.forget_token(token)
 
     async def answer(self, waiter: Waiter, seconds: float | None) -> Response | Failure | InputWanted:
-        """Wait for the end of a request. The time that the server waits for our answer does not count.
+        """Wait for the end of a request. Time during which the server waits for our answer is excluded.
 
         Raises TimeoutError after `seconds`, and the errors of `Waiter.wait`.
         """
@@ -302,7 +302,7 @@ class Connection:
         return waiting
 
     async def inputs(self, questions: InputWanted) -> dict[str, Any]:
-        """Return the params that answer the server's questions when a request is made again.
+        """Return the params with the answers to the server's questions, for repeating the request.
 
         Raises McpError for a question without a handler, and the errors of the handlers.
         """

@@ -1,7 +1,8 @@
 """The rate at which a server may send unrequested notifications before it is read more slowly.
 
-Unread data fills the pipe or the socket, so only the server waits: each notification costs its reader time, and a
-gateway reads for many clients. Answers wait behind the notifications, but only those of that server.
+Unread data fills the pipe or the socket, so only the server waits. This protects the reader, such as a gateway that
+reads for many clients, since each notification costs time. Answers wait behind the notifications, but only those of
+the same server.
 """
 
 import logging
@@ -12,11 +13,11 @@ from ...protocol.wire.jsonrpc import Failure, Message, Notification, Response
 _log = logging.getLogger("shared.client.flood")
 
 PER_SECOND, BURST = 100, 1_000
-"""The rate and burst of notifications that a list has changed, for which one is as good as many; other notifications
-may be 50 times as many."""
+"""The rate and burst of notifications about changed lists, of which one is as good as many. For other notifications
+the limits are 50 times as high."""
 _OTHERS = 0.02
 LONGEST_PAUSE = 1.0
-"""The longest pause in seconds: a live server must be read often enough to be recognized as such."""
+"""The longest pause in seconds: a server must be read often enough to be recognized as alive."""
 
 
 class Flood:

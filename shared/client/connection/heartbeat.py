@@ -1,4 +1,4 @@
-"""The detection of a server that has died without closing its connection: it is pinged after a silence.
+"""Detects a server that has died without closing its connection, by a ping after a silence.
 
 Calls have their own time limits. A client that only listens would wait forever on a silently broken connection, so
 the server is pinged while there are subscriptions and no pending calls.
@@ -11,8 +11,8 @@ from .connection import Connection
 
 
 async def watch_over(connection: Connection, seconds: float | None) -> None:
-    """Wait until `connection` is lost. If nothing arrives for `seconds`, and a ping is then not answered in as long,
-    it is lost; with None there are no pings."""
+    """Wait until `connection` is lost. If nothing arrives for `seconds`, the server is pinged; if it does not answer
+    within `seconds` either, the connection is lost. With None there are no pings."""
     while not connection.gone.is_set():
         silent = anyio.current_time() - connection.last_received
         # A pending call has its own time limit, and a server at work may be too busy for pings.

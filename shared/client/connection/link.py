@@ -1,10 +1,10 @@
-"""The connection to one server while it lasts, and a new one after it was lost.
+"""The current connection to one server, replaced by a new one when it is lost.
 
     entered ──▶ open ──▶ lost ──▶ (a caller asks) ──▶ opening again ──▶ open
                                                               └──▶ failed: callers get the error, the next one tries
 
-A connection is reopened by one task for all callers that wait; each waits as long as its time limit. Pauses grow if
-it is lost again and again.
+One task reopens a connection for all waiting callers; each waits as long as its time limit allows. The pauses grow if
+the connection is lost repeatedly.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -39,8 +39,8 @@ class _Attempt:
 
 class Link:
     """The connection to one server over time. `connect` makes an unopened connection from a transport and a mode;
-    `start` opens another transport after one was lost, and None leaves it lost; `reopened` is called for each new
-    connection."""
+    `start` opens a new transport after a loss, or is None if the connection is not to be reopened; `reopened` is
+    called for each new connection."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Link:
         with the block.
 
         Raises PeerError if the server refuses, ConnectionError if it is gone or no version is shared, and
-        TimeoutError if it gives no answer.
+        TimeoutError if it does not answer.
         """
         self._is_entered = True
         try:
@@ -96,10 +96,9 @@ class Link:
             self.connection.lose("the client is closed")
 
     async def current(self, seconds: float | None) -> Connection:
-        """Return the connection to use. A lost one is reopened, if that is enabled.
-
-        Raises TimeoutError if this takes more than `seconds`, while the opening continues; Unreached if it can't be
-        opened; and PeerError if the server refuses.
+        """Return the connection to use. A lost connection is reopened, if that is enabled. Raises TimeoutError after
+        `seconds`, while the opening continues; Unreached if no connection can be opened; and PeerError if the server
+        refuses.
         """
         if not self.connection.gone.is_set() or self._start is None:
             return self.connection

@@ -1,7 +1,7 @@
 """The opening of a session: the era of the server, and its description of itself (2026-07-28, Versioning).
 
-With "auto" the stateless era is tried first. Any answer of an old server, or none, leads to the handshake; an answer
-that only a stateless server can give does not.
+In mode "auto" the stateless era is tried first. A missing answer, or one that an old server could give, leads to the
+handshake.
 """
 
 import logging
@@ -21,7 +21,7 @@ from .retry import RetryPolicy
 _log = logging.getLogger("shared.client.opening")
 
 OPENING_SECONDS = 60.0
-"""Seconds that a server may take to start and answer, without an alternative to try."""
+"""Seconds that a server may take to start and answer if there is no alternative to try."""
 _NAMED = 10
 """The maximum number of server versions in an error message."""
 
@@ -30,8 +30,8 @@ async def open_session(connection: Connection, options: ClientOptions) -> None:
     """Open the session of `connection` in `options.mode`. A server that is too busy is asked again, up to 4 times in
     all.
 
-    Raises PeerError if the server refuses, TimeoutError if it gives no answer, and ConnectionError if it is gone, its
-    answer can't be used, or it shares no version.
+    Raises PeerError if the server refuses, TimeoutError if it does not answer, and ConnectionError if it is gone, its
+    answer can't be used, or no version is shared.
     """
     retries, failed = RetryPolicy(), 0
     while True:
@@ -74,8 +74,8 @@ async def _open(connection: Connection, options: ClientOptions) -> None:
 
 
 async def _discover(connection: Connection, options: ClientOptions) -> Era:
-    """Try to discover the server. Returns the era: the session is now open, a handshake is to be tried, or this is to
-    be tried again."""
+    """Try to discover the server. The result says whether the session is now open, a handshake is to be tried, or
+    discovery is to be repeated."""
     session = connection.session
     patience = options.opening_seconds or OPENING_SECONDS
     # Some servers do not answer unknown requests: if there is an alternative, they are not waited for long.

@@ -6,13 +6,13 @@ from contextlib import AbstractAsyncContextManager
 from ...contracts import ClosableTransport
 
 Start = Callable[[], AbstractAsyncContextManager[ClosableTransport]]
-"""Starts a server, which ends with the block; the transport that it yields connects to it."""
+"""Starts a server, which ends with the block, and yields a transport to it."""
 
 FIRST_SECONDS = 0.5
 """The pause between two starts if the server was lost soon after the first; it doubles each time."""
 LONGEST_SECONDS = 30.0
-"""The longest pause: a server that can't run costs at most two starts a minute, and one that was repaired is
-available soon."""
+"""The longest pause: a server that can't run causes at most two starts a minute, and a repaired server is available
+soon."""
 STEADY_SECONDS = 60.0
 """A server that has lived this long counts as steady."""
 
@@ -29,12 +29,12 @@ class Pauses:
         return max(0.0, self._last_start + self._pause - now)
 
     def min_remaining(self, now: float) -> float:
-        """Return the seconds that even a caller who needs the server has to wait."""
+        """Return the seconds that even a caller that needs the server must wait."""
         return max(0.0, self._last_start + min(self._pause, FIRST_SECONDS) - now)
 
     def started(self, now: float) -> None:
-        """Record a start at the time `now`, and lengthen the next pause; after a long life, it is reset to the first
-        one."""
+        """Record a start at the time `now`, and lengthen the next pause; after a long life, the pause is reset to the
+        first."""
         is_steady = now - self._last_start >= STEADY_SECONDS
         self._pause = FIRST_SECONDS if is_steady else min(LONGEST_SECONDS, 2 * self._pause)
         self._last_start = now

@@ -21,7 +21,7 @@ MAX_TOOLS = 5_000
 BASE_SECONDS = 0.25
 MAX_BACKOFF_SECONDS = 10.0
 MAX_RETRY_AFTER_SECONDS = 3_600.0
-"""A request without a time limit is not repeated if the server asks for a longer pause."""
+"""The longest pause that a server may request before the repetition of a request without a time limit."""
 _SAFE = frozenset(
     {
         *("completion/complete", "ping", "prompts/get", "prompts/list", "resources/list", "resources/read"),
@@ -54,7 +54,7 @@ class RetryPolicy:
         self._tools: dict[str, None] = {}
 
     def remember_idempotent_tools(self, result: Mapping[str, Any]) -> None:
-        """Remember which tools in a result of `tools/list` may be called twice."""
+        """Remember which tools in a result of `tools/list` are idempotent."""
         tools = result.get("tools")
         for tool in tools if isinstance(tools, list) else ():
             if not isinstance(tool, dict) or not isinstance(name := tool.get("name"), str):
@@ -89,7 +89,7 @@ class RetryPolicy:
 
 
 def _retry_after(error: Exception) -> float:
-    """Return the pause that the server asks for, in seconds; an integer may be too large for a float."""
+    """Return the pause that the server requests, in seconds; an integer may be too large for a float."""
     data = error.data if isinstance(error, PeerError) else None
     seconds = data.get("retryAfter") if isinstance(data, dict) else None
     return seconds if isinstance(seconds, int | float) and seconds > 0 else 0.0

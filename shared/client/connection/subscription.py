@@ -18,9 +18,10 @@ Kind = Literal["resource", "tools", "prompts", "resources", "missed"]
 """The kind of a change: one resource; the list of tools, of prompts or of resources; or any of them, after a gap."""
 
 MAX_URI = 8_192
-"""The maximum length of the URI in a change: a thousand changes may wait for a slow reader."""
+"""The maximum length of the URI in a change; it bounds the memory of a thousand changes that wait for a slow
+reader."""
 FAREWELL_SECONDS = 2.0
-"""Seconds for the server to answer the requests that end a subscription."""
+"""Seconds that the server has to answer the requests that end a subscription."""
 _LISTS: tuple[Kind, ...] = ("tools", "prompts", "resources")
 _UPDATED = "notifications/resources/updated"
 _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -28,19 +29,19 @@ _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change at the server. `missed` means that anything subscribed to may have changed."""
+    """A change on the server. `missed` means that anything in the subscription may have changed."""
 
     kind: Kind
     uri: str | None = None
-    """The URI of the resource; it may be a part of one that was subscribed to."""
+    """The URI of the resource, which may be a part of a subscribed resource."""
 
 
 _LIST_CHANGES = {f"notifications/{what}/list_changed": Change(what) for what in _LISTS}
 
 
 def change_of(notice: Notified) -> Change | None:
-    """Return the change that a notification reports; None if it reports something else. A resource whose URI is too
-    long is reported as `missed`."""
+    """Return the change that a notification reports; None if it reports no change. A resource whose URI is too long
+    is reported as `missed`."""
     if notice.method != _UPDATED:
         return _LIST_CHANGES.get(notice.method)
     uri = notice.params.get("uri")
@@ -51,7 +52,7 @@ def change_of(notice: Notified) -> Change | None:
 
 @dataclass(eq=False, slots=True)
 class Subscription:
-    """Changes of `uris`, and with `lists` of the lists of tools, prompts and resources, passed to `tell`."""
+    """Passes to `tell` the changes of `uris`, and with `lists` those of the lists of tools, prompts and resources."""
 
     uris: Sequence[str]
     tell: Callable[[Change], None]
@@ -109,10 +110,9 @@ class Subscription:
 async def subscribed(
     connection: Connection, subscription: Subscription
 ) -> AsyncIterator[Callable[[], Awaitable[object]]]:
-    """Subscribe to the changes of `subscription` during the block. Yields a function that waits until no others can
-    arrive, because the server has ended the stream or is gone; it may raise ConnectionError.
-
-    Raises PeerError if the server refuses, TimeoutError if it gives no answer, and ConnectionError.
+    """Subscribe to the changes of `subscription` during the block. Yields a function that waits until no more changes
+    can arrive, because the server has ended the stream or is gone; the function may raise ConnectionError. Raises
+    PeerError if the server refuses, TimeoutError if it does not answer, and ConnectionError.
     """
     open_one = _listening if connection.session.stateless else _subscribing
     connection.subscriptions.append(subscription)
@@ -138,7 +138,7 @@ async def _listening(
 
 
 async def _opened(subscription: Subscription, waiter: Waiter) -> None:
-    """Wait for the acknowledgement of a listen stream. Raises PeerError or ConnectionError in its absence."""
+    """Wait for the acknowledgement of a listen stream. Raises PeerError or ConnectionError if there is none."""
 
     async def refused() -> None:
         answer = await waiter.wait()
@@ -169,7 +169,7 @@ async def _subscribing(
 
 
 async def _unsubscribe(connection: Connection, uris: Sequence[str]) -> None:
-    """Cancel the subscriptions to `uris`. A connection that is closed in the meantime brings no answer."""
+    """Cancel the subscriptions to `uris`. If the connection closes meanwhile, the missing answer is ignored."""
 
     async def stop_at_the_end() -> None:
         await connection.closed.wait()

@@ -5,7 +5,7 @@
         tools = await group.list_tools()
         result = await group.call_tool("files__read_text_file", {"path": "README.md"})
 
-A server that fails, or is slow, does not affect the others: their items are returned, together with the failures.
+A slow or failing server does not affect the others: their items are returned, together with the failures.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -38,7 +38,8 @@ CLOSING_SECONDS = 10.0
 
 
 class UnknownServer(McpError):
-    """The group has no server of that name, or the name of a tool or prompt contains none."""
+    """Raised if the group has no server of that name, or if the name of a tool or prompt contains no server's
+    name."""
 
 
 class ClientGroup(Entered):
@@ -87,15 +88,15 @@ class ClientGroup(Entered):
         return [member.status for member in self._members.values()]
 
     def client(self, server: str) -> Client:
-        """Return the client of a server, for calls that the group does not have. After a failure the server has a new
-        client.
+        """Return the client of a server, for calls that the group does not offer. After a failure the server gets a
+        new client.
 
         Raises UnknownServer, and ConnectionError if the server is not ready.
         """
         return self._member(server).client
 
     async def add(self, name: str, server: GroupServer | str | Sequence[str]) -> ServerStatus:
-        """Add a server, wait as on entering, and return its status.
+        """Add a server, wait until it is ready or has failed, and return its status.
 
         Raises ValueError for a name that is taken or invalid, and RuntimeError if the group is not entered.
         """
@@ -179,8 +180,8 @@ class ClientGroup(Entered):
         *,
         timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - as above
     ) -> ReadResourceResult:
-        """Return the contents of a resource of `server`; at another server the same URI may be another resource.
-        Raises the errors of `call_tool`."""
+        """Return the contents of a resource of `server`; on another server, the same URI may identify another
+        resource. Raises the errors of `call_tool`."""
         return await self._member(server).client.read_resource(uri, timeout=timeout)
 
     async def _resolve(self, name: str, kind: Kind[Any], seconds: float | None) -> tuple[Member, str]:

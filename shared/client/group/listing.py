@@ -1,4 +1,4 @@
-"""The lists of the servers of a group, with the server of each item."""
+"""Combined lists of the servers in a group, with the server of each item."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Item = TypeVar("Item", Tool, Prompt, Resource, ResourceTemplate)
 
 @dataclass(frozen=True, slots=True)
 class Listed(Generic[Item]):
-    """An item of a server in a group."""
+    """One item in a list, with its server."""
 
     server: str
     name: str
@@ -27,7 +27,7 @@ class Listed(Generic[Item]):
 
 @dataclass(frozen=True, slots=True)
 class Listing(Generic[Item]):
-    """The items of the servers of a group, in the order of the servers."""
+    """The items of all servers in a group, in the order of the servers."""
 
     items: list[Listed[Item]]
     failures: dict[str, Exception]
@@ -36,7 +36,7 @@ class Listing(Generic[Item]):
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[Item]):
-    """A list that servers with the `capability` have; items with URIs need no name in the group."""
+    """A kind of list, offered by servers with the `capability`; items with URIs need no name in the group."""
 
     what: str
     capability: str
@@ -45,9 +45,8 @@ class Kind(Generic[Item]):
     is_of_uris: bool = False
 
     async def items(self, member: Member) -> list[Item]:
-        """Return the items of a server; an empty list if it declares no such list. The names are stored in `member`.
-
-        Raises ConnectionError if it is not ready, and the errors of the client's call.
+        """Return the items of a server; an empty list if the server declares no such list. The names are stored in
+        `member`. Raises ConnectionError if the server is not ready, and the errors of the client's call.
         """
         client = member.client
         items = await self.ask(client) if client.server.can(self.capability) else []

@@ -23,14 +23,16 @@ ServerState = Literal["connecting", "ready", "failed", "closed"]
 
 @dataclass(frozen=True, slots=True)
 class GroupServer:
-    """The way to connect to a server, with its own options; their handlers receive messages of no other server."""
+    """How to connect to a server, with options of its own, whose handlers receive only the messages of this
+    server."""
 
     connect: Callable[[ClientOptions], AbstractAsyncContextManager[Client]]
     options: ClientOptions = field(default_factory=ClientOptions)
 
 
 def group_server(target: str | Sequence[str], options: ClientOptions | None = None, **how: Any) -> GroupServer:
-    """Return the server at a URL, or the one that a command starts. `how` is that of `connect`."""
+    """Return the description of the server at a URL, or of the server that a command starts. `how` is passed to
+    `connect`."""
     return GroupServer(partial(connect, target, **how), options or ClientOptions())
 
 
@@ -41,11 +43,11 @@ class ServerStatus:
     name: str
     state: ServerState
     error: Exception | None = None
-    """The error of the last failure, also while the server is tried again."""
+    """The error of the last failure, even while the server is being retried."""
 
     @property
     def reason(self) -> str:
-        """The text of the error; empty without one."""
+        """The text of the error; empty if there is none."""
         return "" if self.error is None else str(self.error) or type(self.error).__name__
 
 
@@ -59,9 +61,9 @@ class Member:
         self.settled = anyio.Event()
         """Set when the server is first ready, failed or closed."""
         self.closed = anyio.Event()
-        """Set when it is completely closed."""
+        """Set when the server is completely closed."""
         self.names: dict[str, tuple[str, ...]] = {}
-        """The names in its last lists, by capability."""
+        """The names in the server's last lists, by capability."""
         self._connect = partial(server.connect, options)
         self._on_status = on_status
         self._client: Client | None = None
@@ -70,7 +72,7 @@ class Member:
 
     @property
     def client(self) -> Client:
-        """The client of the server. Raises ConnectionError if it is not ready."""
+        """The client of the server. Raises ConnectionError if the server is not ready."""
         if self._client is None:
             status = self.status
             raise ConnectionError(f"{status.name} is {status.state}{status.reason and ': ' + status.reason}")
@@ -86,7 +88,7 @@ class Member:
             self._set_status("closed")
 
     def leave(self) -> None:
-        """Close the client; one that is not ready is cancelled."""
+        """Close the client, or cancel it if it is not ready."""
         self._leaving.set()
         if self._client is None:
             self._scope.cancel()

@@ -22,7 +22,7 @@ _SHORTENED = re.compile(r"-[0-9a-f]{10}\Z")
 
 
 def check_server_name(name: str) -> str:
-    """Return the name if a server may have it. Raises ValueError."""
+    """Return the name if it is valid for a server. Raises ValueError otherwise."""
     if not _SERVER_NAME.fullmatch(name):
         raise ValueError(f"a server's name must have 1 to 32 letters, digits and hyphens, not {name[:100]!r}")
     return name
@@ -59,7 +59,7 @@ def may_be_shortened(rest: str) -> bool:
 
 
 def own_name(name: str, owns: Iterable[str]) -> str | None:
-    """Return the name among `owns`, those of one server, that the full name represents, or None.
+    """Return the name that the full name represents, from the names `owns` of one server; None if there is none.
 
     Raises ValueError for a name without a server.
     """
