@@ -38,9 +38,13 @@ class Patient:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Run[Any]]:
-        app, life = Server[None](Implementation(name="one", version="1")), self.lives.pop(0)
+        app, life = Server[None](Implementation(name="one", version="1")), asynccontextmanager(self.lives.pop(0))
 
-        app.lifespan(lambda _opening: life())
+        @app.lifespan
+        async def living(_opening: Any) -> AsyncIterator[None]:
+            async with life():
+                yield
+
         async with app.open() as running:
             yield running
 
