@@ -64,6 +64,7 @@ LATE_IMPORTS: dict[str, str] = {
     "shared/program/authorization.py": "joserfc and httpx are an extra, loaded where an operator names an issuer",
     "shared/program/replication.py": "redis is an extra, loaded where an operator names a store",
     "shared/program/observation.py": "opentelemetry is an extra, loaded where an operator names a receiver",
+    "shared/program/event_loop.py": "uvloop is an extra, and for HTTP alone",
     "shared/program/process.py": "what says how much a listener takes stands with the web server, for HTTP alone",
     "shared/program/run.py": "a transport is imported when it is chosen, a reader of settings where there is a file",
     "shared/program/worker.py": "most programs are the only process that serves, and count for nobody else",

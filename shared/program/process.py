@@ -15,6 +15,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from ipaddress import ip_network
 from pathlib import Path
@@ -32,6 +33,7 @@ from ..telemetry.footprint import settle
 from ..telemetry.logs import set_up_logging
 from ..text import plain
 from ..transports.http.listener import LINGER_SECONDS
+from .event_loop import new_event_loop
 from .messages import exit_with_error
 from .observation import ObservationOptions, log_requests
 from .protection import ProtectionOptions
@@ -266,8 +268,17 @@ def run_to_the_end(program: str, main: Callable[[], Awaitable[None]], *, fast: b
     raised `Failed`. Ends the program if it can't start."""
     refusal: str | None = None
     code = 0
+    is_over = False
+
+    async def run() -> None:
+        nonlocal is_over
+        try:
+            await main()
+        finally:
+            is_over = True
+
     try:
-        anyio.run(main, backend_options={"use_uvloop": fast and find_spec("uvloop") is not None})
+        anyio.run(run, backend_options={"loop_factory": partial(new_event_loop, lambda: is_over, fast=fast)})
     except* (_CannotStart, DeclarationError) as group:
         refusal = str(first_error(group))
     except* Failed as group:

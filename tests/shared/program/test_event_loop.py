@@ -1,0 +1,55 @@
+"""What `sys.exit()` ends in a program."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+
+import anyio
+import pytest
+
+from shared import Implementation, Server
+from shared.program.process import run_to_the_end
+from tests.shared.server.peer import talking
+
+
+async def leave() -> None:
+    """Exits in a task, after the loop has turned."""
+    await anyio.lowlevel.checkpoint()
+    sys.exit(3)
+
+
+async def in_task_group() -> None:
+    """Waits for it in a group."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(leave)
+
+
+async def in_task() -> None:
+    """Waits for it."""
+    await asyncio.create_task(leave())
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("way", [in_task_group, in_task])
+def test_a_tool_that_exits_in_a_task_is_an_internal_error_and_the_server_lives(
+    way: Callable[[], Awaitable[None]], fast: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = Server[None](Implementation(name="test", version="1"))
+    app.tool(name="fail")(way)
+    errors = []
+
+    async def main() -> None:
+        async with talking(app) as peer:
+            for _ in range(2):
+                answer = await peer.request("tools/call", {"name": "fail", "arguments": {}})
+                errors.append(answer["error"]["message"])
+
+    assert run_to_the_end("test", main, fast=fast) == 0
+    assert errors == ["internal error"] * 2
+    assert "sys.exit() was called in a task" in caplog.text
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_a_program_may_exit(fast: bool) -> None:
+    with pytest.raises(SystemExit, match="3"):
+        run_to_the_end("test", leave, fast=fast)
