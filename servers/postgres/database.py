@@ -298,7 +298,7 @@ class PostgresDatabase:
 
     def _require_writable(self) -> None:
         if not self.writable:
-            raise SqlError("read_only", f"the database {self.name!r} may only be read", _WRITER)
+            raise SqlError("read_only", f"the database {self.name!r} is read-only", _WRITER)
 
     async def _make_way(self, statements: Sequence[Statement]) -> None:
         """Release the transactions kept for cursors, if a statement needs exclusive access to a table."""

@@ -15,7 +15,7 @@ POSTGRES = Dialect(
         "reading": "SELECT, WITH, VALUES, TABLE, EXPLAIN, SHOW",
         "estimating": " about how many rows",
         "describing": "columns, keys, checks, indexes, triggers, partitions, comments",
-        "scripting": "SQL that makes the types, tables, indexes, views and triggers again.",
+        "scripting": "SQL that recreates the types, tables, indexes, views and triggers.",
         "key": "",
         "numbers": "bigint and numeric",
         "text": "text",

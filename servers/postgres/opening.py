@@ -46,7 +46,9 @@ async def open_databases(
             _report(rights, database)
             unknown &= absent
             for parameter in target.unused:
-                log.warning("%s: %s in its URL is for pools of others, and does nothing", target.name, parameter)
+                log.warning(
+                    "%s: %s in its URL is for other programs' pools, and has no effect", target.name, parameter
+                )
         if unknown:
             raise ValueError(f"--hide: no database has {min(unknown)}")
         yield Databases(databases)
@@ -73,7 +75,7 @@ async def _look_at(database: PostgresDatabase, limits: Limits, hidden: Sequence[
 def _report(rights: Rights, database: PostgresDatabase) -> None:
     """Log the effects of a pooler, and the rights of the role that a reader does not need."""
     if database.is_shared:
-        log.info("%s: a pooler shares its connections with others: rows after a cut are read anew", database.name)
+        log.info("%s: a pooler shares its connections with others: rows after a cut are read again", database.name)
     more = [*rights.powers, *rights.attributes]
     if rights.is_superuser:
         more.insert(0, "everything, as a superuser")

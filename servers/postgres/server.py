@@ -70,6 +70,6 @@ def _choose_triggers(databases: Databases[PostgresDatabase]) -> list[str]:
     for database in writable:
         if database.is_shared:
             log.warning(
-                "%s: no notice comes through its pooler, so --watch-triggers makes no triggers", database.name
+                "%s: its pooler passes no notifications, so --watch-triggers creates no triggers", database.name
             )
     return [database.name for database in writable if not database.is_shared]

@@ -23,7 +23,8 @@ class _Databases(BaseModel):
     )
     allow_write: bool = Field(False, description="allow changes, in every database without :ro")
     allow_privileged: bool = Field(
-        False, description="take roles that may read files, run programs or end sessions of others, as superusers may"
+        False,
+        description="accept roles that may read files, run programs or end the sessions of others, as superusers may",
     )
     allow_ddl: list[str] = option(
         [], "what else statements may define: policies, grants, roles, or extension=NAME", "WHAT"
@@ -50,8 +51,8 @@ class Settings(SqlSettings, _Databases):
     give_one: ClassVar[str] = "give at least one URL of a database"
     name_them: ClassVar[str] = "name them: NAME=postgresql://..."
 
-    busy_timeout: float = Field(5, ge=0, le=3_600, description="seconds to wait for the lock of another session")
-    max_value: int = Field(16_000_000, ge=1_000, description="bytes that one row may have on its way")
+    busy_timeout: float = Field(5, ge=0, le=3_600, description="seconds to wait for a lock held by another session")
+    max_value: int = Field(16_000_000, ge=1_000, description="maximum bytes of one row received")
 
     @cached_property
     def sources(self) -> list[Target]:

@@ -91,7 +91,9 @@ def encode_parameter(value: Any) -> bytes | None:
     except ValueError:
         raise SqlError("bad_parameters", "a parameter is not Unicode, or a number that is far too long") from None
     if b"\0" in data:
-        raise SqlError("bad_parameters", "a parameter has the character U+0000, which no text of PostgreSQL holds")
+        raise SqlError(
+            "bad_parameters", "a parameter contains the character U+0000, which PostgreSQL does not allow in text"
+        )
     return ListText(data, to_json(value)) if isinstance(value, list) else data
 
 

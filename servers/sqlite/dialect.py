@@ -12,11 +12,11 @@ SQLITE = Dialect(
     parameters="values for ? in order; NULL and blobs go into the query",
     read_only="this server was started without --allow-write, and without --db NAME=PATH:rw",
     words={
-        "reading": "SELECT, WITH, VALUES, EXPLAIN, PRAGMA that tells",
+        "reading": "SELECT, WITH, VALUES, EXPLAIN, PRAGMA that reads",
         "estimating": ", after ANALYZE, about how many rows",
         "describing": "columns, keys, indexes, triggers, its CREATE statement with the checks",
         "explaining": "Show how SQLite would run a statement: the plan as a tree, and which tables are read whole. "
-        "CREATE INDEX before it is tried and not made.",
+        "A CREATE INDEX before it is tried, not made.",
         "scripting": "The SQL that made the tables, indexes, views and triggers.",
         "key": ", or the rowid where there is none",
         "numbers": "INTEGER and REAL",

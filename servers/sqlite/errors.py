@@ -17,16 +17,16 @@ _CONSTRAINT = 19
 # Where nothing is said, SQLite's words say it best.
 _BY_NAME: dict[str, tuple[str, str, str]] = {
     # The policy gives the reason of a refusal. If it was not asked, a name could not be passed to it.
-    "SQLITE_AUTH": ("refused", "a name in the database is not UTF-8, so the statement can't be judged", ""),
+    "SQLITE_AUTH": ("refused", "a name in the database is not UTF-8, so the statement can't be checked", ""),
     "SQLITE_BUSY": ("busy", "another process holds a lock on the database", "Try again."),
     "SQLITE_LOCKED": ("busy", "another statement holds a lock on the table", "Try again."),
     "SQLITE_READONLY_ROLLBACK": (
         "unfinished",
-        "a program was killed while it changed the database, and what it left half done must be undone first, for "
-        "which this server has no permission",
+        "a program was killed while it changed the database, and its unfinished changes must be rolled back first, "
+        "which this server is not permitted to do",
         "The operator can start it once with --allow-write, or run: sqlite3 FILE .tables",
     ),
-    "SQLITE_READONLY": ("read_only", "the database may only be read", ""),
+    "SQLITE_READONLY": ("read_only", "the database is read-only", ""),
     "SQLITE_CORRUPT": ("corrupt", "the database file is damaged", "The operator can restore a backup."),
     "SQLITE_NOTADB": ("corrupt", "the file is not a SQLite database, or is encrypted", ""),
     "SQLITE_TOOBIG": ("too_large", "a value or the statement is larger than the limit", "Ask for a part of it."),
@@ -51,7 +51,7 @@ def from_sqlite(error: Exception) -> SqlError:
         suggestion = "Give what is selected another name with AS."
         return SqlError("bad_statement", "a name in the database is not UTF-8, so it can't be shown", suggestion)
     if isinstance(error, UnicodeError):
-        return SqlError("bad_parameters", "a text holds half of a surrogate pair, which UTF-8 can't carry")
+        return SqlError("bad_parameters", "a text contains half of a surrogate pair, which UTF-8 can't represent")
     name = getattr(error, "sqlite_errorname", "")
     if not name:
         # Errors that the module finds itself: a second statement, the number of parameters, a NUL character.

@@ -21,7 +21,7 @@ def read_location(location: str) -> str:
         return location
     scheme = (match["scheme"] or match["file"]).lower().partition("+")[0]
     if scheme in ("postgres", "postgresql"):
-        raise ValueError("a URL of PostgreSQL is for the PostgreSQL server: mcp-bundle-postgres")
+        raise ValueError("a PostgreSQL URL is for the PostgreSQL server: mcp-bundle-postgres")
     if scheme not in ("file", "sqlite", "sqlite3"):
         raise ValueError(f"a URL of {scheme} is not a SQLite database; give the path of a file")
     place, _, query = text[match.end() :].partition("?")

@@ -38,7 +38,7 @@ class _Databases(BaseModel):
     extension: list[str] = option(
         [], "SQLite extension to load: PATH, or PATH=ENTRY with its entry point", "PATH", paths_after=""
     )
-    attach: bool = Field(False, description="let statements of one database read the others, as NAME.TABLE")
+    attach: bool = Field(False, description="let statements run on one database read the others, as NAME.TABLE")
     create: bool = Field(False, description="create database files that do not exist")
 
     @field_validator("databases", mode="before")
@@ -46,7 +46,7 @@ class _Databases(BaseModel):
     def _are_named(cls, databases: Any) -> Any:
         # A path that is empty, as that of an unset shell variable, would mean the working directory.
         if isinstance(databases, list) and "" in databases:
-            raise ValueError("the name of a database is empty")
+            raise ValueError("a database name is empty")
         if not isinstance(databases, list):
             return databases
         return [read_location(path) if isinstance(path, str) else path for path in databases]
@@ -70,7 +70,7 @@ class _Databases(BaseModel):
 
 
 class _Memory(BaseModel):
-    max_memory: int = Field(512, ge=16, description="mebibytes that SQLite may hold, to sort and group for example")
+    max_memory: int = Field(512, ge=16, description="memory limit of SQLite in mebibytes, for example for sorting")
 
 
 class Narrowing(settings.Narrowing):

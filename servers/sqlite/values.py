@@ -67,8 +67,8 @@ def decode_value(value: Any) -> Any:
         case list():
             raise SqlError(
                 "bad_parameters",
-                "SQLite has no lists as parameters",
-                "Write IN (?, ?) with one value for each, or give the list as a text of JSON: "
+                "SQLite does not accept lists as parameters",
+                "Write IN (?, ?) with one value for each, or give the list as JSON text: "
                 "IN (SELECT value FROM json_each(?)).",
             )
     raise SqlError(

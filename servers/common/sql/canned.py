@@ -74,7 +74,7 @@ def parse_definition(text: str, stem: str, find_parameters: FindParameters) -> D
     name, description = front.get("name", stem), front.get("description", "").strip()
     if _TOOL.fullmatch(name) is None:
         raise ValueError(
-            f"{name!r} is not a valid name of a tool: it has 1 to 128 of the characters A-Z a-z 0-9 _ . -"
+            f"{name!r} is not a valid tool name: it must have 1 to 128 of the characters A-Z a-z 0-9 _ . -"
         )
     if not description:
         raise ValueError("it has no description")
@@ -128,7 +128,7 @@ def _require_same_names(used: Sequence[str], names: set[str], ours: frozenset[st
         raise ValueError(f"the SQL has the parameter {odd[0]}; they are written :name")
     missing = {parameter[1:] for parameter in used} - names
     if missing:
-        raise ValueError(f"the SQL has the parameter :{min(missing)}, which the front matter has not")
+        raise ValueError(f"the SQL has the parameter :{min(missing)}, which the front matter does not declare")
     if names - {parameter[1:] for parameter in used}:
         raise ValueError(f"the SQL has no :{min(names - {parameter[1:] for parameter in used})}")
     if names & ours:
@@ -184,7 +184,7 @@ class QueryFiles:
             reason = error.line if isinstance(error, SqlError) else str(error)
             wrong = "it can't be read" if isinstance(error, OSError) else reason
             if previous is None or (previous.signature, previous.wrong) != (signature, wrong):
-                consequence = "left out" if good is None else "what it had before stays"
+                consequence = "left out" if good is None else "its last valid version stays in use"
                 log.warning("--queries: %s: %s; %s", name, wrong, consequence)
             return _File(signature, good, wrong)
         return _File(signature, definition, None)

@@ -88,7 +88,7 @@ class Exports:
         export = self._exports.get(name)
         if export is None or export.who != who:
             self._names.check_here(name.partition(".")[0], "the file of an export", "Export it again.")
-            raise SqlError("not_found", "there is no such export", "The oldest ones go: export it again.")
+            raise SqlError("not_found", "there is no such export", "The oldest exports are deleted: export it again.")
         return export
 
     async def read(self, export: Export, offset: int, length: int) -> bytes:
@@ -102,4 +102,4 @@ def _read(export: Export, offset: int, length: int) -> bytes:
             file.seek(min(offset, export.bytes))
             return file.read(length)
     except FileNotFoundError:
-        raise SqlError("not_found", "the export has gone") from None
+        raise SqlError("not_found", "the export no longer exists") from None

@@ -28,7 +28,7 @@ class ProcessNames:
     def check_here(self, name: str, what: str, suggestion: str) -> None:
         """Raise SqlError `elsewhere`, with a `suggestion`, if the `name` of `what` was made by another process."""
         if _NAME.fullmatch(name) and not name.startswith(self._mark):
-            reason = f"{what} can be had only from the process of this server that made it, and this is another one"
+            reason = f"{what} is available only from the server process that created it, and this is another one"
             raise SqlError("elsewhere", reason, suggestion)
 
 

@@ -58,5 +58,5 @@ class Pool(ABC, Generic[C]):
                 with anyio.fail_after(self._seconds):
                     await self._slots.acquire()
             except TimeoutError:
-                reason = "all connections to the database are at work"
+                reason = "all connections to the database are in use"
                 raise SqlError("busy", reason, "Try again when other queries have ended.") from None

@@ -62,11 +62,11 @@ class StatementLimits(BaseModel):
     timeout: float = Field(
         30, gt=0, le=3_600, description="seconds until a statement is stopped, unless it is a task"
     )
-    busy_timeout: float = Field(5, ge=0, le=3_600, description="seconds to wait for the lock of another process")
-    max_rows: int = Field(10_000, ge=1, description="rows that one answer may have")
-    max_page: int = Field(100_000, ge=2_000, le=900_000, description="bytes of rows that one answer may have")
-    max_cell: int = Field(10_000, ge=100, description="bytes of one value that an answer shows")
-    max_value: int = Field(16_000_000, ge=1_000, description="bytes that one value may have in a statement")
+    busy_timeout: float = Field(5, ge=0, le=3_600, description="seconds to wait for a lock held by another process")
+    max_rows: int = Field(10_000, ge=1, description="maximum rows of one answer")
+    max_page: int = Field(100_000, ge=2_000, le=900_000, description="maximum bytes of rows in one answer")
+    max_cell: int = Field(10_000, ge=100, description="maximum bytes of one value that an answer shows")
+    max_value: int = Field(16_000_000, ge=1_000, description="maximum bytes of one value in a statement")
 
 
 class SqlSettings(StatementLimits):

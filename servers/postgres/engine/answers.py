@@ -88,11 +88,11 @@ def encode(value: object) -> Cell:
 def encode_text(text: str, code: str = "bad_parameters") -> bytes:
     """Encode a text to send. Raises SqlError with that `code` for a text that PostgreSQL can't hold."""
     if "\0" in text:
-        raise SqlError(code, "a text holds the character U+0000, which PostgreSQL can't have in a text")
+        raise SqlError(code, "a text contains the character U+0000, which PostgreSQL does not allow in text")
     try:
         return text.encode()
     except UnicodeEncodeError:
-        reason = "a text holds half of a surrogate pair, which UTF-8 can't carry"
+        reason = "a text contains half of a surrogate pair, which UTF-8 can't represent"
         raise SqlError(code, reason) from None
 
 

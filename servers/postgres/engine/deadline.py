@@ -49,16 +49,16 @@ class Deadline:
     def reason(self, *, is_heard: bool = True) -> SqlError:
         """Return the error for the time being over; unless `is_heard`, the database does not answer at all."""
         if self._is_committing:
-            reason = "the time was over while the changes were being committed, so they may be there or not"
-            return SqlError("timeout", reason, "Look whether they are there.")
+            reason = "the time ran out while the changes were being committed, so they may or may not have been made"
+            return SqlError("timeout", reason, "Check whether they were made.")
         if not is_heard:
             reason = f"the database did not answer within {self.seconds:.3g} seconds"
-            suggestion = "Try again later: it is out of reach or overloaded, or its pooler has no connection left."
+            suggestion = "Try again later: it is unreachable or overloaded, or its pooler has no connection left."
             return SqlError("unavailable", reason, suggestion)
         return SqlError(
             "timeout",
             f"stopped after {self.seconds:g} seconds",
-            "Ask for less: add a condition or LIMIT, and look with explain_query whether an index is used.",
+            "Ask for less: add a condition or LIMIT, and check with explain_query whether an index is used.",
         ).at(self.where)
 
     @contextmanager

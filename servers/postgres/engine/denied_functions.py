@@ -10,7 +10,7 @@ import re
 _REASONS = {
     "waits": ("pg_sleep*", "pg_wal_replay_wait*"),
     "takes a lock that outlives the query": ("pg_advisory_*", "pg_try_advisory_*"),
-    "connects to elsewhere": (
+    "connects to other servers": (
         *("dblink*", "postgres_fdw_*", "query_export_to_s3", "http", "http_get", "http_post", "http_put"),
         *("http_patch", "http_delete", "http_head"),
     ),

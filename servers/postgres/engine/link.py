@@ -126,7 +126,9 @@ class Link:
         """
         text = encode_text(before + sql, "bad_statement")
         if any(value is not None and b"\0" in value for value in parameters):
-            raise SqlError("bad_parameters", "a value holds the character U+0000, which no text of PostgreSQL holds")
+            raise SqlError(
+                "bad_parameters", "a value contains the character U+0000, which PostgreSQL does not allow in text"
+            )
         most_row = self.limits.value_bytes
         room = Room(most_row if most is None else most, most_row, most is not None, take)
         if any(isinstance(value, ListText) for value in parameters):

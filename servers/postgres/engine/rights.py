@@ -10,7 +10,7 @@ _POWERS = {
     "pg_execute_server_program": "run programs on the machine",
     "pg_signal_backend": "end the queries of others",
     "pg_checkpoint": "force checkpoints",
-    "pg_create_subscription": "make connections to elsewhere",
+    "pg_create_subscription": "connect to other servers",
     "pg_maintain": "lock and rewrite every table",
 }
 """Predefined roles, and what their members may do that no query of a client should.

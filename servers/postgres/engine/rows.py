@@ -100,7 +100,7 @@ class Collector:
 
 def row_too_large(most: int) -> SqlError:
     """Return the error for a row of more than `most` bytes."""
-    suggestion = "Select fewer columns, or a part of what is long."
+    suggestion = "Select fewer columns, or parts of long values."
     return SqlError("too_large", f"one row has more than {most:,} bytes", suggestion)
 
 

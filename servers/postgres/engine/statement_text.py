@@ -323,4 +323,4 @@ _LONG = {"comment": _end_comment, "string": _end_string, "dollar": _end_dollars,
 
 
 def _unended(what: str) -> SqlError:
-    return SqlError("bad_statement", f"{what} in the statement has no end")
+    return SqlError("bad_statement", f"{what} in the statement is not closed")

@@ -105,7 +105,7 @@ def _explain_other(where: str, label: str) -> str:
         return f"{label} is given neither as postgresql://… nor as host=… dbname=… or service=NAME"
     kind = (scheme[1] or scheme[2]).lower()
     if kind.partition("+")[0] in _FILES:
-        return f"{label} is a file of SQLite, which the SQLite server takes: mcp-bundle-sqlite"
+        return f"{label} is a SQLite file, which is for the SQLite server: mcp-bundle-sqlite"
     return f"{label} is a URL of {kind}, and this server asks PostgreSQL: postgresql://…"
 
 
@@ -169,7 +169,7 @@ def _read_parameter(key: str, value: str, label: str) -> dict[str, str]:
     if key == "pgbouncer" and value in ("true", "false"):
         return {key: value}
     if key in (*_SCHEMAS, *_TIMES, "pgbouncer"):
-        raise ValueError(f"the URL of {label} has a parameter {key!r} with a value that it can't have")
+        raise ValueError(f"the URL of {label} has a parameter {key!r} with an invalid value")
     raise ValueError(f"the URL of {label} has a parameter {key!r}, which neither libpq nor this server knows")
 
 
@@ -194,7 +194,7 @@ def _parse_url(url: str, label: str) -> Conninfo:
 def _parse_keywords(where: str, label: str) -> Conninfo:
     """Parse the keywords with libpq. Raises ValueError."""
     malformed = (
-        f"the keywords of {label} are not well formed: write them as libpq has them, as in host=db dbname=shop, "
+        f"the keywords of {label} are not well formed: write them as libpq expects them, as in host=db dbname=shop, "
         r"and a value with blanks or quotes as in password='it\'s'"
     )
     return _read(where, malformed)

@@ -81,7 +81,7 @@ def _tell_wraparound(rows: Sequence[Row]) -> Iterator[str]:
         if table is not None:
             yield f"the oldest table is {_sql_name(table)}, {table_age:,}"
         if age > 1_000_000_000:
-            yield "WARNING: at 2,000,000,000 the server stops taking writes; see why VACUUM can't keep up"
+            yield "WARNING: at 2,000,000,000 the server stops accepting writes; see why VACUUM can't keep up"
 
 
 def _tell_indexes(rows: Sequence[Row]) -> Iterator[str]:
@@ -131,7 +131,7 @@ CHECKS: Sequence[Check] = (
     Check("memory", questions.CACHE, _tell_cache),
     Check("long transactions", questions.TRANSACTIONS, _tell_transactions, is_of_sessions=True),
     Check("sessions that wait for locks", questions.BLOCKED, _tell_blocked, is_of_sessions=True),
-    Check("tables that VACUUM or ANALYZE should see", questions.TABLES, _tell_tables),
+    Check("tables that need VACUUM or ANALYZE", questions.TABLES, _tell_tables),
     Check("age of transactions", questions.WRAPAROUND, _tell_wraparound),
     Check("indexes", questions.INDEXES, _tell_indexes),
     Check("sequences", questions.SEQUENCES, _tell_sequences),

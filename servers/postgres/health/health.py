@@ -63,5 +63,5 @@ async def _try(ask: Ask, look: Callable[[Ask], Awaitable[list[str]]]) -> list[st
 
 
 def _format_section(title: str, findings: Sequence[str]) -> Iterator[str]:
-    yield f"{title}:" + ("" if findings else " nothing to tell")
+    yield f"{title}:" + ("" if findings else " nothing to report")
     yield from (f"  {line}" for line in findings)

@@ -90,7 +90,7 @@ async def suggest_indexes(
     extension = await ask(_EXTENSION)
     if not extension:
         names = "; ".join(candidate.words for candidate in candidates[:_CANDIDATES])
-        return [f"an index might help, which was not tried, as hypopg is not installed: {names}"]
+        return [f"an index might help, but was not tried, because hypopg is not installed: {names}"]
     return await _try_out(ask, extension[0][0], candidates[:_CANDIDATES], find_cost)
 
 
@@ -118,7 +118,7 @@ async def _try_out(
             await ask(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}", deadline=deadline)
             await ask(f"SELECT {schema}.hypopg_reset()", deadline=deadline)
     tried = "; ".join(candidate.words for candidate in candidates)
-    return [note for _, note in sorted(notes)] or [f"of these indexes none would make it much cheaper: {tried}"]
+    return [note for _, note in sorted(notes)] or [f"none of these indexes would make it much cheaper: {tried}"]
 
 
 def _list_candidates(table: ScannedTable, conditions: str, columns: Mapping[str, str]) -> Iterator[_Candidate]:

@@ -102,14 +102,14 @@ async def find_relation(ask: Ask, table_name: str) -> Relation:
         matching = [candidate for candidate in candidates if matches(candidate, table_name, parts)]
         if len(matching) > 1:
             names = fence([format_name(SqlName(candidate.name)) for candidate in matching[:_SHOWN]])
-            raise SqlError("ambiguous", "several tables or views are called so", f"Name one of them:\n{names}")
+            raise SqlError("ambiguous", "several tables or views have that name", f"Name one of them:\n{names}")
         if matching:
             relations = await read_relations(ask, matching[0].oid)
             if not relations:
                 raise SqlError("not_found", "the table or view was removed just now")
             return relations[0]
     suggestion = _format_suggestion(await _find_tables(ask, table_name, table_name))
-    suggestion = suggestion or "list_tables names those that there are."
+    suggestion = suggestion or "list_tables lists those that exist."
     raise SqlError("not_found", "there is no table or view of that name", suggestion)
 
 

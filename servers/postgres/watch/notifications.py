@@ -32,7 +32,7 @@ _FUNCTION = (
     END $$""",
     f"""
     COMMENT ON SCHEMA {OWN_SCHEMA} IS
-    'Tells MCP servers of changes (--watch-triggers). DROP SCHEMA {OWN_SCHEMA} CASCADE removes all of it.'""",
+    'Notifies MCP servers of changes (--watch-triggers). DROP SCHEMA {OWN_SCHEMA} CASCADE removes all of it.'""",
 )
 _TRIGGER = """
     CREATE TRIGGER {own} AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON {table}

@@ -67,13 +67,13 @@ _NAMES_AND_TIMES = {
     "SESSION_REPLICATION_ROLE": "Declare the constraint DEFERRABLE, and use SET CONSTRAINTS ALL DEFERRED.",
 }
 """The replacement for a setting in a statement, or the way for the operator to set it."""
-_NOTICES = "a call neither hears nor sends notifications", "Subscribe to the resource of a table instead."
+_NOTICES = "a call neither receives nor sends notifications", "Subscribe to the resource of a table instead."
 _KEPT = "nothing is kept from one call to the next", "Run the statement itself, with its parameters."
 _CURSORS = "no cursor is kept from one call to the next", "Use SELECT, or read_query, which pages."
-_UPKEEP = "upkeep of the whole database is the operator's, and no part of a transaction", _PSQL
-_RIGHTS = "who has which rights is the operator's to say"
-_POLICIES = "who may see which rows is the operator's to say"
-_ROLES = "which roles there are is the operator's to say"
+_UPKEEP = "maintenance of the whole database is the operator's, and can't be part of a transaction", _PSQL
+_RIGHTS = "rights are the operator's decision"
+_POLICIES = "row-level security is the operator's decision"
+_ROLES = "roles are the operator's decision"
 _ROLE_KINDS = {"ROLE", "USER", "GROUP"}
 _ROLE_OPTIONS = {
     *("WITH", "LOGIN", "NOLOGIN", "INHERIT", "NOINHERIT", "NOSUPERUSER", "NOCREATEDB", "NOCREATEROLE"),
@@ -90,11 +90,11 @@ _REASONS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("DECLARE", "FETCH", "MOVE", "CLOSE"), _CURSORS),
     **dict.fromkeys(("VACUUM", "CHECKPOINT", "CLUSTER", "LOAD"), _UPKEEP),
     **dict.fromkeys(("REASSIGN", "SECURITY"), (_RIGHTS, _PSQL)),
-    "IMPORT": ("foreign tables are the operator's, for they reach other servers", _PSQL),
+    "IMPORT": ("foreign tables are the operator's, because they reach other servers", _PSQL),
     "COPY": ("it reads and writes files, or the connection itself", "Use import_csv, or export."),
     "DO": (
-        "what it would do is in a text that nobody is asked about",
-        "Run the statements themselves, or make a function of them.",
+        "it would run a text that nobody is asked about",
+        "Run the statements themselves, or put them in a function.",
     ),
     "LOCK": ("the statements of a call take the locks that they need", ""),
 }
@@ -200,7 +200,7 @@ def _check_definition(words: Words, allowed: AllowedDdl) -> None:
         _require(allowed.grants, _RIGHTS, "grants")
     elif kind not in (_COMMENTED if act == "COMMENT" else _KINDS):
         what = f"{act} {kind}" if kind.isalpha() else act
-        raise _refuse(f"{what} is the operator's, for it concerns more than the tables of one database", _PSQL)
+        raise _refuse(f"{what} is the operator's, because it concerns more than the tables of one database", _PSQL)
     elif act != "COMMENT":
         _check_rights(kind, rest, allowed)
 
@@ -216,12 +216,12 @@ def _check_lasts(words: Words) -> None:
     fills = any(before in _INTO and word in _TEMPORARY for before, word in pairwise(words))
     if (makes and not _has(words, "ON", "COMMIT", "DROP")) or fills:
         reason = "what is temporary ends with the call, which is one transaction"
-        raise _refuse(reason, "Make a table that stays, or say ON COMMIT DROP where a later statement needs it.")
+        raise _refuse(reason, "Create a permanent table, or add ON COMMIT DROP if a later statement needs it.")
 
 
 def _check_rights(kind: str, words: Words, allowed: AllowedDdl) -> None:
     if _has(words, "OWNER", "TO"):
-        raise _refuse("who owns what is the operator's to say", _PSQL)
+        raise _refuse("ownership is the operator's decision", _PSQL)
     if _has(words, "ROW", "LEVEL", "SECURITY"):
         _require(allowed.policies, _POLICIES, "policies")
     if kind == "SCHEMA" and "GRANT" in words:
@@ -250,7 +250,7 @@ def _check_role(act: str, words: Words, allowed: AllowedDdl) -> None:
 def _check_grant(words: Words, allowed: AllowedDdl) -> None:
     """Raise SqlError unless the statement grants or revokes rights on objects in the database."""
     if "ON" not in words:
-        raise _refuse("who is a member of which role is the operator's to say", _PSQL)
+        raise _refuse("role membership is the operator's decision", _PSQL)
     kind = words[words.index("ON") + 1 :][:1]
     if _GRANTED_ELSEWHERE.intersection(kind):
         raise _refuse(f"rights on {kind[0]} are the operator's, because they affect more than one database", _PSQL)
@@ -266,7 +266,7 @@ def _check_extension(act: str, words: Words, allowed: AllowedDdl) -> None:
         folded = name[1:-1] if name[0] == '"' else name.lower()
         _require(folded in allowed.extensions, "extensions are chosen by the operator", f"extension={folded}")
     if act == "CREATE" and "CASCADE" in words:
-        raise _refuse("CASCADE would make extensions that it does not name", "Make each by its name.")
+        raise _refuse("CASCADE would create extensions that it does not name", "Create each by name.")
     if act == "ALTER" and names[1:2] not in (["UPDATE"], ["SET"]):
         raise _refuse("what belongs to an extension is not changed", "Use UPDATE, or SET SCHEMA.")
 

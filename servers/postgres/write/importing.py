@@ -134,7 +134,7 @@ def _match(plan: Plan, there: Columns) -> Columns:
 async def _create(session: Session, table: str, columns: Columns) -> SqlName:
     """Make the table, and return its name in the form in which PostgreSQL writes it."""
     if len(table.encode(errors="replace")) > _NAME_BYTES:
-        raise SqlError("bad_csv", f"the name of the table takes more than {_NAME_BYTES} bytes", quoted=[table])
+        raise SqlError("bad_csv", f"the table name takes more than {_NAME_BYTES} bytes", quoted=[table])
     defined = ", ".join(f"{quote(name)} {kind}" for name, kind in columns)
     await session.ask(f"CREATE TABLE {quote(table)} ({defined})")
     ((name,),) = await session.ask(_NEW, quote(table))

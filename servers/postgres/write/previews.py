@@ -34,7 +34,7 @@ _ROW_BYTES = 1_000_000
 _DENIED = "the role may not read it, so no rows are shown"
 _LARGE = f"no rows are shown, because it has more than {_TABLE_BYTES >> 20} MiB"
 _LOCKED = "no rows are shown, because the statements alter or truncate it"
-_VIEW = "a materialized view, of which no rows are shown"
+_VIEW = "a materialized view, whose rows are not shown"
 
 # ALTER TABLE and TRUNCATE hold an AccessExclusiveLock until our transaction ends: the other connection would wait for
 # that, and we for it.

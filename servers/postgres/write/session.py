@@ -71,8 +71,8 @@ class Session:
         if self.link.version >= _FLUSHES:
             await self.ask("SELECT pg_catalog.pg_stat_force_next_flush()")
         if self.link.is_shared and await self.ask(_STATE) != self._before:
-            reason = "it would leave a setting, a role, a cursor or a prepared statement to others behind a pooler"
-            raise SqlError("refused", reason, "A function can set for itself alone: CREATE FUNCTION ... SET.")
+            reason = "it would leave a setting, a role, a cursor or a prepared statement for others behind a pooler"
+            raise SqlError("refused", reason, "A function can have settings of its own: CREATE FUNCTION ... SET.")
         # A cancellation at this point is too late.
         with anyio.CancelScope(shield=True):
             try:
@@ -80,6 +80,6 @@ class Session:
             except PostgresError as error:
                 if error.state:
                     raise
-                reason = "the connection broke while the changes were being committed, so they may be there or not"
-                raise SqlError("unavailable", reason, "Look whether they are there.") from None
+                reason = "the connection broke while committing the changes, so they may or may not have been made"
+                raise SqlError("unavailable", reason, "Check whether they were made.") from None
         self._committed(Commit(frozenset(figures.tables), figures.defined, self.link.backend))

@@ -126,7 +126,7 @@ class Database:
     def writer(self) -> AbstractAsyncContextManager[Connection]:
         """Lend the connection that changes the database, for one caller at a time. Raises SqlError."""
         if not self.writable:
-            raise SqlError("read_only", f"the database {self.name!r} may only be read", ALLOW_CHANGES)
+            raise SqlError("read_only", f"the database {self.name!r} is read-only", ALLOW_CHANGES)
         return self._writers.lent()
 
     @property
@@ -215,7 +215,7 @@ def _attach_others(
 
 async def _make_missing(database: Database, *, create: bool) -> None:
     if _lacks_directory(database.path):
-        make = "Make it first: --create makes the file only." if create else "Make it, or check the path."
+        make = "Create it first: --create creates the file only." if create else "Create it, or check the path."
         raise ValueError(f"{database.path}: there is no directory {database.path.parent}. {make}")
     if create and not database.path.exists():
         try:

@@ -117,14 +117,14 @@ class StatementDeadline:
     def reason(self) -> SqlError:
         """Return the error for stopping."""
         if self.is_committing:
-            reason = "the time was over while the changes were being committed, so they may be there or not"
-            return SqlError("timeout", reason, "Look whether they are there.")
+            reason = "the time ran out while the changes were being committed, so they may or may not have been made"
+            return SqlError("timeout", reason, "Check whether they were made.")
         if time.monotonic() <= self._end:
             return SqlError("cancelled", "the call was cancelled")
         return SqlError(
             "timeout",
             f"stopped after {self.seconds:g} seconds",
-            "Ask for less: add a condition or LIMIT, and look with explain_query whether an index is used.",
+            "Ask for less: add a condition or LIMIT, and check with explain_query whether an index is used.",
         )
 
     @contextmanager

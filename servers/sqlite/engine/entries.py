@@ -189,7 +189,7 @@ def get_entry(connection: sqlite3.Connection, name: str) -> Entry:
         if entry is not None:
             return entry
     close = find_nearest(name, (entry.name for entry in entries if not is_internal(entry)))
-    suggestion = f"The nearest names are:\n{fence(close)}" if close else "list_tables names those that there are."
+    suggestion = f"The nearest names are:\n{fence(close)}" if close else "list_tables lists those that exist."
     raise SqlError("not_found", "there is no table or view of that name", suggestion)
 
 

@@ -29,7 +29,7 @@ def parse_extension(written: str) -> SqliteExtension:
     """Parse an extension in the operator's notation: PATH, or PATH=ENTRY_POINT. Raises ValueError."""
     parts = _WRITTEN.fullmatch(written)
     if parts is None:
-        raise ValueError("the path of an extension is empty")
+        raise ValueError("an extension path is empty")
     return SqliteExtension(Path(parts[1]), parts[2])
 
 

@@ -34,8 +34,8 @@ _TELLING = frozenset(
 )
 _CHANGES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE, sqlite3.SQLITE_DROP_TABLE})
 _OF_TABLES = frozenset({sqlite3.SQLITE_ALTER_TABLE, sqlite3.SQLITE_CREATE_INDEX, sqlite3.SQLITE_DROP_INDEX})
-PAST_HIDING = "it reads a table past what the operator hides; name the table without a schema, and no view of it"
-CHANGES_HIDDEN = "it changes a table of which the operator hides something"
+PAST_HIDING = "it bypasses what the operator hides; name the table without a schema, and not a view of it"
+CHANGES_HIDDEN = "it changes a table in which the operator hides something"
 _CLOSED = "it reads what the operator hides"
 _VIEW_NAMED = re.compile(r"\bview\b")
 _VIEW_NOT_NAMED = frozenset({"views may not be indexed", "Cannot add a column to a view", "cannot UPSERT a view"})
@@ -120,9 +120,7 @@ class HiddenSchema:
         if not matches:
             return ""
         names = format_names(matches)
-        return (
-            f"The operator hides something of {names}: what is left is read by a view, and nothing of it is changed."
-        )
+        return f"The operator hides parts of {names}: the rest is read through a view, and can't be changed."
 
     def mentions_hidden(self, sql: str) -> bool:
         """Return True if SQL in the schema may name hidden tables or columns."""
@@ -145,7 +143,7 @@ class HiddenSchema:
             table = (second or "").lower()
             is_hidden = table in self.closed or (table in self._tables and schema == "main")
             if name in _TELLING or (name in _SHAPES and is_hidden):
-                return f"PRAGMA {name} would tell what the operator hides"
+                return f"PRAGMA {name} would reveal what the operator hides"
             return None
         table = (second or "").lower() if action in _OF_TABLES else name if action in _CHANGES else ""
         return CHANGES_HIDDEN if table in self._tables or (table in self.closed and schema != "temp") else None
@@ -216,7 +214,7 @@ def _read_table(connection: sqlite3.Connection, name: str, hidden: Mapping[str, 
     rows = _read_columns(connection, name)
     ordering = [row[1] for row in rows if row[5] and row[1].lower() in hidden]
     if ordering:
-        reason = f"{name}.{ordering[0]} is part of the primary key, whose order the rows have, so it can't be hidden"
+        reason = f"{name}.{ordering[0]} is part of the primary key, which orders the rows, so it can't be hidden"
         raise SqlError("bad_settings", reason, "Hide the whole table.")
     shown = [
         (row[1], row[2])

@@ -104,9 +104,9 @@ def open_database(opening: OpenOptions, stopped: Callable[[], bool]) -> GuardedC
         connection = retry_locked(deadline, partial(_guard, opening))
     except (sqlite3.Error, MemoryError, UnicodeError) as error:
         if opening.path.is_dir():
-            reason = SqlError("not_found", "it is a directory and no database")
+            reason = SqlError("not_found", "it is a directory, not a database")
         elif not opening.path.exists():
-            suggestion = "The operator can make it with --create."
+            suggestion = "The operator can create it with --create."
             reason = SqlError("not_found", f"there is no file {opening.path.name}", suggestion)
         else:
             reason = from_sqlite(error)
@@ -179,9 +179,7 @@ def _require_regular(path: Path) -> None:
         with suppress(OSError):
             mode = Path(f"{path}{ending}").stat().st_mode
             if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-                raise SqlError(
-                    "bad_file", f"{path.name}{ending} is a pipe, a socket or a device, and no regular file"
-                )
+                raise SqlError("bad_file", f"{path.name}{ending} is a pipe, a socket or a device, not a regular file")
 
 
 def _first_look(uri: str, mode: Mode) -> GuardedConnection:

@@ -235,7 +235,7 @@ class Policy:
             return None
         if action in _CHANGES or action in _DEFINITIONS:
             return self._check_change(action, first, second, schema)
-        return _WORDS.get(action, "it does what this server offers no statement for")
+        return _WORDS.get(action, "it does something that this server does not allow")
 
     def _find_hidden(
         self,
@@ -263,7 +263,7 @@ class Policy:
         if not self._writable and action in _CHANGES | _DEFINITIONS:
             return self._advice
         if schema == "temp" and first in _SCHEMA:
-            return "Make a table that stays, or use WITH."
+            return "Create a permanent table, or use WITH."
         return _SUGGESTIONS.get(action, "")
 
     def _check_change(self, action: int, first: str, second: str | None, schema: str | None) -> str | None:
@@ -273,14 +273,14 @@ class Policy:
         if not self._writable:
             return "it changes the database"
         if is_attached:
-            return "it changes another database than the one that it is run for; that one is named by `database`"
+            return "it changes a database other than the one given as `database`"
         if schema == "temp" and self.hidden is not None and self.hidden.shown(first) is not None:
             return CHANGES_HIDDEN
         if schema == "temp":
-            or_hidden = "" if self.hidden is None else ", or a table of which the operator hides something"
+            or_hidden = "" if self.hidden is None else ", or a table in which the operator hides something"
             return f"it makes or changes something temporary{or_hidden}"
         if self._only_tables and not _is_of_a_table(action, first):
-            return "it does something else than CREATE TABLE"
+            return "it does something other than CREATE TABLE"
         if action == sqlite3.SQLITE_CREATE_VTABLE and (second or "").lower() not in self._modules:
             return f"it makes a virtual table of {second}, which is not on the list"
         if action in _DEFINITIONS:

@@ -169,7 +169,7 @@ async def _place(seconds: float) -> AsyncIterator[None]:
         with anyio.fail_after(seconds):
             await places.acquire()
     except TimeoutError:
-        reason = "other statements that take long are at work"
+        reason = "other long-running statements are in progress"
         raise SqlError("busy", reason, "Try again when they have ended.") from None
     try:
         yield

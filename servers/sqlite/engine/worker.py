@@ -64,7 +64,7 @@ class Cursors:
 
 class _LostCursor:
     def __iter__(self) -> Iterator[NoReturn]:
-        reason = "the rows after these are gone with the process that held them"
+        reason = "the rows after these were lost with the process that held them"
         raise SqlError("bad_cursor", reason, "Leave the cursor out to begin at the first row.")
 
     def close(self) -> None:

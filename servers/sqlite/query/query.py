@@ -37,7 +37,7 @@ _MATCH = re.compile(r"\bMATCH\b", re.IGNORECASE)
 _OF_A_TEXT = ("no such column: ", "fts5: ", "unterminated string", "malformed MATCH expression")
 """Beginnings of errors of full-text search. Other modules have errors of their own after MATCH."""
 _MATCH_QUOTES = (
-    "In the text after MATCH, put a term with other characters than letters and digits between double quotes: "
+    "In the text after MATCH, put a term with characters other than letters and digits in double quotes: "
     "MATCH '\"a-b\"'."
 )
 _SKIPPED = 1_000

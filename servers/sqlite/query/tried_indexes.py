@@ -24,7 +24,7 @@ _SCHEMA = """
 _STATISTICS = "SELECT tbl, idx, stat FROM main.sqlite_stat1"
 _INDEX = re.compile(r"CREATE\s+(?:UNIQUE\s+)?INDEX\b", re.IGNORECASE)
 _NOT_MADE = "tried on an empty copy of the schema; no index was made"
-_NO_STATISTICS = "there are no statistics to plan by: ANALYZE makes them"
+_NO_STATISTICS = "there are no statistics to plan by: ANALYZE creates them"
 
 Row = tuple[int, int, int, str]
 """A row of EXPLAIN QUERY PLAN: the number of a step, that of the one it is part of, 0, and its words."""
@@ -42,7 +42,7 @@ def explain_with_indexes(
     Raises SqlError, and sqlite3.Error for an index that can't be made.
     """
     if not all(map(_INDEX.match, indexes)):
-        advice = "Before the statement to explain only CREATE INDEX may stand, which is tried and not made."
+        advice = "Only CREATE INDEX, which is tried and not made, may come before the statement to explain."
         raise SqlError("bad_statement", "there is more than one statement", advice)
     if find_hidden(connection) is not None:
         raise SqlError("refused", "no index is tried where the operator hides something")

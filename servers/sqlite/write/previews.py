@@ -31,7 +31,7 @@ _CELL = 200
 _ACTS = {"INSERT": (False, True), "UPDATE": (True, True), "DELETE": (True, False)}
 """For each act, whether a row exists before and after it."""
 _WORDS = {"INSERT": "inserted", "UPDATE": "updated", "DELETE": "deleted"}
-_VIRTUAL = "a virtual table, of which nothing is shown"
+_VIRTUAL = "a virtual table, whose rows are not shown"
 _REPLACED = "rows that REPLACE deletes are not shown, because there are triggers on a table that changes"
 
 

@@ -148,7 +148,7 @@ async def test_data_and_schema_are_changed(database: Database) -> None:
     assert [one["affected"] for one in done["statements"]] == [1, 2]
     assert made.startswith("committed; ")
     assert (filled.partition(";")[0], new.partition(";")[0]) == (
-        "2 rows imported into a table that was there",
+        "2 rows imported into an existing table",
         "1 row imported into a new table",
     )
     counted = "SELECT (SELECT count(*) FROM refund), (SELECT min(stars) FROM review), (SELECT max(born) FROM player)"

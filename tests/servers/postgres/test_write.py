@@ -46,7 +46,7 @@ async def test_row_level_security_is_set_up_with_the_leave_that_the_refusal_name
     async with inside("--allow-write", database.owner) as peer:
         refused = await peer.text("write_query", query=ROW_LEVEL)
     assert refused == (
-        "refused: statement 1: the statement is not allowed: who may see which rows is the operator's to say. "
+        "refused: statement 1: the statement is not allowed: row-level security is the operator's decision. "
         "The operator can allow it with --allow-ddl policies."
     )
     database.run("INSERT INTO refund VALUES (3, 3, 1, 1) ON CONFLICT DO NOTHING")

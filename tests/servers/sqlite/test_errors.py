@@ -26,8 +26,8 @@ REFUSED = [
     ("/* now */ VACUUM", "The operator can run it with sqlite3."),
     ("VACUUM INTO 'other.db'", "The operator can run it with sqlite3."),
     ("PRAGMA journal_mode = wal", "The operator can run it with sqlite3."),
-    ("CREATE TEMP TABLE t (a)", "Make a table that stays, or use WITH."),
-    ("CREATE TEMP VIEW v AS SELECT 1", "Make a table that stays, or use WITH."),
+    ("CREATE TEMP TABLE t (a)", "Create a permanent table, or use WITH."),
+    ("CREATE TEMP VIEW v AS SELECT 1", "Create a permanent table, or use WITH."),
     ("ATTACH 'other.db' AS other", "--attach"),
     ("BEGIN", "Leave BEGIN"),
 ]

@@ -34,7 +34,7 @@ async def test_a_client_of_each_era_explores_reads_exports_and_writes(file: Path
     if era >= "2025-03-26":
         assert tools["read_query"]["annotations"]["readOnlyHint"]
     assert listed.splitlines()[2] == "table numbers"
-    assert whole.startswith("database data; may be changed\n")
+    assert whole.startswith("database data; writable\n")
     assert '  [0,"number 0"]' in table.splitlines()
     assert "SEARCH numbers USING INTEGER PRIMARY KEY" in plan
     assert read["content"][0]["text"].splitlines()[5:7] == ['[0,"number 0"]', '[1,"number 1"]']
@@ -68,7 +68,7 @@ def test_what_keeps_it_from_starting_is_said_in_one_line(tmp_path: Path) -> None
     (tmp_path / "text").write_text("no directory")
     assert "two databases are called 'a'" in start(tmp_path / "a.db", tmp_path / "sub" / "a.db")
     assert "two databases are called 'demo'" in start("--demo", tmp_path / "demo.db")
-    assert "it is a directory and no database" in start(tmp_path)
+    assert "it is a directory, not a database" in start(tmp_path)
     assert "there is no file a.db?mode=rwc" in start("--allow-write", f"{tmp_path}/a.db?mode=rwc")
     assert "is not a directory" in start("--queries", tmp_path / "text", "--create", tmp_path / "a.db")
     assert "give at least one DATABASE, or --demo" in start()
@@ -76,7 +76,7 @@ def test_what_keeps_it_from_starting_is_said_in_one_line(tmp_path: Path) -> None
     for options in ((), ("--create",)):
         for above in ("missing", "text"):
             said = start(*options, tmp_path / above / "a.db")
-            assert f"there is no directory {tmp_path / above}. Make it" in said
+            assert f"there is no directory {tmp_path / above}. Create it" in said
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
 
 

@@ -45,7 +45,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
     async def describe_table(
         ctx: Ctx,
         table_name: TableName,
-        sample: Annotated[int, Field(ge=0, le=100, description="rows to show, too")] = 0,
+        sample: Annotated[int, Field(ge=0, le=100, description="number of rows to show")] = 0,
         statistics: Annotated[bool, Field(description="of each column: nulls, distinct values, min, max")] = False,
         database: DatabaseArgument = None,
     ) -> str:
@@ -61,7 +61,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
         max_bytes: Annotated[int, Field(ge=2_000)] = _OVERVIEW,
         database: DatabaseArgument = None,
     ) -> str:
-        """Begin here: show what is in a database, or in all: tables, columns, foreign keys, indexes, as they fit."""
+        """Start here: show what a database contains, or all: tables, columns, foreign keys, indexes, as they fit."""
         return await _describe_databases(ctx, max_bytes, database)
 
     return features

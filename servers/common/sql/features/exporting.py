@@ -53,7 +53,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
         format: FormatName = "csv",
         database: DatabaseArgument = None,
     ) -> list[ResourceLink | TextContent]:
-        """Write all rows of a query to a file, for results too large for an answer. Gives a link to read it by."""
+        """Write all rows of a query to a file, for results too large for an answer. Returns a link to it."""
         source, job = ctx.state.databases.get(database), job_of(ctx)
         bound = Query(query, source.bind(parameters))
         async with turn_to_read(ctx, source):

@@ -30,7 +30,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
             str | None,
             Field(description="instead of csv: a file in the operator's directory, also .tsv or .xlsx"),
         ] = None,
-        preview: Annotated[bool, Field(description="only say what would be done")] = False,
+        preview: Annotated[bool, Field(description="only report what would be done")] = False,
         types: Annotated[
             list[Annotated[str, Field(pattern="=")]] | None,
             Field(description="NAME=TYPE of columns: text, integer, decimal, date, date dmy, timestamp, boolean"),
@@ -38,19 +38,19 @@ def declare(dialect: Dialect) -> Features[Opened]:
         header: Annotated[
             bool | int | None,
             WithJsonSchema({"type": "integer"}),
-            Field(description="line that names the columns; 0: none does"),
+            Field(description="line with the column names; 0: none"),
         ] = None,
         delimiter: Annotated[str | None, Field(pattern=r'^[^"\r\n]$')] = None,
         quote: Annotated[str | None, Field(pattern=r"^[^\r\n]?$", description="empty: there are no quotes")] = None,
-        decimal: Annotated[Literal[".", ","] | None, Field(description="mark of decimals")] = None,
+        decimal: Annotated[Literal[".", ","] | None, Field(description="decimal mark")] = None,
         nulls: Annotated[list[str] | None, Field(description="fields that are NULL in every column")] = None,
         encoding: str | None = None,
         sheet: Annotated[str | None, Field(description="of a workbook")] = None,
         database: DatabaseArgument = None,
     ) -> str:
-        """Put the rows of a file into a table, all or none; makes the table where there is none.
+        """Import the rows of a file into a table, all or none; creates the table if there is none.
 
-        What is not given is seen from the file, and said. {numbers} for numbers; 007, phone numbers and mixed columns stay {text}.
+        What is not given is detected and reported. {numbers} for numbers; 007, phone numbers and mixed columns stay {text}.
         """  # noqa: E501 - clients are told the line as it is
         line = False if header == 0 else header
         form = Written(

@@ -26,7 +26,7 @@ def _owner(ctx: Ctx) -> str:
     return "" if ctx.peer.principal is None else ctx.peer.principal.key
 
 
-@features.resource(INSIGHTS, name="insights", title="What was found out", mime_type="text/markdown")
+@features.resource(INSIGHTS, name="insights", title="Findings", mime_type="text/markdown")
 async def read_insights(ctx: Ctx) -> str:
     """The findings that append_insight added since the server started."""
     memo = ctx.state.memos.of(_owner(ctx)).memo()
@@ -35,9 +35,9 @@ async def read_insights(ctx: Ctx) -> str:
 
 @features.tool(destructive=False)
 async def append_insight(ctx: Ctx, insight: Annotated[str, Field(min_length=1)]) -> str:
-    """Keep a finding in the resource memo://insights, for as long as the server runs."""
+    """Store a finding in the resource memo://insights, for as long as the server runs."""
     if ctx.settings.confirm:
         await ctx.confirm(f"Keep this in {INSIGHTS}?\n{shorten(insight, _SHOWN)}", insight)
     gone = ctx.state.memos.of(_owner(ctx)).append(insight)
     ctx.changes.resource(insights_key(ctx))
-    return "Insight added to memo" + (f"; the {gone} oldest had to go" if gone else "")
+    return "Insight added to memo" + (f"; the {gone} oldest were dropped" if gone else "")

@@ -96,7 +96,7 @@ def declare_read_query(dialect: Dialect) -> Features[Opened]:
     ) -> Data[QueryResult]:
         """Run a statement that reads: {reading}. It can't change anything.
 
-        Rows are arrays. A value that JSON can't hold exactly is an object with its type; so are long ones, which are cut.
+        Rows are arrays. A value that JSON can't represent exactly is an object with its type; so is a long one, which is cut.
         """  # noqa: E501 - clients are told the line as it is
         source = ctx.state.databases.get(database)
         return await answer_query(ctx, source, Query(query, source.bind(parameters)), max_rows, cursor)
@@ -175,9 +175,7 @@ def format_result(result: QueryResult) -> str:
     count = len(result["rows"])
     facts = [f"{count} row{'' if count == 1 else 's'}", f"{result['elapsed_ms']:g} ms"]
     if result["changed"]:
-        facts.append(
-            "the database may have been changed since the rows before these; then some may be missing or double"
-        )
+        facts.append("the database may have been changed since the earlier rows; some may be missing or repeated")
     if result["truncated"]:
         facts.append(f"cut; continue with cursor {result['next_cursor']}")
     if not result["columns"]:

@@ -65,7 +65,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
 
     @features.resource(table_, name="table", title="A table or view of a database", mime_type=_JSON)
     async def read_table(ctx: Ctx, db: str, table: str) -> str:
-        """The first rows, as JSON, and how to go on where there are more."""
+        """The first rows, as JSON, and how to get more."""
         return await _read_table(ctx, db, table)
 
     @features.resource(row, name="row", title="A row of a table, by its key", mime_type=_JSON)
@@ -81,7 +81,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
         topic: Annotated[str, Field(description="what to find out")] = "",
         database: Annotated[str, Field(description="its name; without one, all")] = "",
     ) -> str:
-        """Explore a database step by step and note what is found."""
+        """Explore a database step by step and note your findings."""
         return _guide_exploration(ctx, topic, database)
 
     return features
@@ -158,7 +158,7 @@ def _guide_exploration(ctx: Ctx, topic: str, database: str) -> str:
             raise InvalidParams(f"{error.code}: {error}") from None
         named = f" with `database` {database!r}, as in every call,"
     which = f"the {system} database {database!r}" if database else f"the {system} databases of this server"
-    aim = f"Find out about this: {topic}" if topic else "Find out what is in there, and what is remarkable."
+    aim = f"Find out about this: {topic}" if topic else "Find out what is in it, and what is remarkable."
     return f"Explore {which}. {aim}\n{_STEPS.format(named=named)}"
 
 

@@ -41,7 +41,7 @@ _MOST_STATEMENTS = 500
 OneOrSeveral = Annotated[
     str | Annotated[list[str], Field(min_length=1, max_length=_MOST_STATEMENTS)],
     WithJsonSchema({"type": "string"}),
-    Field(description="one statement, or several with ; between"),
+    Field(description="one statement, or several separated by ;"),
 ]
 """One statement or a script. A list is accepted as well, though the schema does not mention it."""
 OfEach = Annotated[
@@ -84,7 +84,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
         query: str,
         database: DatabaseArgument = None,
     ) -> str:
-        """Make a table with one CREATE TABLE statement; write_query does the rest of a schema."""
+        """Create a table with one CREATE TABLE statement; write_query makes other schema changes."""
         source = ctx.state.databases.get(database)
         done = await execute_statements(ctx, source, [Statement(query)], only_tables=True)
         return done.text

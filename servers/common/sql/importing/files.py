@@ -25,7 +25,7 @@ def open_text(text: str) -> Opener:
     try:
         return partial(io.BytesIO, text.encode())
     except UnicodeEncodeError:
-        raise SqlError("bad_csv", "the text holds half of a surrogate pair, which UTF-8 can't carry") from None
+        raise SqlError("bad_csv", "the text contains half of a surrogate pair, which UTF-8 can't represent") from None
 
 
 def open_file(directory: Path, name: str) -> Opener:

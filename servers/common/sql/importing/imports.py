@@ -48,7 +48,7 @@ class Imported(NamedTuple):
 def format_import(done: Imported) -> str:
     """Format the number of rows, the columns with their declared types, and the way the file was read."""
     rows = f"{done.rows:,} row{'' if done.rows == 1 else 's'}"
-    into = "a new table" if done.created else "a table that was there"
+    into = "a new table" if done.created else "an existing table"
     columns = [f"{name} {kind}".strip() for name, kind in done.columns]
     lines = [f"table {format_name(done.table)}", f"columns {format_row(columns)}", *map(escape, done.words)]
     if done.preview is not None:
@@ -89,7 +89,7 @@ def match_columns(plan: Plan, there: Sequence[tuple[str, str]]) -> Sequence[tupl
     columns_by_name = {name.lower(): (name, kind) for name, kind in there}
     unknown = [column.name for column in plan.columns if column.name.lower() not in columns_by_name]
     if unknown:
-        reason = "the table has no such column as the first row names"
+        reason = "the first row names a column that the table does not have"
         quoted = [f"missing: {format_names(unknown)}"[:_NAMES], columns]
         raise SqlError("bad_csv", reason, "Set header to false where that row is data.", quoted)
     return [columns_by_name[column.name.lower()] for column in plan.columns]

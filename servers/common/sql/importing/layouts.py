@@ -77,7 +77,7 @@ def find_layout(rows: Rows, header: bool | int | None, table_columns: Iterable[s
         names = [names[0].lstrip("# "), *names[1:]]
     if width == len(names) + 1 and len(data) >= _EVIDENT and all(len(row) == width for row in data):
         names = ["", *names]
-        words.append("its names are one less than the fields of each row, so the first column has none")
+        words.append("each row has one field more than there are names, so the first column has none")
     return Layout(names, first + 1, len(names), has_comments, words)
 
 
@@ -133,7 +133,7 @@ def _find_first(rows: Rows, header: bool | int | None, width: int, has_comments:
     """Return the index of the first row of the table or of the row of names, and a note on the lines above it."""
     if header is not None and not isinstance(header, bool):
         if not 1 <= header <= len(rows) or not rows[header - 1]:
-            raise SqlError("bad_csv", f"line {header} holds no names of columns")
+            raise SqlError("bad_csv", f"line {header} contains no column names")
         return header - 1, []
     below = 0 if header is False else find_names(rows) or 0
     titles = comments = 0

@@ -79,7 +79,7 @@ class Records:
                 if any(row[width:]):
                     place = self._place(index, self.count + len(rows))
                     reason = f"{place}: it has {len(row):,} fields, and there are {width:,} columns"
-                    advice = "Give delimiter or header where that is not so, or repair the row."
+                    advice = "Give delimiter or header if this is wrong, or repair the row."
                     raise SqlError("bad_csv", reason, advice)
                 rows.append(row[:width])
             elif row and self._is_comment(row):

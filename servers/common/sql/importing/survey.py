@@ -100,7 +100,7 @@ def _survey_rows(
         marks = [find_mark(surveys, written.decimal, table.dialect.delimiter)] * len(surveys)
     types = parse_types(written.types)
     if unknown := types.keys() - {name.lower() for name in names}:
-        raise SqlError("bad_csv", "types names a column that is not there", quoted=[*unknown])
+        raise SqlError("bad_csv", "types names a column that does not exist", quoted=[*unknown])
     if not expected.columns and expected.max_columns is not None and width > expected.max_columns:
         reason = f"the file has {width:,} columns, and a table has {expected.max_columns:,} at most"
         advice = "Import it in parts with fewer columns each, or as rows of names and values."

@@ -171,7 +171,7 @@ def guess_encoding(file: BinaryIO) -> str:
     likely = [] if is_damaged(evidence) else likely_charsets(evidence[:EVIDENCE])
     if not likely:
         advice = "Give encoding, or repair the file."
-        raise SqlError("bad_csv", "the text is neither UTF-8 nor in any other charset, all of it", advice)
+        raise SqlError("bad_csv", "the text as a whole is neither UTF-8 nor in any other known charset", advice)
     return likely[0].codec
 
 

@@ -97,7 +97,7 @@ class Cursors(Generic[K]):
         """
         position = _parse(cursor)
         if position is None or position.request != requested:
-            reason = "the cursor is not one that this query gave"
+            reason = "the cursor did not come from this query"
             raise SqlError("bad_cursor", reason, "Leave it out to begin at the first row.")
         return position
 

@@ -251,7 +251,7 @@ def format_overview(summaries: Sequence[DatabaseSummary]) -> str:
 
 
 def _format_database(summary: DatabaseSummary) -> str:
-    facts = [f"database {summary['database']}", "may be changed" if summary["writable"] else "may only be read"]
+    facts = [f"database {summary['database']}", "writable" if summary["writable"] else "read-only"]
     if summary.get("attached"):
         facts.append(f"statements read {format_names(summary['attached'])} too, as NAME.TABLE")
     if summary["problem"] is not None:

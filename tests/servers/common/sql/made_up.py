@@ -50,7 +50,7 @@ MADE_UP = Dialect(
     find_parameters=lambda sql: re.findall(r"\?", sql),
     split_statements=lambda script: [part for part in script.split(";") if part.strip()],
     parameters="values for ?",
-    read_only="it may only be read",
+    read_only="it is read-only",
     words={
         "reading": "SELECT",
         "estimating": " nothing else",

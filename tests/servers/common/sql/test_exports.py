@@ -95,7 +95,7 @@ async def test_the_oldest_export_goes_when_there_are_too_many(file: Path) -> Non
         assert {file.name for file in held.files} == {one.name for one in made[2:]}
         with pytest.raises(SqlError, match="no such export"):
             held.exports.get(made[1].name, None)
-        with pytest.raises(SqlError, match="gone"):
+        with pytest.raises(SqlError, match="no longer exists"):
             await held.exports.read(made[1], 0, 1)
 
 

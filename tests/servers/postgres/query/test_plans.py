@@ -56,7 +56,7 @@ async def test_a_statement_that_was_run_says_how_it_went(big: Database) -> None:
 async def test_an_estimate_that_is_far_off_is_told(big: Database) -> None:
     # What depends on what is known to nobody without CREATE STATISTICS.
     found = await plan(big, "SELECT * FROM big WHERE n % 2 = 0", analyze=True)
-    assert "Seq Scan on big: 100 rows were expected, and 10000 came" in found["notes"]
+    assert "Seq Scan on big: 100 rows were expected, but 10000 came" in found["notes"]
     found = await plan(big, "SELECT * FROM big WHERE a = 5 LIMIT 1", analyze=True)
     assert not [note for note in found["notes"] if "expected" in note]
 
@@ -93,7 +93,7 @@ async def test_an_error_stands_where_it_is_in_the_callers_text(big: Database) ->
 async def test_indexes_are_named_where_they_can_not_be_tried(big: Database) -> None:
     found = await plan(big, "SELECT * FROM big WHERE a = 5 AND b > 3 AND \"The Text\" = 'big.n = 1'")
     assert found["notes"] == [
-        "an index might help, which was not tried, as hypopg is not installed: "
+        "an index might help, but was not tried, because hypopg is not installed: "
         'big (a); big ("The Text"); big (b); big (a, "The Text"); big (a, b)'
     ]
 
@@ -112,7 +112,7 @@ async def test_an_index_that_would_help_is_told_with_its_cost(big: Database) -> 
 
 async def test_an_index_that_would_not_help_is_told_as_well(big: Database) -> None:
     found = await plan(big, "SELECT * FROM big WHERE n > 1")
-    assert found["notes"] == ["of these indexes none would make it much cheaper: big (n)"]
+    assert found["notes"] == ["none of these indexes would make it much cheaper: big (n)"]
 
 
 async def test_indexes_are_tried_for_parameters_without_values(big: Database) -> None:

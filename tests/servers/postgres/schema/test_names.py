@@ -68,7 +68,7 @@ async def test_a_case_that_two_tables_share_is_asked_about(workshop: Database) -
 
 
 async def test_what_is_not_there_has_neighbours(sample: Database) -> None:
-    none = "there is no table or view of that name. list_tables names those that there are."
+    none = "there is no table or view of that name. list_tables lists those that exist."
     for wanted, near in NEAR.items():
         async with asking(sample.reader) as ask:
             with pytest.raises(SqlError) as caught:

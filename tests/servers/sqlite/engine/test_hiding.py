@@ -214,7 +214,7 @@ async def test_no_change_sees_what_is_hidden_or_changes_it(path: Path) -> None:
 )
 async def test_a_change_is_refused_with_the_reason(path: Path, sql: str) -> None:
     async with inside(*HIDE, "--allow-write", path) as peer:
-        assert "a table of which the operator hides something" in await peer.error("write_query", query=sql)
+        assert "a table in which the operator hides something" in await peer.error("write_query", query=sql)
 
 
 ON_VIEWS = [
@@ -229,7 +229,7 @@ ON_VIEWS = [
 async def test_a_table_that_is_called_a_view_is_explained(path: Path, sql: str) -> None:
     async with inside(*HIDE, "--allow-write", path) as peer:
         said = await peer.error("write_query", query=sql)
-        assert "The operator hides something of users: what is left is read by a view" in said
+        assert "The operator hides parts of users: the rest is read through a view" in said
 
 
 @pytest.mark.parametrize("sql", ["UPDATE two SET n = 3", "DROP VIEW three"])

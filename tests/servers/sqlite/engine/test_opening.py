@@ -111,7 +111,7 @@ async def test_a_statement_of_one_database_reads_the_others(options: tuple[str, 
         overview = await peer.text("describe_database", database="shop")
     assert (texts["rows"], boxes["rows"]) == ([["one two"]], [[1]])
     assert "SCAN" in plan
-    assert overview.startswith("database shop; may be changed; statements read sales too, as NAME.TABLE\n")
+    assert overview.startswith("database shop; writable; statements read sales too, as NAME.TABLE\n")
 
 
 async def test_without_the_option_no_database_is_read_by_another(options: tuple[str, ...]) -> None:

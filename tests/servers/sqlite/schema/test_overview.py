@@ -35,7 +35,7 @@ async def test_a_database_is_listed_and_described_table_by_table(tmp_path: Path)
         "table orders (about 2 rows)",
     ]
     lines = result["content"][0]["text"].splitlines()
-    assert lines[0] == "database shop; may only be read"
+    assert lines[0] == "database shop; read-only"
     assert lines[2:-1] == [
         "table orders about 2 rows: id INTEGER primary key 1, customer_id INTEGER, total REAL, "
         "tax REAL generated virtual, gross REAL generated stored",
@@ -97,10 +97,10 @@ async def test_all_databases_are_told_where_none_is_named(tmp_path: Path, file: 
     both = await overview(path, "--db", f"other={file}:rw")
     one = await overview(path, file, database="data")
     shop, other = both.split("\n\n")
-    assert shop.startswith("database shop; may only be read\n")
-    assert other.startswith("database other; may be changed\n")
+    assert shop.startswith("database shop; read-only\n")
+    assert other.startswith("database other; writable\n")
     assert ("customers" in tables(shop), tables(other)) == (True, ["numbers"])
-    assert one.startswith("database data; may only be read\n")
+    assert one.startswith("database data; read-only\n")
 
 
 async def test_a_database_that_is_damaged_does_not_hide_the_others(tmp_path: Path, file: Path) -> None:
@@ -109,7 +109,7 @@ async def test_a_database_that_is_damaged_does_not_hide_the_others(tmp_path: Pat
         path.write_bytes(b"no database at all" * 1_000)
         shop, data = (await peer.text("describe_database")).split("\n\n")
         error = await peer.error("describe_database", database="shop")
-    assert shop.startswith("database shop; may only be read; can't be read\n<")
+    assert shop.startswith("database shop; read-only; can't be read\n<")
     assert shop.splitlines()[2].startswith("corrupt: ")
     assert tables(data) == ["numbers"]
     assert error.startswith("corrupt: ")

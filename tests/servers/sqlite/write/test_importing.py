@@ -175,11 +175,11 @@ WRONG = [
     ('a,b\n3,"x\ny"\n1,z\n', "constraint: row 2, line 4: SQLite refuses it (SQLITE_CONSTRAINT"),
     ('a,b\n3,"x', "bad_csv: "),
     ('a,b\n3,x\n4,"y"z\n', "bad_csv: row 2, line 3: ',' expected after '\"'"),
-    ("a,c\n1,2\n", "bad_csv: the table has no such column as the first row names:"),
-    ("a,A\n1,2\n", "bad_csv: the table has no such column as the first row names:"),
-    ("a,\n1,2\n", "bad_csv: the table has no such column as the first row names:"),
+    ("a,c\n1,2\n", "bad_csv: the first row names a column that the table does not have:"),
+    ("a,A\n1,2\n", "bad_csv: the first row names a column that the table does not have:"),
+    ("a,\n1,2\n", "bad_csv: the first row names a column that the table does not have:"),
     ("a,b\nx,y\n", "bad_value: row 1, line 2: SQLite refuses it (SQLITE_MISMATCH)"),
-    ("a,b\n3,x\n4,\ud800\n", "bad_csv: the text holds half of a surrogate pair"),
+    ("a,b\n3,x\n4,\ud800\n", "bad_csv: the text contains half of a surrogate pair"),
 ]
 
 

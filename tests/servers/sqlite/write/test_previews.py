@@ -88,7 +88,7 @@ async def test_full_text_search_is_noted_and_triggers_are_watched_after_it(path:
             database, "INSERT INTO docs VALUES ('a')", "DELETE FROM docs", "DELETE FROM t WHERE a = 2"
         )
     docs, t = sorted(done["changes"], key=lambda one: one["table"])
-    assert (_counts(docs), docs["note"]) == ((0, 0, 0), "a virtual table, of which nothing is shown")
+    assert (_counts(docs), docs["note"]) == ((0, 0, 0), "a virtual table, whose rows are not shown")
     assert (_counts(t), list(t["rows"])) == ((0, 0, 1), [((2, "two"), None)])
 
 

@@ -166,4 +166,4 @@ async def test_where_the_time_is_over_in_a_commit_it_is_said_that_nobody_knows(t
             with pytest.raises(SqlError) as raised:
                 await write(mine, commit)
             over.set()
-    assert (raised.value.code, raised.value.suggestion) == ("timeout", "Look whether they are there.")
+    assert (raised.value.code, raised.value.suggestion) == ("timeout", "Check whether they were made.")

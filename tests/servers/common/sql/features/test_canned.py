@@ -42,7 +42,7 @@ VALUES = (
 )
 # What is wrong with a file, and what is said of it.
 WRONG = {
-    "writes": (RENAME, "the database 'data' may only be read"),
+    "writes": (RENAME, "the database 'data' is read-only"),
     "deletes": ("description: x\n---\nDELETE FROM numbers", "the statement is not allowed"),
     "syntax": ("description: x\n---\nSELEC 1", "syntax error"),
     "two": ("description: x\n---\nSELECT 1; SELECT 2", "more than one statement"),
@@ -175,7 +175,7 @@ async def test_a_broken_edit_keeps_what_was_there_and_says_so(
     async with inside("--queries", queries, file) as peer:
         (queries / "by_name.sql").write_text("SELECT")
         with anyio.fail_after(30):
-            while "what it had before stays" not in caplog.text:
+            while "its last valid version stays in use" not in caplog.text:
                 await anyio.sleep(0.01)
         assert "by_name.sql: it does not begin with front matter" in caplog.text
         assert (await peer.data("by_name", least=999))["rows"] == [[999, "number 999"]]

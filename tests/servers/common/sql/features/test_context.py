@@ -81,7 +81,7 @@ async def test_what_may_last_gives_as_a_task_what_the_call_would(path: Path, tmp
         read = await texts_of(peer, await begun(peer, "read_query", query="SELECT 3"))
         backed_up = await texts_of(peer, await begun(peer, "backup"))
         exported = await texts_of(peer, await begun(peer, "export", query="SELECT 1 UNION SELECT 2"))
-    assert imported.startswith("3,000 rows imported into a table that was there")
+    assert imported.startswith("3,000 rows imported into an existing table")
     assert count(path, "quick") == 3_000
     assert "\n[3]\n" in read
     assert "integrity check" in backed_up

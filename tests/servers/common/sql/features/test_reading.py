@@ -76,7 +76,7 @@ async def test_a_cursor_says_that_the_database_was_changed_where_no_snapshot_is_
     assert [row[0] for row in second["rows"]] == [row[0] for row in again["rows"]] == list(range(10, 20))
     assert [row[0] for row in data["rows"]] == list(range(25, 35))
     assert (second["changed"], data["changed"]) == (False, True)
-    assert "may have been changed since the rows before these" in third["content"][0]["text"].splitlines()[0]
+    assert "may have been changed since the earlier rows" in third["content"][0]["text"].splitlines()[0]
 
 
 async def test_an_answer_is_cut_at_its_bytes_and_the_pages_are_all_rows(file: Path) -> None:

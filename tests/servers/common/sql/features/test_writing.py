@@ -151,7 +151,7 @@ async def test_a_database_that_is_read_only_is_not_changed(path: Path, db: sqlit
     async with inside("--db", f"a={path}:ro", "--db", f"b={path}:rw") as peer:
         error = await peer.error("write_query", query=ALL, database="a")
         await peer.data("write_query", query=LATER, database="b")
-    assert error.startswith("read_only: the database 'a' may only be read")
+    assert error.startswith("read_only: the database 'a' is read-only")
     assert count(db) == 1
 
 
@@ -160,7 +160,7 @@ async def test_create_table_is_a_tool_of_its_own(path: Path) -> None:
         text = await peer.text("create_table", query="CREATE TABLE new (a)")
         error = await peer.error("create_table", query="DROP TABLE new")
     assert text.splitlines()[2] == "statement 1: 0 rows affected; the schema changed"
-    assert error == "refused: the statement is not allowed: it does something else than CREATE TABLE"
+    assert error == "refused: the statement is not allowed: it does something other than CREATE TABLE"
 
 
 async def test_a_csv_is_a_text_or_a_file_of_the_operators_directory(path: Path, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_a_text_without_rows_is_refused(text: str) -> None:
 
 
 def test_a_line_that_is_not_there_names_no_columns() -> None:
-    with pytest.raises(SqlError, match="line 9 holds no names"):
+    with pytest.raises(SqlError, match="line 9 contains no column names"):
         find_layout(_rows("a\n1\n"), 9, [])
 
 
