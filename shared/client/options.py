@@ -18,19 +18,20 @@ from .cache import CACHE_BYTES, ResponseCache
 from .relay import Relay
 
 Handler = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Answers a question of the server: takes its params and returns the result. An `RpcError` refuses it; any other
-exception ends the client, since it comes from the client's user. The same holds for the handlers below."""
+"""Answers a question from the server: accepts its params and returns the result. An `RpcError` refuses the question;
+any other exception ends the client, since it comes from the client's user. The same applies to the handlers below."""
 Elicit = Callable[[ElicitForm], Awaitable[ElicitResult]]
-"""Asks the user to fill in a form. Missing fields get their defaults; the answer is checked before it is sent."""
+"""Asks the user to fill in a form. Missing fields receive their defaults; the answer is checked before it is sent."""
 ElicitAtUrl = Callable[[ElicitUrl], Awaitable[ElicitResult]]
 """Shows the user the whole URL and asks whether to open it. "accept" means that it was opened, not that the visit
 succeeded."""
 Sample = Callable[[CreateMessageParams], Awaitable[CreateMessageResult]]
-"""Continues a conversation with the client's model; a person should see both before anything is sent."""
+"""Continues a conversation with the client's model. A person should see the conversation and the answer before either
+is sent."""
 Roots = Sequence[Root] | Callable[[], Awaitable[Sequence[Root]]]
 """The user's working directories, or a function that returns them whenever they are requested."""
 Log = Callable[[str, str | None, Any], None]
-"""Receives a log message of the server: level, name of the logger, data. The rules of `Notify` apply."""
+"""Receives a log message from the server: level, name of the logger, data. The rules of `Notify` apply."""
 Notify = Callable[[str, dict[str, Any]], None]
 """Receives a notification: its method and params. It must not block, and an exception ends the client."""
 Progress = Callable[[float, float | None, str | None], None]
@@ -46,7 +47,8 @@ class ClientOptions:
     info: Mapping[str, Any] | None = None
     """The description of the client instead of name and version, as on the wire."""
     mode: str = "auto"
-    """ "auto" tries the stateless era first; "stateless", "handshake" or the date of a version requires that one."""
+    """"auto" tries the stateless era first; "stateless", "handshake" or the date of a version requires that era or
+    version."""
     dialect: str | None = None
     """The name of a dialect to speak, "000" or "002", instead of a version of the specification."""
     min_version: str | None = None
@@ -54,49 +56,51 @@ class ClientOptions:
     max_version: str | None = None
     """The date of the newest accepted version; None for the newest known."""
     elicit: Elicit | None = None
-    """Answers forms; without it they are not declared."""
+    """Answers forms; without it, the client does not declare support for forms."""
     elicit_url: ElicitAtUrl | None = None
-    """Answers requests to visit a page; without it they are not declared. A request that the server refuses until
-    a page has been visited is repeated once: when the server reports the end of the visit, or the request's time
-    is up."""
+    """Answers requests to visit a page; without it, the client does not declare support for such requests. A request
+    that the server refuses until a page has been visited is repeated once: when the server reports the end of the
+    visit, or when the request's time is up."""
     on_visited: Callable[[str], None] | None = None
     """Receives the id of a visit when the server reports its end. The rules of `Notify` apply."""
     sample: Sample | None = None
     """Answers requests for the client's model."""
     sample_tools: bool = False
-    """True if `sample` supports tools: servers may then send some with a conversation."""
+    """True if `sample` supports tools, which servers may then send with a conversation."""
     roots: Roots | None = None
-    """The roots for servers that ask for them; see `Client.roots_changed`."""
+    """The roots for servers that request them; see `Client.roots_changed`."""
     on_log: Log | None = None
     """Receives log messages; without it `on_notification` does."""
     on_notification: Notify | None = None
     """Receives every notification that belongs to no call and no subscription."""
     log_level: str | None = None
-    """The least severe log messages to request; None leaves it to the server, which in the stateless era sends
-    none."""
+    """The lowest level of log messages to request; None leaves the choice to the server, which sends none in the
+    stateless era."""
     check_arguments: bool = False
     """True if arguments are checked against the schema of their tool before they are sent: a model's mistake is then
     reported without a round trip. Requires the extra `client`."""
     tasks: bool = True
-    """True if servers may turn long calls into tasks (SEP-2663, and tasks of 2025-11-25). They are followed to their
-    ends: callers get the result as usual, whatever time it takes and on whatever connection it arrives."""
+    """True if servers may turn long calls into tasks (SEP-2663, and tasks of 2025-11-25). The client follows each
+    task to its end: callers get the result as usual, however long it takes and over whichever connection it
+    arrives."""
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     """Capabilities to declare besides those that follow from the handlers, or instead of them."""
     relay: Relay | None = None
     """Receives all questions and notifications of the server that belong to no request of a `Caller`, instead of the
     handlers: only `capabilities` are declared then, and lists and reads are not cached."""
     permit: Permit | None = None
-    """Asked before every tool call, read and prompt, and before every question of the server reaches its handler. An
-    exception, such as `Denied`, prevents the act. It is not asked again for a repeated request."""
+    """Called before every tool call, read and prompt, and before every question from the server reaches its handler.
+    An exception, such as `Denied`, prevents the act. A repeated request needs no new permission."""
     restart: bool = False
-    """True if a server that a command started is started again after it has ended, by the next call and with a new
-    session. Its pending calls raise ConnectionError unless they are safe to repeat. If it ends again and again, the
-    pauses grow to 30 seconds."""
+    """True if a server that a command started is restarted after it has ended, by the next call and with a new
+    session. Its pending calls raise ConnectionError unless they are safe to repeat. If the server ends repeatedly,
+    the pauses grow to 30 seconds."""
     reconnect: bool = True
-    """The same for a server at a URL whose connection was lost, or that has forgotten the session."""
+    """True if the connection to a server at a URL is reopened when it is lost, or when the server has forgotten the
+    session."""
     heartbeat_seconds: float | None = 30.0
-    """Seconds of silence, while there are subscriptions and no calls, after which the server is pinged; one that does
-    not answer in the same time counts as lost. None disables pings."""
+    """Seconds of silence, while there are subscriptions and no calls, after which the server is pinged; if it does
+    not answer within the same time, the connection is considered lost. None disables pings."""
     probe_seconds: float = 5.0
     """Seconds that "auto" waits for a stateless answer: old servers may never give one."""
     opening_seconds: float | None = None
@@ -107,10 +111,10 @@ class ClientOptions:
     cache: ResponseCache | None = None
     """A cache that clients share, instead of their own: a public result is found by all clients of its server."""
     cache_key: Hashable = field(default=None, repr=False)
-    """The key that identifies the server in a shared cache; `connect` uses the URL or the command."""
+    """The server's key in a shared cache; `connect` uses the URL or the command."""
 
     def accepted(self) -> tuple[Version, ...]:
-        """Return the accepted versions, oldest first. Raises ValueError if none is left."""
+        """Return the accepted versions, oldest first. Raises ValueError if there are none."""
         versions = versions_between(self.min_version, self.max_version)
         if self.dialect is not None:
             return self._accepted_in_dialect(versions)
@@ -118,8 +122,8 @@ class ClientOptions:
         return tuple(version for version in versions if self.mode == "auto" or version.stateless is first.stateless)
 
     def _accepted_in_dialect(self, versions: Sequence[Version]) -> tuple[Version, ...]:
-        """Return the version of the stateless era, in whose form requests are made before a dialect translates
-        them."""
+        """Return the version of the stateless era: requests are made in its form, and then translated to the
+        dialect."""
         if self.dialect not in CLIENT_DIALECTS:
             raise ValueError(f"the dialect must be {' or '.join(CLIENT_DIALECTS)}, not {self.dialect!r}")
         if self.mode not in ("auto", "stateless"):

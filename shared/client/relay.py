@@ -1,5 +1,5 @@
-"""The replacement for handlers in a gateway's client: messages of its server go to the callers on whose behalf it
-makes requests."""
+"""The replacement for handlers in a gateway's client: messages from the server are passed to the callers on whose
+behalf the client makes requests."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,8 +13,8 @@ class Relay(Protocol):
     """Receives the requests and notifications of a server, unchanged."""
 
     async def answer(self, question: ServerRequest) -> dict[str, Any]:
-        """Return the answer to a question of the server. Raises RpcError for a refusal; the server may withdraw the
-        question, which cancels this."""
+        """Return the answer to a question from the server. Raises RpcError to refuse the question; cancelled if the
+        server withdraws the question."""
 
     def on_server_message(self, notice: Notified | Gap) -> None:
         """Handle a notification, or a gap in which some may have been lost. Must neither wait nor raise."""
@@ -25,7 +25,7 @@ class Caller:
     """The origin of a request that is made on behalf of someone else."""
 
     relay: Relay
-    """Receives the messages that belong to the request, if the server or the transport tells them apart."""
+    """Receives the messages that belong to the request, if the server or the transport identifies them."""
     wants_progress: bool = False
     identity: ClientIdentity | None = None
     """The caller's identity, sent with a request of the stateless era; None sends the client's own."""

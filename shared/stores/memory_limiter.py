@@ -10,7 +10,7 @@ from collections.abc import Callable
 from ..contracts import Rate
 
 FEW = 1_024
-"""The number of keys that are stored before those at rest are searched."""
+"""The number of stored keys from which on keys at rest are deleted."""
 _ROUNDING = 1e-9
 """Maximum rounding error, in seconds, of sums of many small costs."""
 

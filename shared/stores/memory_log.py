@@ -1,4 +1,5 @@
-"""The streams of sessions in the memory of one process, stored so that a client can reconnect for missed messages.
+"""The streams of sessions in the memory of one process, stored so that a client can reconnect to receive missed
+messages.
 
 Messages are numbered; the id of an event is the stream's name and the number, so that `Last-Event-ID` gives the
 position to resume from. Names are random: an id of another session names nothing here.
@@ -10,7 +11,7 @@ stream, by session and over all sessions: the oldest messages go first, and a cl
 refused, since a client that missed a message must not mistake the rest for everything. (2025-11-25, Transports,
 Resumability.)
 
-All replicas in the process have the same objects, so that all see a change at once. A stream is an object, not a key
+All replicas in the process share the same objects, so that all see a change at once. A stream is an object, not a key
 of the log: calls that put thousands of messages would have to look it up for each.
 """
 
@@ -68,8 +69,8 @@ class MemoryStream:
     # Writing
 
     def put(self, message: bytes, *, once: bool = False, everywhere: bool = False) -> None:
-        """Add a message; with `once` not if the same one is unsent, nor with `everywhere`, as all replicas add it.
-        Cuts off a reader that is too far behind."""
+        """Add a message. With `once`, or with `everywhere`, which all replicas use for the same message, it is not
+        added if an equal message is unsent. Cuts off a reader that is too far behind."""
         is_again = (once or everywhere) and message in islice(self._kept, self._unsent_from, None)
         if self.is_over or self.is_lost or is_again:
             return
@@ -163,7 +164,7 @@ class MemoryStream:
         return ServerSentEvent(b"", id=f"{self.name}_{self._sent}", retry=retry_ms)
 
     def take(self) -> list[ServerSentEvent]:
-        """Return the unsent messages; they count as sent from now on."""
+        """Return the unsent messages, which are considered sent from now on."""
         unsent = islice(self._kept, self._unsent_from, None)
         numbered = enumerate(unsent, self._sent + 1)
         events = [ServerSentEvent(message, id=f"{self.name}_{number}") for number, message in numbered]
@@ -190,7 +191,7 @@ class MemoryStream:
         return self._kept[0] if self.answered and self._last == 1 and not self.name else None
 
     def has(self, number: int) -> bool:
-        """Return True if there has been a message of that number; 0 is the beginning."""
+        """Return True if there has been a message with that number; 0 is the beginning."""
         return 0 <= number <= self._last
 
     def follows(self, number: int) -> bool:
@@ -200,8 +201,8 @@ class MemoryStream:
     # Storing
 
     def expire(self) -> bool:
-        """Delete messages that were stored long enough; return True if the whole stream is deleted, which can't be
-        found then. Messages that were never sent stay, for the next reader."""
+        """Delete messages that were stored long enough, except for unsent ones, which stay for the next reader.
+        Return True if the whole stream is deleted, and can no longer be found."""
         # The session's own stream has no end, so it loses the sent messages and stays.
         if self.ids or self.is_over:
             self.forget()
@@ -260,7 +261,7 @@ class MemoryEvents:
         self._taken: tuple[Callable[[], None], ...] = ()
 
     def stream(self, ids: tuple[RequestId, ...]) -> MemoryStream:
-        """Create a stream for the answers to `ids`. Only this replica has it until it is shown."""
+        """Create a stream for the answers to `ids`. Only this replica holds it until it is shown."""
         return MemoryStream(self, ids)
 
     def own(self) -> MemoryStream:
@@ -289,7 +290,7 @@ class MemoryEvents:
         self.log.used += size
 
     def taken(self) -> None:
-        """Note that a reader has taken its messages."""
+        """Notify the watchers that a reader has taken its messages."""
         for wake in self._taken:
             wake()
 
@@ -314,8 +315,8 @@ class MemoryEvents:
         return self._used > limits.session_replay_bytes or self.log.used > limits.total_replay_bytes
 
     def rest(self, stream: MemoryStream) -> None:
-        """Start the time until `stream` is deleted, if it has no reader. Of those that have ended only the last few
-        are stored."""
+        """Start the time until `stream` is deleted, if it has no reader. Of the streams that have ended, only the
+        last few are stored."""
         if stream.reader is not None:
             return
         shown = self._shown or {}

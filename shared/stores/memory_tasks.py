@@ -10,8 +10,7 @@ from ..protocol.wire.jsonrpc import json_of
 Wake = Callable[[], None]
 
 SMALL_BYTES = 1_024
-"""The size up to which an error always has room: the reason for a failure can be stored whatever other results
-take."""
+"""The size up to which an error can always be stored, however much memory other results take."""
 
 
 class MemoryTasks:
@@ -67,11 +66,11 @@ class MemoryTasks:
         self._drop(id)
 
     async def listed(self, principal: str) -> Sequence[TaskRecord]:
-        """Return the tasks of a principal, the oldest first."""
+        """Return the tasks of a principal, oldest first."""
         return [task for task in self._tasks.values() if task.principal == principal]
 
     def listen(self, id: str, wake: Wake) -> Callable[[], None]:
-        """Call `wake` each time that task is replaced, expires or is deleted, until the returned function is
+        """Call `wake` whenever that task is replaced, expires or is deleted, until the returned function is
         called."""
         self._listeners[id] = (*self._listeners.get(id, ()), wake)
 
@@ -85,7 +84,7 @@ class MemoryTasks:
         return unlisten
 
     def close(self) -> None:
-        """Cancel its timers."""
+        """Cancel the timers."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

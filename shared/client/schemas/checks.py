@@ -12,14 +12,14 @@ from .schema_cost import UnusableSchema
 from .schemas import CheckedSchema, load_library
 
 MAX_TOOLS = 5_000
-"""Tools that are remembered; the oldest are forgotten."""
+"""Maximum number of tools remembered; beyond it, the oldest is dropped."""
 
 _log = logging.getLogger("shared.client.checks")
 
 
 @dataclass(slots=True)
 class _LazySchema:
-    """A schema, compiled when it is first needed; `checked` stays None if it can't be used."""
+    """A schema that is compiled when it is first needed; `checked` stays None if the schema is unusable."""
 
     schema: dict[str, Any]
     checked: CheckedSchema | None = None
@@ -57,7 +57,7 @@ class ToolChecks:
                 _note(self._inputs, tool.name, tool.input_schema)
 
     def lacks(self, tool: str) -> bool:
-        """Return True if the list has to be read before the arguments of the `tool` can be checked."""
+        """Return True if the list of tools must be read before the arguments of `tool` can be checked."""
         return self.arguments and tool not in self._inputs
 
     def check_arguments(self, tool: str, arguments: Mapping[str, Any]) -> None:

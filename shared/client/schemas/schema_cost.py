@@ -1,4 +1,5 @@
-"""The work that a JSON Schema can cause: a server writes both schema and value, and small schemas can take forever.
+"""The work that a JSON Schema can cause. A server supplies both schema and value, and even a small schema can take
+forever.
 
     {"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}, {"$ref": "#/$defs/b"}]}, "b": ...}}
 
@@ -12,9 +13,9 @@ from typing import Any
 from urllib.parse import unquote
 
 MAX_SCHEMAS = 5_000
-"""The maximum number of schemas in one schema. The largest published by known servers have a tenth of that."""
+"""The maximum number of schemas in one schema. The largest schemas of known servers contain a tenth of that."""
 MAX_LEVELS = 64
-"""The maximum levels of a value. Results of tools have a few."""
+"""The maximum depth of a value. Results of tools have a few levels."""
 MAX_PATTERNS = 100
 """The maximum patterns in one schema: each takes time and memory to compile."""
 
@@ -30,11 +31,12 @@ Schema = dict[str, Any]
 
 
 class UnusableSchema(ValueError):
-    """A schema that can't be used for checks: it is invalid, refers to others, or would take too long."""
+    """Raised for a schema that is unusable for checks: it is invalid, refers to other documents, or would take too
+    long."""
 
 
 class Cost:
-    """The work of one schema. Raises UnusableSchema if it is unbounded or can't be determined."""
+    """The work of one schema. Raises UnusableSchema if the work is unbounded or unknown."""
 
     def __init__(self, schema: Schema) -> None:
         self._root = schema

@@ -11,7 +11,7 @@ from typing import Any
 from .schema_cost import MAX_LEVELS, Cost, UnusableSchema
 
 MAX_VALUES = 200_000
-"""The maximum number of values in a checked value; counting them takes a tenth of a second."""
+"""The maximum number of values within a checked value; counting that many takes a tenth of a second."""
 MAX_WORK = 5_000_000
 """The maximum number of values times the schemas that may be applied to each: a tenth of a second."""
 MAX_EXPLAINED = 200_000

@@ -22,8 +22,8 @@ _LIMITS = YamlLimits(characters=64_000, values=10_000, depth=12)
 
 
 class SkillRefused(McpError):
-    """A skill is not used, or no longer used, because the `check` of the file at `uri` failed. It may have changed
-    since its entry was fetched: with a new entry, and the user's new consent, it can be loaded again."""
+    """Raised if a skill is refused, or no longer used, because the `check` of the file at `uri` failed. The skill may
+    have changed since its entry was fetched: with a new entry, and the user's new consent, it can be loaded again."""
 
     def __init__(self, uri: str, check: Check, reason: str) -> None:
         super().__init__(f"{uri[:200]}: {reason}")
@@ -44,7 +44,7 @@ def inside(root: str, uri: str) -> bool:
 
 
 def check_entry(entry: SkillEntry) -> None:
-    """Raise SkillRefused if an entry contradicts itself, so that nobody could load it."""
+    """Raise SkillRefused if an entry contradicts itself, so that the skill can't be loaded."""
     root, name = root_of(entry), entry.frontmatter.get("name")
     if root == entry.uri or not isinstance(name, str) or name != root.rpartition("/")[2]:
         raise SkillRefused(entry.uri, "entry", f"its URI does not end with its name and {MANIFEST}")
@@ -66,7 +66,7 @@ def _same_file(uri: str) -> str:
 
 
 def check_limits(entry: SkillEntry) -> None:
-    """Raise SkillRefused for a skill that is larger than every host must support."""
+    """Raise SkillRefused for a skill above the size that every host must support."""
     if entry.resources == DYNAMIC:
         return
     files, size = len(entry.resources), sum(file.size for file in entry.resources)

@@ -57,7 +57,7 @@ class ServerSkills:
 
     async def iter_skills(self) -> AsyncIterator[SkillEntry]:
         """Iterate over the skills that the server lists; each page is requested when the previous one has been
-        consumed. An entry that nobody could load is left out, with a warning in the log."""
+        consumed. An entry that can't be loaded is omitted, with a warning in the log."""
         self._require("extensions", SKILLS)
         async for page in iter_pages(self._client.request, "skills/list", ListSkillsResult):
             for skill in page.skills:
@@ -69,7 +69,7 @@ class ServerSkills:
     async def get_skill(self, uri: str) -> SkillEntry:
         """Return the current entry of the skill whose SKILL.md is at `uri`, listed or not.
 
-        Raises PeerError if the server has none, and SkillRefused for an entry that nobody could load.
+        Raises PeerError if the server has no such skill, and SkillRefused for an entry that can't be loaded.
         """
         self._require("extensions", SKILLS)
         result = await self._client.request("skills/get", {"uri": uri})
@@ -81,7 +81,8 @@ class ServerSkills:
     async def load(self, entry: SkillEntry, *, dynamic: bool = False) -> "LoadedSkill":
         """Read and verify the SKILL.md of a skill; `dynamic` allows a skill without digests.
 
-        Raises SkillRefused if it does not match the entry, or is larger than every host must support.
+        Raises SkillRefused if the file does not match the entry, or if the skill is above the size that every host
+        must support.
         """
         check_entry(entry)
         check_limits(entry)
@@ -100,8 +101,8 @@ class ServerSkills:
         return [resource async for page in pages for resource in page.resources]
 
     def approval(self, entry: SkillEntry) -> str | None:
-        """Return a digest to which a consent to this skill is bound: it changes with the server, the URI or a file.
-        None if the skill has no digests, so that a consent can't be stored."""
+        """Return a digest for storing the user's consent to this skill: it changes with the server, the URI or any
+        file. None if the skill has no digests, so that a consent can't be stored."""
         if entry.resources == DYNAMIC:
             return None
         files = sorted([file.uri, file.digest] for file in entry.resources)
@@ -114,7 +115,7 @@ class ServerSkills:
 
 class LoadedSkill:
     """A loaded skill with its entry. Only files of the entry may be read, and each is verified when it arrives. Once
-    one does not match, reading stops: load the skill again with a new entry."""
+    a file does not match, reading stops: load the skill again with a new entry."""
 
     def __init__(self, client: Client, origin: str, entry: SkillEntry) -> None:
         self.origin = origin
@@ -177,7 +178,7 @@ class LoadedSkill:
 
 
 def _entry(skill: dict[str, Any]) -> SkillEntry:
-    """Return the entry as a model. Raises SkillRefused for one that nobody could load."""
+    """Return the entry as a model. Raises SkillRefused for an entry that can't be loaded."""
     try:
         entry = SkillEntry.model_validate(skill)
     except ValidationError as error:
@@ -188,7 +189,7 @@ def _entry(skill: dict[str, Any]) -> SkillEntry:
 
 
 def _content(uri: str, result: ReadResourceResult) -> bytes:
-    """Return the contents of the file at `uri`. Raises SkillRefused if the result does not have them."""
+    """Return the contents of the file at `uri`. Raises SkillRefused if the result does not contain them."""
     matches = [content for content in result.contents if content.uri == uri]
     if len(matches) != 1:
         raise SkillRefused(uri, "contents", "the server answered without its content")

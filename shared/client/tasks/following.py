@@ -20,15 +20,15 @@ from ...errors import InputRequired, InvalidParams, InvalidResult, McpError, Pee
 from ...protocol.types.tasks import TaskStatus
 
 POLL_SECONDS = 1.0
-"""Seconds between status requests if the server names no interval."""
+"""Seconds between status requests if the server specifies no interval."""
 MIN_POLL_SECONDS = 0.02
 MAX_POLL_SECONDS = 60.0
 CANCEL_SECONDS = 2.0
-"""Seconds for telling the server that nobody needs a task anymore."""
+"""Time limit in seconds for notifying the server that a task is no longer needed."""
 RESULT_TRIES = 3
 """Maximum number of attempts to get the result of a finished task, if no usable answer arrives."""
 MAX_QUESTIONS = 100
-"""The maximum number of simultaneous questions of a task: each may need a person, or a model that costs money."""
+"""The maximum number of simultaneous questions of a task: each may require a person, or a model that costs money."""
 
 _STATUSES: tuple[TaskStatus, ...] = get_args(TaskStatus)
 _FINAL = frozenset({"completed", "failed", "cancelled"})
@@ -54,7 +54,7 @@ class TaskState:
 
 
 OnTask = Callable[[TaskState], None]
-"""Receives the state of a task, first and whenever it has changed. It must neither block nor raise."""
+"""Receives the first state of a task, and each new state. It must neither block nor raise."""
 
 
 Questions = Mapping[str, tuple[str, dict[str, Any]]]
@@ -63,14 +63,14 @@ Questions = Mapping[str, tuple[str, dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class TaskChannel:
-    """The means to follow a task: requests to its server, and answers to its questions."""
+    """The channel for following a task: requests to its server, and answers to its questions."""
 
     ask: Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-    """Returns the result of a request, by method and params, which is repeated as far as that helps; `tasks/result`
-    takes as long as the task. Raises PeerError, ConnectionError and TimeoutError."""
+    """Makes a request, given its method and params, repeats it where that helps, and returns the result;
+    `tasks/result` takes as long as the task. Raises PeerError, ConnectionError and TimeoutError."""
     answer: Callable[[str, str, dict[str, Any]], Awaitable[dict[str, Any]]]
-    """Returns the answer to a question of the task, by key, method and params. It is cancelled when the task no
-    longer needs the answer; its exceptions end the following. The questions of 2025-11-25 arrive differently."""
+    """Returns the answer to a question of the task, given its key, method and params. It is cancelled when the task
+    no longer needs the answer; its exceptions end `follow`. The questions of 2025-11-25 arrive differently."""
     is_experimental: bool = False
     """True if the task is one of 2025-11-25."""
     on_task: OnTask | None = None
@@ -102,7 +102,7 @@ def _poll_seconds(report: Mapping[str, Any]) -> float:
 
 
 async def fetch_state(way: TaskChannel, id: str) -> TaskState:
-    """Return the current state of the task. Raises TaskLost if its server does not know it, and the errors of
+    """Return the current state of the task. Raises TaskLost if the server does not know the task, and the errors of
     `TaskChannel.ask`."""
     try:
         state = read_state("tasks/get", await way.ask("tasks/get", {"taskId": id}))
@@ -120,10 +120,9 @@ async def follow(
     id: str, way: TaskChannel, first: TaskState | None = None, *, cancels: bool = True
 ) -> dict[str, Any]:
     """Wait for the task and return its result. If the wait is cancelled, so is the task, unless `cancels` is False.
-    `first` is its state, if known.
-
-    Raises PeerError if the task failed, TaskCancelled, TaskLost if its server no longer knows it, InvalidResult for
-    an invalid state, and the errors of `TaskChannel.ask` and `TaskChannel.answer`.
+    `first` is the state of the task, if known. Raises PeerError if the task failed, TaskCancelled, TaskLost if the
+    server no longer knows the task, InvalidResult for an invalid state, and the errors of `TaskChannel.ask` and
+    `TaskChannel.answer`.
     """
     following = _Following(id, way)
     try:
@@ -140,8 +139,8 @@ async def follow(
 
 
 async def cancel(way: TaskChannel, id: str) -> None:
-    """Ask the server to cancel the task. Raises the errors of `TaskChannel.ask`; some servers answer PeerError if it
-    has already ended."""
+    """Ask the server to cancel the task. Raises the errors of `TaskChannel.ask`; some servers refuse with PeerError
+    if the task has already ended."""
     await way.ask("tasks/cancel", {"taskId": id})
 
 
@@ -155,7 +154,7 @@ def _single_error() -> Iterator[None]:
 
 
 class _Following:
-    """The following of one task to its end."""
+    """Follows one task to its end."""
 
     def __init__(self, id: str, way: TaskChannel) -> None:
         self.is_over = False
@@ -249,8 +248,7 @@ class _Following:
 
 
 class _Answers:
-    """The answers to the questions of a task, each question once: one after another, or all simultaneous ones
-    together."""
+    """Answers each question of a task once: one after another, or all simultaneous questions together."""
 
     def __init__(self, id: str, way: TaskChannel, tasks: TaskGroup) -> None:
         self._id = id
@@ -262,7 +260,7 @@ class _Answers:
         self._current: tuple[str, anyio.CancelScope] | None = None
 
     def on_questions(self, questions: Questions) -> None:
-        """Handle all questions that the task asks now."""
+        """Handle all questions that are open now."""
         if self._channel.answer_all is not None:
             for scope, keys in self._open.items():
                 if keys.isdisjoint(questions):

@@ -1,7 +1,6 @@
-"""The questions of a server of 2025-11-25 that are run as tasks because it requests that with `params.task`: it
-receives the id at once, and requests the answer by `tasks/result` (2025-11-25, Utilities, Tasks).
-
-They are in memory while the client lives, limited in number and time; the ids can't be guessed.
+"""Questions that run as tasks because a server of 2025-11-25 requests a task with `params.task`: it receives the
+task's id at once, and fetches the answer with `tasks/result` (2025-11-25, Utilities, Tasks). The tasks are in memory
+while the client lives, limited in number and time; their ids can't be guessed.
 """
 
 import secrets
@@ -23,7 +22,7 @@ from ..options import Handler
 MAX_TASKS = 100
 """The maximum number of tasks; the oldest finished task makes room for a new one."""
 MAX_SECONDS = 3_600.0
-"""The longest retention of a task and its answer, in seconds, if the server does not ask for less."""
+"""The longest retention of a task and its answer, in seconds; the server may request less."""
 POLL_MS = 500
 _AUGMENTED = frozenset({"elicitation/create", "sampling/createMessage"})
 """The methods that may be run as tasks; `ClientOptions.identity` declares them."""

@@ -1,5 +1,5 @@
-"""A started tool, which may continue as a task while its caller does something else; and the tools that may or must
-be tasks, as a server of 2025-11-25 lists them: there the client requests it."""
+"""Started tools, which may continue as tasks while their callers do something else, and the declared task support of
+tools: on a server of 2025-11-25 the client must request a task."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -9,7 +9,7 @@ from ...protocol.types.tools import CallToolResult
 from .following import OnTask, TaskChannel, TaskState, cancel, fetch_state, follow
 
 MAX_TOOLS = 5_000
-"""Tools that are remembered; the oldest are forgotten."""
+"""Maximum number of tools remembered; beyond it, the oldest is dropped."""
 
 
 class StartedTool:
@@ -28,7 +28,7 @@ class StartedTool:
         """`read` converts `answered`, or the outcome of the task `id`, to a result."""
         self.tool = tool
         self.id = id
-        """The id of the task; None if the server answered at once."""
+        """The id of the task; None if the server returned a result at once."""
         self._channel = way
         self._read = read
         self._answered = answered
@@ -49,7 +49,8 @@ class StartedTool:
         return dict(self._answered or {})
 
     async def state(self) -> TaskState | None:
-        """Return the state of the task; None without one. Raises TaskLost, and the errors of `Client.request`."""
+        """Return the state of the task; None if there is no task. Raises TaskLost, and the errors of
+        `Client.request`."""
         return None if self.id is None else await fetch_state(self._channel, self.id)
 
     async def cancel(self) -> None:

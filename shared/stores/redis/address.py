@@ -66,7 +66,7 @@ def connecting(url: str, password: str | None) -> Callable[[], Redis]:
 
 
 class _OfSentinels(Redis):
-    """A client that Sentinels lead to a Redis, which also closes their connections."""
+    """A client of the Redis to which Sentinels lead; it also closes the connections to the Sentinels."""
 
     sentinels: Sequence[Redis] = ()
 

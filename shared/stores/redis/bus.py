@@ -10,7 +10,7 @@ from .link import Link
 from .records import read_change, read_post, write_change, write_post
 
 MAX_CHANGES = 1_000
-"""Changes that are stored until the others can be reached again."""
+"""Maximum number of changes that are stored until the other replicas can be reached again."""
 
 
 class RedisBus:
@@ -22,7 +22,7 @@ class RedisBus:
         self._waiting: list[Notice] = []
         self._unpublished: dict[tuple[str, Change], None] = {}
         self._unconfirmed: dict[tuple[str, Change], None] = {}
-        """Changes that the others may not have received yet: they happened, even if this replica is lost
+        """Changes that the other replicas may not have received yet. They have happened, even if this replica is lost
         meanwhile."""
         # Like a client's codec: a message from another replica was checked against the limits there.
         self._codec = Codec(is_client=True, line_end=b"")
@@ -44,13 +44,13 @@ class RedisBus:
         return bool(await self._link.ask("deliver", replica, "news", notice.session, message))
 
     def publish(self, run_id: str, change: Change) -> None:
-        """Notify all other replicas of a change, once if it is repeated in this turn of the loop."""
+        """Notify all other replicas of a change, only once if it is repeated in the same turn of the event loop."""
         if not self._unpublished:
             asyncio.get_running_loop().call_soon(self._publish)
         self._unpublished[run_id, change] = None
 
     def listen(self, handler: Callable[[str, Change], None]) -> None:
-        """Call `handler` with each change that another replica publishes, and the run that it belongs to."""
+        """Call `handler` with each change that another replica publishes, and with the run to which it belongs."""
         self._on_change = handler
 
     def _publish(self) -> None:
@@ -85,7 +85,7 @@ class RedisBus:
         self.handle(Notice(session, self._codec.decode_body(message) if message else None))
 
     def on_post(self, session: str, body: bytes, data: bytes) -> None:
-        """Handle a POST that another replica passes on for a stream that is here."""
+        """Handle a POST that another replica forwards for a stream of this replica."""
         self.handle(Notice(session, post=read_post(body, data)))
 
     def on_change(self, run_id: str, data: bytes) -> None:

@@ -18,7 +18,7 @@ AHEAD = 64
 KEPT_SECONDS = 1.0
 """Seconds for which a reservation is kept."""
 SPEND_SECONDS = 0.25
-"""Seconds during which costs of finished actions are summed up before they are sent."""
+"""Seconds during which the costs of finished actions are added up before they are sent."""
 
 
 class RedisLimiter:
@@ -32,9 +32,9 @@ class RedisLimiter:
         self._spent: dict[str, tuple[Rate, float]] = {}
 
     async def take(self, key: str, rate: Rate, cost: float = 1.0) -> float:
-        """Take `cost` from the allowance of `key` under `rate`; 0 only asks. Return 0 if the action is allowed now;
-        otherwise nothing is taken, and the result is the number of seconds to wait. An action that costs more than
-        the burst is allowed once the allowance is full."""
+        """Take `cost` from the allowance of `key` under `rate`; a cost of 0 only checks it. Return 0 if the action is
+        allowed now; otherwise nothing is taken, and the result is the number of seconds to wait. An action that costs
+        more than the burst is allowed once the allowance is full."""
         reserve = self._left.get(key, 0.0)
         if cost and reserve >= cost:
             self._left[key] = reserve - cost

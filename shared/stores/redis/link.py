@@ -30,7 +30,7 @@ log = logging.getLogger("shared.stores")
 Arguments = tuple[bytes | str | int | float, ...]
 Reply = Callable[[Any], None]
 Undo = Callable[[Any], Arguments | None]
-"""Takes a reply, and returns the operation and its arguments that undo the effect."""
+"""Accepts a reply, and returns the operation, with its arguments, that undoes the effect."""
 
 MAX_OPERATIONS = 256
 MOST_BYTES = 1_048_576
@@ -38,7 +38,7 @@ MOST_BYTES = 1_048_576
 QUEUED_BYTES = 256 * 1_048_576
 """Bytes that may wait while there is a lease."""
 OPERATION_BYTES = 500
-"""Bytes that a waiting operation takes besides its texts."""
+"""Bytes that a waiting operation takes in addition to its texts."""
 PATIENCE_SECONDS = 2.0
 """Seconds that a caller waits for a reply."""
 BUSY_OPERATIONS = 4
@@ -108,7 +108,7 @@ class Link:
     # For the parts of a replica
 
     def tell(self, name: str, *arguments: bytes | str | int | float, reply: Reply | None = None) -> None:
-        """Queue an operation. `reply` is called with its reply, unless the lease is lost before."""
+        """Queue an operation. `reply` is called with its reply, unless the lease is lost first."""
         if self.is_joined:
             operation = _Operation(name, arguments, self._loop.time())
             operation.reply = reply
@@ -164,7 +164,7 @@ class Link:
     # The lease
 
     async def join(self) -> None:
-        """Become a replica. Raises RedisError or OSError if that fails."""
+        """Become a replica. Raises RedisError or OSError on failure."""
         begun = self._loop.time()
         milliseconds = round(self.lease_seconds * 1000)
         token = secrets.token_hex(8)
@@ -176,8 +176,8 @@ class Link:
         self.is_joined, self.reason, self._down_since = True, None, None
 
     async def leave(self) -> None:
-        """Stop being a replica, after the queued operations are done. Raises RedisError or OSError if the others must
-        find out themselves."""
+        """Stop being a replica, after the queued operations are done. Raises RedisError or OSError if the other
+        replicas could not be notified, and must detect the departure themselves."""
         if self.is_joined:
             await self.ask("look")
             self._end("it has left the other replicas")
@@ -210,7 +210,7 @@ class Link:
 
     @property
     def lease_left(self) -> float:
-        """Seconds until others may take over."""
+        """Seconds until other replicas may take over."""
         return self._lease_ends - self._loop.time()
 
     def lose(self, reason: str) -> None:
@@ -229,7 +229,7 @@ class Link:
     # The trips
 
     async def run(self) -> None:
-        """Run the operations while it is a replica. Returns when the lease is lost."""
+        """Run the operations while this is a replica. Returns when the lease is lost."""
         pause = _FIRST_PAUSE
         self._under_way = []
         while self.is_joined:

@@ -17,7 +17,7 @@ from .link import Link
 from .stream import RedisStream, StreamContext, read_refusal
 
 _MANY = 250
-"""Streams whose lifetime one operation extends."""
+"""Maximum number of streams whose lifetime one operation extends."""
 
 
 class RedisLog(StreamContext):
@@ -76,7 +76,7 @@ class RedisLog(StreamContext):
                 stream.taken_over()
 
     def renewed(self, alive: set[int]) -> None:
-        """Handle a change of the replicas `alive`: requests that others left unanswered are answered."""
+        """Handle a change in the set of live replicas: requests that lost replicas left unanswered are answered."""
         for stream in self.followed:
             if stream.owner not in alive and not stream.is_over:
                 self.link.tell("owe", stream.session, stream.name, *self.bounds, self.kept_ms)
@@ -89,7 +89,7 @@ class RedisLog(StreamContext):
             self.link.tell("keep_streams", *names[start : start + 2 * _MANY])
 
     def lose(self) -> None:
-        """Give up all streams that were served here: their readers have to reconnect, to any replica."""
+        """Abandon all streams that were served here: their readers must reconnect, to any replica."""
         sessions, self._sessions = self._sessions, {}
         self.followed.clear()
         for events in sessions.values():
@@ -105,7 +105,8 @@ class RedisEvents:
         self.log = log
         self.id = id
         self.users = 0
-        """The number of users of this object: a session that ends here may return before its end is complete."""
+        """The number of users of this object: a session that ends here may be opened again before its end is
+        complete."""
         self._own: RedisStream | None = None
         self._shown: dict[str, RedisStream] | None = None
         """Those that are served or read here, and were shown, by name."""
@@ -180,7 +181,7 @@ class RedisEvents:
         return stop
 
     def taken(self) -> None:
-        """Note that a reader has taken its messages."""
+        """Notify the watchers that a reader has taken its messages."""
         for wake in self._taken:
             wake()
 
@@ -198,7 +199,7 @@ class RedisEvents:
             self.log.release(self)
 
     def lose(self) -> None:
-        """Give up the streams: this replica no longer is one of those that share the session."""
+        """Abandon the streams: this replica no longer shares the session."""
         for stream in (*(self._shown or {}).values(), *([self._own] if self._own else ())):
             self.log.unread.stop(stream)
             stream.lose()

@@ -1,4 +1,4 @@
-"""JSON of sessions, tasks and notices between replicas, the same for every replica."""
+"""The JSON form of sessions, tasks and notices that replicas exchange."""
 
 from dataclasses import fields
 from typing import Any
@@ -14,7 +14,8 @@ _OF_TASK = tuple(field.name for field in fields(TaskRecord))
 
 
 def write_session(record: SessionRecord) -> bytes:
-    """Return the JSON of a session. It identifies the principal, but does not say if the token was revoked."""
+    """Return the JSON of a session. The JSON identifies the principal, but does not say whether the token was
+    revoked."""
     fields_ = {
         "principal": _principal(record.principal),
         "client": record.client,
@@ -25,7 +26,7 @@ def write_session(record: SessionRecord) -> bytes:
 
 
 def read_session(id: str, data: bytes) -> SessionRecord:
-    """Return the session of that id. Raises ValueError or KeyError if `data` is invalid."""
+    """Return the session with that id. Raises ValueError or KeyError if `data` is invalid."""
     fields_: dict[str, Any] = from_json(data)
     principal = _read_principal(fields_["principal"])
     snapshot = read_snapshot(fields_["snapshot"], principal)

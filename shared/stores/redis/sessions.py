@@ -13,7 +13,7 @@ from .records import read_session, write_session
 
 _IDLE_SECONDS = 60.0
 _MANY = 500
-"""Sessions whose lifetime one operation extends."""
+"""Maximum number of sessions whose lifetime one operation extends."""
 
 
 class RedisSessions:
@@ -24,12 +24,12 @@ class RedisSessions:
         self._link = link
         self._handler = handler
         self._known: dict[str, tuple[bytes, SessionRecord]] = {}
-        """The sessions that this replica has: the revision that it knows, and the record."""
+        """The sessions that this replica holds: the latest known revision of each, and its record."""
         self.idle_seconds = _IDLE_SECONDS
-        """The minimum idle time of any of them."""
+        """The shortest idle time of any of these sessions."""
 
     async def create(self, record: SessionRecord) -> None:
-        """Add a session, which this replica has."""
+        """Add a session that this replica holds."""
         idle = round(record.idle_seconds * 1000)
         self.idle_seconds = min(self.idle_seconds, record.idle_seconds)
         words = (record.id, write_session(record), _owner(record.principal), idle)
@@ -39,8 +39,8 @@ class RedisSessions:
     async def enter(
         self, id: str, principal: Principal | None, ids: Sequence[RequestId] = ()
     ) -> tuple[SessionRecord, bool] | None:
-        """Return the session of that id for a request of `principal`, or None if the principal has none of that id.
-        The second value is True if the requests `ids` are served here from now on."""
+        """Return the session with that id for a request from `principal`, or None if the principal has no such
+        session. The second value is True if this replica serves the requests `ids` from now on."""
         cached = self._known.get(id)
         revision = b"" if cached is None else cached[0]
         claims = [json_of(request_id) for request_id in ids]
@@ -59,17 +59,17 @@ class RedisSessions:
         return cached[1], bool(is_free)
 
     def leave(self, id: str, ids: Sequence[RequestId]) -> None:
-        """Free the ids of the requests `ids`, which are answered or given up."""
+        """Free the request ids `ids`, whose requests were answered or abandoned."""
         if ids:
             self._link.tell("leave", id, *(json_of(request_id) for request_id in ids))
 
     async def owner(self, id: str, request_id: RequestId) -> int | None:
-        """Return the replica that serves that request; None if none does."""
+        """Return the number of the replica that serves that request; None if no replica does."""
         number = await self._link.ask("owner", id, json_of(request_id))
         return None if number is None else int(number)
 
     async def update(self, id: str, before: Snapshot, after: Snapshot) -> None:
-        """Merge a change of the lasting state of a session with the changes made elsewhere."""
+        """Merge a change to the persistent state of a session with the changes made elsewhere."""
         cached = self._known.get(id)
         if cached is None:
             # It has ended, or this replica was lost since: the caller must return only once the others know the
@@ -90,25 +90,25 @@ class RedisSessions:
                 return
 
     def watch(self, id: str, uri: str, *, is_watched: bool) -> None:
-        """Set whether this replica reports changes of that resource to the client, or none does. The one that did so
-        before is notified."""
+        """Make this replica report changes of the resource to the client, or stop reporting them. The replica that
+        reported them before is notified."""
         self._link.tell("watch", id, uri, int(is_watched))
 
     async def adopt(self, id: str) -> Sequence[str]:
-        """Return the resources that no replica reports to the client anymore: this one does from now on."""
+        """Take over, and return, the resources that no replica reports any more."""
         uris = await self._link.ask("adopt", id)
         return [uri.decode() for uri in uris]
 
     async def lapse(self, id: str, *, busy: bool) -> bool:
-        """Note that this replica had no request for the session during the idle time. Return True if that ended the
-        session."""
+        """Record that this replica received no request for the session during the idle time. Return True if that
+        ended the session."""
         has_ended = bool(await self._link.ask("lapse", id, int(busy)))
         if has_ended or not busy:
             self._known.pop(id, None)
         return has_ended
 
     def release(self, id: str) -> None:
-        """Give up the session on this replica; the session continues."""
+        """Release the session on this replica; the session continues."""
         if self._known.pop(id, None) is not None:
             self._link.tell("release", id)
 
@@ -118,13 +118,13 @@ class RedisSessions:
         self._link.tell("delete", id)
 
     async def settle(self) -> None:
-        """Return when Redis has all calls made before."""
+        """Wait until Redis has received all earlier calls."""
         await self._link.ask("look")
 
     # For its replica
 
     def release_all(self) -> None:
-        """Give up all sessions, since this replica leaves the others; they continue there."""
+        """Release all sessions, because this replica is leaving; they continue on the other replicas."""
         for id_ in list(self._known):
             self.release(id_)
 
@@ -142,7 +142,8 @@ class RedisSessions:
             self._handler(Notice(id, snapshot=record.snapshot))
 
     def on_unwatch(self, id: str, uri: str) -> None:
-        """Handle the notice that another replica reports that resource to the client from now on, or none does."""
+        """Handle the notice that another replica reports that resource to the client from now on, or that reporting
+        has stopped."""
         self._handler(Notice(id, uri=uri))
 
     def on_end(self, id: str) -> None:
@@ -151,7 +152,7 @@ class RedisSessions:
         self._handler(Notice(id))
 
     def lose(self) -> None:
-        """Delete all sessions: this replica no longer has any."""
+        """Delete all sessions: this replica no longer holds any."""
         self._known.clear()
 
 

@@ -1,5 +1,5 @@
-"""Redis as the stores of replicas: each joins the others, lives while it can renew its lease, and starts over if it
-can't.
+"""Redis as the stores of replicas: each replica joins the others, lives while it can renew its lease, and starts over
+when it can't.
 
 Two connections are enough: one for all operations, one on which it is woken for entries in its inbox.
 """
@@ -45,7 +45,7 @@ class Stores:
         self._secret = secret
 
     def named(self, name: str) -> "Stores":
-        """Return the stores of a server of that name, separate from all others."""
+        """Return the stores of the server with that name, separate from all others."""
         # A cursor of one server is invalid for another one.
         secret = sha256(self._secret + b"\0" + name.encode()).digest()
         return Stores(self._connect, f"{self._prefix}{name}:", self._lease_seconds, secret)
@@ -67,7 +67,7 @@ class Stores:
 
 
 class RedisReplica:
-    """One of the replicas that share a Redis. After it is lost it is not one of them until it has joined again."""
+    """One of the replicas that share a Redis. After a replica is lost, it must join again."""
 
     def __init__(self, client: Redis, prefix: str, lease_seconds: float, secret: bytes) -> None:
         self.secret = secret
@@ -88,7 +88,7 @@ class RedisReplica:
 
     @property
     def number(self) -> int:
-        """The number: from 0 on, below 2^20, and a new one after the replica was lost."""
+        """The number: from 0 on, below 2^20, and new after each loss of the replica."""
         return self.link.number
 
     @property
@@ -101,7 +101,7 @@ class RedisReplica:
         self._watchers.append(watcher)
 
     def log(self, limits: ReplayLimits) -> RedisLog:
-        """Return the log of the streams."""
+        """Return the stream log."""
         self._log = self._log or RedisLog(self.link, limits)
         return self._log
 
@@ -122,7 +122,7 @@ class RedisReplica:
             log.error("--store: %s; retrying: %s", self.link.reason, error)
 
     async def leave(self) -> None:
-        """Leave its sessions and tasks to the others."""
+        """Leave the sessions and tasks to the other replicas."""
         self._is_leaving = True
         self.sessions.release_all()
         if self._tasks is not None:
@@ -133,7 +133,7 @@ class RedisReplica:
             await self.link.leave()
 
     async def live(self) -> None:
-        """Run the operations; join again when it was lost."""
+        """Run the operations, and join again after each loss."""
         while True:
             await self.link.run()
             while not self.link.is_joined:
@@ -159,7 +159,7 @@ class RedisReplica:
             watcher.returned()
 
     async def renew(self) -> None:
-        """Renew the lease in time; give up all that is here if that fails."""
+        """Renew the lease in time; abandon everything on this replica if that fails."""
         pause = self.link.lease_seconds / RENEWALS
         while True:
             if self.link.is_joined:
@@ -175,7 +175,7 @@ class RedisReplica:
                     self.link.lose("its lease has expired, since Redis did not answer in time")
 
     async def wait_to_be_woken(self) -> None:
-        """Read the inbox when a notice of an entry arrives."""
+        """Read the inbox whenever a notification of an entry arrives."""
         while True:
             try:
                 with anyio.CancelScope() as self._listening:
@@ -209,8 +209,8 @@ class RedisReplica:
                 self._log.extend()
 
     def _renewed(self, newest: int, alive: set[int]) -> None:
-        """Handle a renewal with the present replicas. Replicas that came and went since the last time are gone as
-        well."""
+        """Handle a renewal with the present replicas. Replicas that joined and left since the last renewal are gone,
+        too."""
         # Numbers are leased one after the other: between two renewals one may have come and gone, and left requests
         # unanswered.
         arrived = (

@@ -85,7 +85,7 @@ class RedisStream:
         self.ids = ids
         self.name = name
         self.owner: int | None = None
-        """The other replica that serves its requests."""
+        """The other replica that serves the requests of the stream."""
         self.reader: EventReader | None = None
         self.answered = self.is_over = self.is_lost = False
         self.refusal: Refusal | None = None
@@ -99,18 +99,19 @@ class RedisStream:
         """Bytes that its reader has not taken, or that Redis does not have yet; bytes that a reader elsewhere has
         not taken."""
         self._got = self._taken = 0
-        """The numbers of the last message here, and of the last that the reader took."""
+        """The numbers of the last message here, and of the last message that the reader took."""
         self._last = self._dropped = 0
         self._left = 0
-        """The number with which Redis recorded the departure of the last reader here; 0 if there is none."""
+        """The number under which Redis recorded the departure of the last reader here; 0 if there was none."""
         self._reads_elsewhere = False
         self._settling: asyncio.Future[None] | None = None
 
     # Writing
 
     def put(self, message: bytes, *, once: bool = False, everywhere: bool = False) -> None:
-        """Add a message; with `once` not if the same message waits for a reader. With `everywhere` every replica
-        that has the session adds it, and that of the reader counts. Cuts off a reader that is too far behind."""
+        """Add a message; with `once`, only if no equal message waits for a reader. With `everywhere`, every replica
+        that holds the session adds the message, and only the copy on the reader's replica is sent. Cuts off a reader
+        that is too far behind."""
         if self._has_ended or self.is_lost:
             return
         if self.crowds(message):
@@ -200,8 +201,9 @@ class RedisStream:
     # Reading
 
     def settled(self) -> Awaitable[None] | None:
-        """Return an awaitable for the time when other replicas know the messages that were put, to await before their
-        bytes are sent; None if they know them already. It raises OSError while they can't be reached."""
+        """Return an awaitable that completes when other replicas know the messages that were put; await it before
+        sending their bytes. None if they already know the messages. The awaitable raises OSError while they can't be
+        reached."""
         settling = self._settling
         return None if settling is None or (settling.done() and settling.exception() is None) else self._wait()
 
@@ -245,7 +247,7 @@ class RedisStream:
         self._settle()
 
     def got(self, number: int, message: bytes) -> None:
-        """Take a message with the number from Redis; a repeated one is ignored."""
+        """Take a message with its number from Redis; a repeated message is ignored."""
         if self.reader is None or number != self._got + 1:
             return
         # The reply and the inbox may both bring a message; the number shows that it came already.
@@ -261,7 +263,7 @@ class RedisStream:
             self.reader.wake()
 
     def ended(self, how: str, refusal: Refusal | None = None) -> None:
-        """Note that nothing more will arrive for its reader."""
+        """Record that nothing more will arrive for the reader."""
         self._has_ended = self.is_over = True
         self.answered = how == "answered"
         self.refusal = None if self.answered else refusal
@@ -271,7 +273,7 @@ class RedisStream:
             self._forget()
 
     def take(self) -> list[ServerSentEvent]:
-        """Return the messages that the reader has not taken yet; they count as sent from now on."""
+        """Return the messages that the reader has not taken yet, which are considered sent from now on."""
         fresh, self._fresh = self._fresh, []
         numbered = enumerate(fresh, self._got - len(fresh) + 1)
         events = [ServerSentEvent(message, id=f"{self.name}_{number}") for number, message in numbered]
@@ -309,7 +311,7 @@ class RedisStream:
         self._left = departure
 
     def taken_over(self) -> None:
-        """Note that another replica has the reader now."""
+        """Record that the reader is now on another replica."""
         reader, self.reader = self.reader, None
         self._fresh, self._behind = [], 0
         if reader is not None:
@@ -344,16 +346,16 @@ class RedisStream:
         return ServerSentEvent(b"", id=f"{self.name}_{self._taken}", retry=retry_ms)
 
     def has(self, number: int) -> bool:
-        """Return True if there had been a message of that number when it was found; 0 is the beginning."""
+        """Return True if there had been a message with that number when the stream was found; 0 is the beginning."""
         return 0 <= number <= self._last
 
     def follows(self, number: int) -> bool:
-        """Return True if every message after that number was stored when it was found."""
+        """Return True if every message after that number was stored when the stream was found."""
         return number >= self._dropped
 
     @property
     def is_read(self) -> bool:
-        """True if the stream has a reader: here, or elsewhere when it was found."""
+        """True if the stream has a reader here, or had one elsewhere when it was found."""
         return self.reader is not None or self._reads_elsewhere
 
     @property
@@ -380,7 +382,7 @@ class RedisStream:
         self.owner = int(owner) if owner and int(owner) != link.number else None
 
     def took(self, behind: int) -> None:
-        """Note that a reader elsewhere has taken messages."""
+        """Record that a reader elsewhere has taken messages."""
         self._elsewhere = behind
         self._make_way()
 
@@ -390,7 +392,7 @@ class RedisStream:
             self._events.taken()
 
     def forget_sent(self) -> None:
-        """Delete the messages that were taken, since no client has reconnected for long."""
+        """Delete the messages that were taken, because no client has reconnected for a long time."""
         if self._left:
             self._events.log.link.tell("forget_sent", self._events.id, self.name, self._left)
 
@@ -401,7 +403,7 @@ class RedisStream:
         self._settle()
 
     def lose(self) -> None:
-        """Give up the stream: this replica is no longer one of those that share it."""
+        """Abandon the stream: this replica no longer shares it."""
         self._has_ended = self.is_lost = True
         if self.reader is not None:
             self.reader.cut()
@@ -414,7 +416,7 @@ class RedisStream:
 
     @property
     def session(self) -> str:
-        """The id of its session."""
+        """The id of the stream's session."""
         return self._events.id
 
     def _begin_to_settle(self) -> "asyncio.Future[None]":

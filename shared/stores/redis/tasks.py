@@ -38,7 +38,7 @@ class RedisTasks:
         return bool(await self._link.ask("create_task", *words, undo=lambda _: ("forget_task", task.id)))
 
     async def get(self, id: str) -> TaskRecord | None:
-        """Return the task of that id."""
+        """Return the task with that id."""
         reply = await self._link.ask("get_task", id, _now(), is_patient=True)
         return None if reply is None else await self._current(*reply)
 
@@ -59,7 +59,7 @@ class RedisTasks:
         await self._link.ask("forget_task", id)
 
     async def listed(self, principal: str) -> Sequence[TaskRecord]:
-        """Return the tasks of a principal, the oldest first."""
+        """Return the tasks of a principal, oldest first."""
         return [await self._current(*entry) for entry in await self._link.ask("listed", principal, _now())]
 
     async def _current(self, data: bytes, is_served: int) -> TaskRecord:
@@ -83,7 +83,7 @@ class RedisTasks:
     # Listeners
 
     def listen(self, id: str, wake: Wake) -> Callable[[], None]:
-        """Call `wake` each time that task is replaced, expires or is deleted, until the returned function is
+        """Call `wake` whenever that task is replaced, expires or is deleted, until the returned function is
         called."""
         if id not in self._listeners:
             self._subscribe(id)
@@ -110,13 +110,14 @@ class RedisTasks:
             self.on_change(id_)
 
     def joined(self) -> None:
-        """Subscribe again: this replica is a new one, and Redis does not know its listeners yet."""
+        """Subscribe again after this replica has joined under a new number, of whose listeners Redis does not know
+        yet."""
         for id_ in self._listeners:
             self._subscribe(id_)
         self.look()
 
     def close(self) -> None:
-        """Cancel its timers."""
+        """Cancel the timers."""
         for id_ in list(self._timers):
             self._stop(id_)
 
