@@ -1,10 +1,10 @@
 """The audit log: a line of JSON for each request that was served, refused, or cancelled while it waited.
 
-A line has a digest of the arguments, or the arguments without their secrets. If a call makes another one, as the
-gateway to many servers does, the innermost one is logged, under the name of its server.
+A line contains a digest of the arguments, or the arguments without their secrets. If a call makes another call, as in
+a gateway, only the innermost call is logged, under the name of its server.
 
 If lines can't be written, for instance on a full disk, this is logged once, the lines are counted, and requests
-continue; or, if lines are required, they are kept, and no requests are accepted until they are written.
+continue. If lines are required, they are kept instead, and no requests are accepted until they are written.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ MAX_WAITING = 10_000
 AGAIN_SECONDS = 0.5
 """The number of seconds between a failure and the next attempt to write."""
 MAX_REFUSED = 1_000
-"""Maximum number of refusals among these lines: served requests are more important."""
+"""Maximum number of refusals among the waiting lines: served requests are more important."""
 _LEAST_ERROR, _TOO_MANY_REQUESTS = 400, 429
 # `json.dumps` would create an encoder for each call, which takes longer than the encoding.
 _encode = json.JSONEncoder(separators=(",", ":"), default=str, allow_nan=False).encode
@@ -71,7 +71,7 @@ arrival: ContextVar[Arrival | None] = ContextVar("arrival", default=None)
 
 @record
 class _Note:
-    """The record of an outer call: it has a list with one item, which is True once a call within it was logged."""
+    """The record of an outer call: a list with one item, which becomes True when a call within it is logged."""
 
     is_written: list[bool]
 
@@ -123,8 +123,8 @@ class Audit:
         return bool(self._waiting)
 
     def refused(self, server: str, refusal: Refusal, principal: Principal | None) -> None:
-        """Log that an HTTP request, or a call of a WebSocket, was refused. For clients that are unknown or send too
-        much, one line per second gives the number."""
+        """Log that an HTTP request, or a call over a WebSocket, was refused. For clients that are unknown or send too
+        much, one line per second contains the number of refusals."""
         about = _about(principal)
         entry = {**about, "server": server, "outcome": "refused", "status": refusal.status}
         entry["reason"] = refusal.failure.message
@@ -140,8 +140,8 @@ class Audit:
         self.write({**_about(principal), "server": server, "method": method, "path": path[:500], **outcome})
 
     def settled(self, server: str, request: UnhandledRequest) -> None:
-        """Log a request that ended before it reached a handler. For requests over a limit, one line per second gives
-        the number."""
+        """Log a request that ended before it reached a handler. For requests over a limit, one line per second
+        contains the number of requests."""
         outcome, principal = request.outcome, request.principal
         if isinstance(outcome, Failure) and outcome.kind == LimitExceeded.kind:
             self.refused(server, Refusal(_TOO_MANY_REQUESTS, outcome), principal)
@@ -154,8 +154,7 @@ class Audit:
     def entry(
         self, server: str, method: str, raw: dict[str, Any], peer: Peer | None, principal: Principal | None
     ) -> dict[str, Any]:
-        """Return the first fields of the line of a request with the params `raw`: the client, and what it
-        requests."""
+        """Return the first fields of the line for a request with the params `raw`: the client, and its request."""
         about = _about(principal)
         if "session" not in about and peer is not None and peer.session is not None:
             about["session"] = f"#{peer.session}"
@@ -211,7 +210,7 @@ class Audit:
 
 
 def audited(audit: Audit, server: str) -> Extension[Any]:
-    """Return the extension that logs the calls of the server of that name. It wraps all other extensions."""
+    """Return the extension that logs the calls to the server with that name. It wraps all other extensions."""
 
     def around(method: Method, handler: Handler) -> Handler:
         async def handled(running: Run[Any], context: Context[Any], params: Any) -> Any:
@@ -273,7 +272,7 @@ class _Call:
                 outer.is_written[0] = True
 
     def run_at_once(self, handler: AtOnce, running: Run[Any], params: Any) -> dict[str, Any] | None:
-        """Call `handler`, which makes no other call, and log the call if it is answered."""
+        """Call `handler`, which makes no other call, and log the call if the handler answers it."""
         began = time.perf_counter()
         result = handler(running, self._context, params)
         if result is not None:

@@ -22,7 +22,7 @@ AGAIN_SECONDS = 0.05
 grows."""
 
 _WRITING_SECONDS = 0.02
-"""Seconds for which the end of a file must be unchanged to count as left over."""
+"""Seconds for which an incomplete end of the file must be unchanged to be considered left over."""
 
 
 class AuditFile:
@@ -74,7 +74,7 @@ class AuditFile:
         self._file.close()
 
     def _size_here(self) -> int | None:
-        """Return the size of the open file; None if it is no longer the one at the path."""
+        """Return the size of the open file; None if the path now leads to another file."""
         status = os.fstat(self._file.fileno())
         try:
             return status.st_size if os.path.samestat(self._path.stat(), status) else None

@@ -1,6 +1,6 @@
 """Entries that come in floods: one per second of each kind, the first unchanged, then the number of further ones.
 
-A refused client may try again as often as it likes, and must not fill a log, nor rotate away the entries of others.
+A refused client may try again any number of times, and must neither fill a log nor rotate away the entries of others.
 """
 
 from collections.abc import Callable, Hashable
@@ -31,7 +31,7 @@ class Floods:
         self._next = 0.0
 
     def add(self, kind: Hashable, entry: Entry) -> None:
-        """Write `entry`, or count it among those of its `kind` that are written later."""
+        """Write `entry`, or count it with the entries of its `kind` that are written later."""
         self.settle()
         flood = self._floods.get(kind)
         if flood is not None:
@@ -46,7 +46,7 @@ class Floods:
         self._write(entry)
 
     def settle(self, *, everything: bool = False) -> None:
-        """Write the counts of the floods that are over, or of all."""
+        """Write the counts of the floods that are over; with `everything`, of all floods."""
         now = self._clock()
         if now < self._next and not everything:
             return

@@ -2,7 +2,7 @@
 
 Nearly everything is freed at once, by counting references. The garbage collector is for cycles of references, which
 are rare: cancelled tasks leave some. With the defaults of the interpreter it takes a tenth of the time of every call.
-It counts objects, however, and a few of them may hold megabytes: so the bytes of messages are counted, too.
+It counts objects, however, and a few objects may hold megabytes: so the bytes of messages are counted, too.
 
 The C library keeps freed memory that lies between memory in use. Without a request to return it, a server that once
 had 10,000 sessions would stay nearly as large as it was then. The request uses ctypes, which takes milliseconds to
@@ -43,8 +43,9 @@ _moved = [0]
 
 
 def settle() -> None:
-    """Set up the collector for a program that has loaded all it needs, and now creates and frees small objects all
-    the time: loaded objects are not checked again, and new ones less often. It is for the whole process."""
+    """Set up the collector for a program that has loaded everything it needs, and from now on creates and frees small
+    objects: loaded objects are not checked again, and new objects are checked less often. This affects the whole
+    process."""
     gc.freeze()
     gc.set_threshold(BETWEEN_COLLECTIONS, 20, 50)
     gc.enable()
@@ -71,15 +72,15 @@ def fill_free_lists() -> None:
 
 
 def give_back() -> None:
-    """Ask glibc to return free memory (`malloc_trim(3)`); does nothing under another C library. It takes some
-    milliseconds, so it is for the end of a burst, not for every step."""
+    """Ask glibc to return free memory (`malloc_trim(3)`); do nothing under another C library. The call takes some
+    milliseconds, so make it at the end of a burst, not at every step."""
     gc.collect()
     if trim := _of_glibc("malloc_trim"):
         trim(0)
 
 
 def share_one_arena() -> None:
-    """Make glibc take the memory of all threads from one arena (`mallopt(3)`); does nothing under another C library.
+    """Make glibc take the memory of all threads from one arena (`mallopt(3)`); do nothing under another C library.
 
     By default it gives each thread its own arena, and memory freed by one thread is not available to others: a limit
     on memory in use would then apply to each thread, not to the process. Call it before there are threads.
@@ -89,9 +90,8 @@ def share_one_arena() -> None:
 
 
 async def stay_small(used: asyncio.Event) -> None:
-    """Check a second after memory was `used` if the process has grown, and return free memory then.
-
-    It runs until it is cancelled; it ends if no memory can be returned.
+    """Check, a second after memory was `used`, whether the process has grown, and if so return free memory. Runs
+    until it is cancelled, or ends at once if no memory can be returned.
     """
     before, trim = _resident(), _of_glibc("malloc_trim")
     while trim is not None and before is not None:
@@ -104,7 +104,7 @@ async def stay_small(used: asyncio.Event) -> None:
 
 
 def _resident() -> int | None:
-    """Return the bytes that this process holds in memory; None if the system doesn't report it in Linux's way."""
+    """Return the bytes that this process holds in memory; None unless the system reports the number as Linux does."""
     if sys.platform == "win32":
         return None
     with suppress(OSError):

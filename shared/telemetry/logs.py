@@ -1,7 +1,7 @@
 """Log lines on stderr, which is for people: as text, or as JSON for machines that collect them.
 
-A host may provide a stderr that it never reads. Lines are therefore written by a separate thread, which may block for
-any time; meanwhile, a limited number of lines waits, and the rest is counted and dropped. So logging never delays the
+A host may provide a stderr that it never reads. So a separate thread writes the lines, and may block for any time;
+meanwhile, a limited number of lines waits, and the rest are counted and dropped. Logging therefore never delays the
 protocol. The thread starts with the first line and does not keep the process alive.
 """
 
@@ -21,7 +21,7 @@ server_name: ContextVar[str | None] = ContextVar("server_name", default=None)
 """The name of the current server among several in one process, for log lines. None if there is only one."""
 
 MAX_WAITING = 10_000
-"""Lines that wait while stderr is blocked."""
+"""Maximum number of lines that wait while stderr is blocked."""
 LAST_WORDS_SECONDS = 0.5
 """Seconds that the end of the program waits for the last lines to be written."""
 
@@ -131,7 +131,7 @@ class _Json(logging.Formatter):
 
 def set_up_logging(level: str, style: str, worker: int | None = None) -> None:
     """Send log records of `level` and above, and warnings, to stderr, in the "text" or the "json" style. If this is
-    one of several processes that serve the same port, `worker` is its number, which each line names."""
+    one of several processes that serve the same port, `worker` is its number, which each line contains."""
     handler = LogThread()
     handler.setFormatter(_Json(worker) if style == "json" else _Text(worker))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

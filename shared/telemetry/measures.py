@@ -17,7 +17,7 @@ DURATION = ("mcp.request.duration", "Time from a request to its answer.")
 
 _LIMITS = ("attempts", "bytes", "calls", "rate", "sessions")
 _STATES = tuple(phase.value for phase in Phase if phase is not Phase.DEGRADED)
-"""Degraded is the result of a check, and readers of counts cause no checks."""
+"""The phases, without "degraded", which is the result of a check: reading the counts causes no checks."""
 
 Samples = Iterator[tuple[tuple[str, ...], float]]
 
@@ -136,5 +136,5 @@ MEASURES = (
     _now("mcp.streams", "Requests and streams that are being served.", lambda figures: figures.streams),
     _now("mcp.subscriptions", "Resources with at least one subscriber.", lambda figures: figures.subscriptions),
 )
-"""All except the latencies. Every server has the current values, that of the store only with a store; a series of
-requests exists from its first request on."""
+"""All measures except the latencies. Every server has the current values, except for the state of the store, which
+only servers with a store have. A series of requests exists from its first request on."""

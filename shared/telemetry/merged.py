@@ -1,7 +1,8 @@
-"""The counts of servers that several processes serve, merged to those of one process, and as JSON between them.
+"""The counts of servers that several processes serve: merged as if for one process, and as JSON for exchange between
+processes.
 
-Counts are summed, and so are sessions, streams and subscriptions; a server is up if it is in all of them, and its
-store if all reach it.
+Counts are summed, and so are sessions, streams and subscriptions; a server is up if it is up in all of them, and its
+store is up if all can reach it.
 """
 
 from collections import Counter
@@ -15,7 +16,7 @@ READY = Phase.READY.value
 
 
 def merged(processes: Iterable[Sequence[Figures]]) -> list[Figures]:
-    """Return the figures of each server, over all processes that have it."""
+    """Return the figures of each server, summed over all processes that serve it."""
     servers: dict[str, list[Figures]] = {}
     for figures in processes:
         for entry in figures:
@@ -24,7 +25,8 @@ def merged(processes: Iterable[Sequence[Figures]]) -> list[Figures]:
 
 
 def past(figures: Sequence[Figures]) -> list[Figures]:
-    """Return what remains of the figures of a process that has ended: its counts, but nothing that it held open."""
+    """Return the part of the figures that remains after a process has ended: its counts, without anything that it
+    held open."""
     return [
         entry._replace(up=True, state=READY, store_up=None, sessions=0, streams=0, subscriptions=0)
         for entry in figures

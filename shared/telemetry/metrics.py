@@ -1,8 +1,8 @@
 """Metrics of one server for operators: requests, errors and their time, by method and tool.
 
-A request is counted when it arrives and timed when its answer is sent, by the connection that it came on. No label
-comes from a client: methods and tools that the server does not have are counted together, as "other". For a server
-that passes on the features of others, the tools are those that it has listed.
+The connection on which a request arrives counts the request at its arrival, and times it when the answer is sent. No
+label comes from a client: methods and tools that the server does not offer are counted together, as "other". For a
+server that forwards the features of others, the tools are those that it has listed.
 """
 
 from bisect import bisect_left
@@ -16,10 +16,10 @@ from ..protocol.wire.jsonrpc import Batch, Failure, Message, Request, RequestId,
 from ..server.run import Run
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-"""Seconds: the upper bounds of the histogram of latencies, except for the last bucket, which has none."""
+"""The upper bounds, in seconds, of the buckets in the histogram of latencies. The last bucket has no bound."""
 OTHER = "other"
 MOST_LISTED = 1_000
-"""Maximum number of undeclared tools with their own label: other servers determine their number."""
+"""Maximum number of undeclared tools with a label of their own; other servers determine how many there are."""
 
 Kind = Literal["tool", "client", "server"]
 """The side at fault: the tool failed, the request was wrong, or the server failed."""
@@ -46,7 +46,8 @@ class Series:
         self.requests = 0
         self.errors: Counter[Kind] = Counter()
         self.buckets = [0] * (len(BUCKETS) + 1)
-        """The numbers of requests answered within each bound, and not within the one before."""
+        """For each bucket, the number of requests that were answered within its bound and not within the previous
+        bound."""
         self.seconds = 0.0
         """The total time of all answers."""
 
@@ -78,7 +79,8 @@ class Metrics:
         self.on_answered: Callable[[Labels, float], None] | None = None
         """Called with each answer, and the seconds that it took."""
         self.losses: int | None = None
-        """The number of times that the others have given up this replica; None if it never was one."""
+        """The number of times that the other replicas have declared this replica lost; None if it has never been a
+        replica."""
 
     def __iter__(self) -> Iterator[tuple[Labels, Series]]:
         for all_series in (self._methods, self._tools):
@@ -86,7 +88,7 @@ class Metrics:
                 yield series.labels, series
 
     def count(self, running: Run[Any]) -> None:
-        """Count the requests to `running` from now on, which may be the same server, opened again."""
+        """Count the requests to `running` from now on; it may be the same server, reopened."""
         self._running = running
         running.hooks.meter = self.meter
         if running.replication.replica is not None:
@@ -126,14 +128,14 @@ class Metrics:
     # As a watcher of the replica
 
     def lost(self) -> None:
-        """Count that the others have given up this replica."""
+        """Count that the other replicas have declared this replica lost."""
         self.losses = (self.losses or 0) + 1
 
     def returned(self) -> None:
-        """Do nothing: it has rejoined the others, which is not another loss."""
+        """Do nothing: rejoining the others is not another loss."""
 
     def left(self) -> None:
-        """Do nothing: another replica is gone, which counts that itself if it returns."""
+        """Do nothing: the replica that is gone counts the loss itself if it returns."""
 
     def _begun(self, all_series: dict[str, Series], label: str, *, is_call: bool = False) -> Series:
         if label not in all_series:
@@ -147,7 +149,7 @@ class Figures(NamedTuple):
     server: str
     metrics: Iterable[tuple[Labels, Series]]
     up: bool
-    """True if it accepts requests, and the server behind it can be reached."""
+    """True if the server accepts requests, and any server behind it can be reached."""
     sessions: int
     streams: int
     subscriptions: int
@@ -162,11 +164,11 @@ class Figures(NamedTuple):
     store_lost: int | None = None
     """The number of times that this replica has lost its lease; None without a store."""
     path: str = ""
-    """The path at its listener; empty if it has none."""
+    """The server's path on its listener; empty if there is none."""
     version: str = ""
-    """Its own version, as far as it is known."""
+    """The server's own version, if known."""
     state: str = "ready"
-    """The phase of its life."""
+    """The phase of the server's life."""
 
 
 class Meter:
@@ -180,7 +182,7 @@ class Meter:
         self._under_way: dict[RequestId, tuple[Series, float]] | None = None
 
     def received(self, message: Message) -> None:
-        """Count a request, or each of a batch."""
+        """Count a request, or each request of a batch."""
         if isinstance(message, Request):
             series = self._metrics.series(message)
             series.requests += 1
@@ -192,7 +194,7 @@ class Meter:
                 self.received(item)
 
     def sent(self, outgoing: Sequence[Outgoing]) -> None:
-        """Time each request whose answer is sent; a cancelled one has none."""
+        """Time each request whose answer is sent. A cancelled request has no answer."""
         for item in outgoing:
             if item.message is None and item.retry_ms is None and item.about is not None:
                 self._over(item.about)

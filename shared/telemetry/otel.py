@@ -1,8 +1,7 @@
-"""Spans and counts to an OpenTelemetry collector, by OTLP over HTTP: the only file that uses the library.
-
-It is loaded if an operator names a collector. Other code creates spans by `shared.tracing.spans`. The library sends
-from bounded queues in its own threads: a slow or missing collector costs spans, and no request waits for it. The
-variables of the SDK apply, such as OTEL_EXPORTER_OTLP_HEADERS, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and
+"""Sends spans and counts to an OpenTelemetry collector, by OTLP over HTTP. Only this file uses the library, and it is
+loaded only if an operator names a collector. Other code creates spans with `shared.tracing.spans`. The library sends
+from bounded queues in its own threads: a slow or missing collector causes the loss of spans, and delays no request.
+The variables of the SDK apply, such as OTEL_EXPORTER_OTLP_HEADERS, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and
 OTEL_METRIC_EXPORT_INTERVAL.
 """
 
@@ -48,7 +47,7 @@ _LONGEST = 500
 
 
 class Telemetry:
-    """The sender of the data of one program. It ends with `close`."""
+    """Sends the data of one program, until `close`."""
 
     def __init__(self, url: str, service: str, version: str) -> None:
         """`url` is the URL of the receiver, without `/v1/traces`. `service` is the name of the program, unless a
@@ -72,8 +71,8 @@ class Telemetry:
         trace_by(partial(_Open, tracer))
 
     def watch(self, metrics: Mapping[str, Metrics], figures: Callable[[], Sequence[Figures]]) -> None:
-        """Send the `figures` of the servers, a function that is called in a thread, and the time of each answer that
-        is counted in their `metrics`."""
+        """Send the figures of the servers, and the time of each answer that their `metrics` count. `figures` returns
+        the figures, and is called in a thread."""
         for server, counted in metrics.items():
             counted.on_answered = partial(self._answered, server)
         for measure in MEASURES:
@@ -174,7 +173,7 @@ def _parent(outer: TraceContext | None) -> ambient.Context:
 
 
 def _kind_of(error: BaseException) -> str:
-    """Return one of a few words for the error."""
+    """Return a short word for the kind of the error."""
     if isinstance(error, CancelledError):
         return "cancelled"
     code = getattr(error, "code", None)
@@ -187,8 +186,8 @@ def _kind_of(error: BaseException) -> str:
 
 
 class _Outage(logging.Handler):
-    """Receives the log records of failed attempts, and logs once when deliveries fail, and once when they succeed
-    again."""
+    """Receives the log records of failed attempts, and logs once when deliveries begin to fail, and once when they
+    succeed again."""
 
     def __init__(self, url: str) -> None:
         super().__init__(logging.WARNING)

@@ -22,7 +22,7 @@ _BOUNDS = (*map(str, BUCKETS), "+Inf")
 
 def exposition(source: Sequence[Figures] | Whole, accept: str) -> tuple[bytes, str]:
     """Return the text in a format that `accept` allows, and its content type. It includes the resources of the
-    process, if the system has `/proc`; with several processes, those of each."""
+    process, or of each process if there are several, on systems with `/proc`."""
     registry = CollectorRegistry()
     if isinstance(source, Whole):
         registry.register(_Servers(source.figures))
@@ -41,7 +41,7 @@ class _Servers(Collector):
         self._figures = figures
 
     def collect(self) -> Iterable[Metric]:
-        """Return the metrics of all servers, one after the other."""
+        """Return the metrics of all servers, in sequence."""
         yield from map(self._family, MEASURES)
         name, text = DURATION
         duration = HistogramMetricFamily(f"{_name(name)}_seconds", text, labels=BY)
@@ -74,7 +74,7 @@ class _Workers(Collector):
         self._whole = whole
 
     def collect(self) -> Iterable[Metric]:
-        """Return the metrics of all processes, one after the other."""
+        """Return the metrics of all processes, in sequence."""
         yield GaugeMetricFamily("mcp_workers", "Processes that are serving.", len(self._whole.processes) - 1)
         yield CounterMetricFamily(
             "mcp_worker_restarts", "Processes that ended unexpectedly and were restarted.", self._whole.restarts

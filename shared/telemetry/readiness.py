@@ -1,8 +1,8 @@
 """Health and readiness of a server: the reports of `/healthz` and, on whether it can do its work now, of `/readyz`.
 
-The server itself checks its readiness, by the function of `server.on_ready`. The function runs in a separate task,
-once for all simultaneous requests, and no request waits long for it, so neither many requests nor a hanging function
-cause delays.
+The server itself checks its readiness, with the function given to `server.on_ready`. The function runs in a separate
+task, once for all simultaneous requests, and no request waits long for it, so neither many requests nor a hanging
+function cause delays.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ log = logging.getLogger("shared.ops")
 CHECK_SECONDS = 2.0
 """Seconds that a request waits for the server's own check."""
 LONGEST_CHECK = 60.0
-"""Seconds until a check is cancelled, so that the next one may do better."""
+"""Seconds until a check is cancelled, so that the next check can start."""
 
 
 class Phase(Enum):
@@ -28,7 +28,7 @@ class Phase(Enum):
     STARTING = "starting"
     READY = "ready"
     DEGRADED = "degraded"
-    """It serves, but its check reports that it can't do its work."""
+    """The server accepts requests, but its check reports that it can't do its work."""
     FAILED = "failed"
     STOPPED = "stopped"
 
@@ -60,16 +60,16 @@ class Readiness:
         return self._state.phase
 
     def served(self, running: Run[Any]) -> None:
-        """Note that the server accepts requests from now on."""
+        """Record that the server accepts requests from now on."""
         self._running = running
         self._settle(State(Phase.READY))
 
     def failed(self, reason: str) -> None:
-        """Note that the server has ended on its own."""
+        """Record that the server has ended on its own."""
         self._settle(State(Phase.FAILED, reason))
 
     def stopped(self) -> None:
-        """Note that the server accepts no more requests."""
+        """Record that the server accepts no more requests."""
         self._settle(State(Phase.STOPPED))
 
     async def state(self) -> State:
@@ -136,7 +136,7 @@ class Readiness:
 
 
 def health(running: Run[Any], *, sessions: int, streams: int) -> dict[str, Any]:
-    """Return the body of a health check. `sessions` and `streams` are counts; it contains no names."""
+    """Return the body of a health check. `sessions` and `streams` are counts; the body contains no names."""
     server, own_report = running.server.implementation, running.server.health
     return {
         "status": "ok",

@@ -2,7 +2,7 @@
 
 https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/
 
-If a call is made of another one, as by the gateway to many servers, the inner one is a span within the outer one.
+If a call makes another call, as in a gateway, the inner call is a span within the outer span.
 """
 
 import asyncio
@@ -25,8 +25,8 @@ _LONGEST = 128
 
 
 def traced(server: str, *, over_http: bool) -> Extension[Any]:
-    """Return the extension that creates a span for each request to the server of that name. It is outside all
-    others, so that their records have the trace."""
+    """Return the extension that creates a span for each request to the server with that name. It wraps all other
+    extensions, so that their records contain the trace."""
     transport = {"network.transport": "tcp", "network.protocol.name": "http"}
     fixed = {"mcp.server.name": server, **(transport if over_http else {"network.transport": "pipe"})}
 

@@ -1,7 +1,7 @@
-"""One of several processes that serve the same port, and its line to their parent, the process that started them.
+"""One of several processes that serve the same port, and its line to the parent process, which started them.
 
-The line is a socket with lines of JSON. A worker reports once that it serves, sends its counts when asked and at its
-end, and asks for the counts of all. When the line ends, the parent is gone, and the worker must end, too.
+The line is a socket with lines of JSON. A worker reports once that it serves, sends its counts on request and at its
+end, and requests the counts of all. When the line ends, the parent is gone, and the worker must end, too.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from .merged import from_json, to_json
 from .metrics import Figures
 
 ANSWER_SECONDS = 3.0
-"""Seconds for the parent to send the counts of all: longer than it waits for any of them."""
+"""Seconds for the parent to send the counts of all workers: longer than it waits for any single worker."""
 LAST_SECONDS = 1.0
 """Seconds that the end of a worker waits for its last counts to be sent."""
 _CHUNK = 65_536
@@ -29,16 +29,16 @@ class Whole(NamedTuple):
     figures: Sequence[Figures]
     """Their total counts, including those of ended processes."""
     processes: Mapping[str, int]
-    """Their process ids, by the number of the worker; that of the parent by "parent"."""
+    """Their process ids, by the number of the worker; the key of the parent is "parent"."""
     restarts: int
-    """The number of workers that ended unexpectedly, and were started again."""
+    """The number of workers that ended unexpectedly and were restarted."""
 
 
 class Siblings:
-    """A worker's view of the others."""
+    """A worker's view of the other workers."""
 
     def __init__(self, number: int, channel: socket.socket) -> None:
-        """`channel` is its end of the line."""
+        """`channel` is the worker's end of the line."""
         self.number = number
         """The number of this worker, from 1."""
         self.drain_seconds = 0.0
@@ -52,7 +52,7 @@ class Siblings:
         self._numbers = count()
 
     def began(self, text: str) -> None:
-        """Report that requests are accepted from now on; `text` is the message of the program for that."""
+        """Report that requests are accepted from now on; `text` is the program's message about this."""
         # The first line, and short: there is room for it.
         self._channel.send(line(ready=text, drain=self.drain_seconds))
 

@@ -1,4 +1,4 @@
-"""One server of several in a process, opened again whenever it fails.
+"""One of several servers in a process, reopened whenever it fails.
 
 opening ──▶ open ──▶ failed ──▶ (after a pause) ──▶ opening
    └──▶ failed                        └──▶ left
@@ -27,9 +27,9 @@ FIRST_SECONDS = 1.0
 life."""
 LONGEST_SECONDS = 30.0
 STEADY_SECONDS = 60.0
-"""Seconds after which a server counts as steady."""
+"""Seconds after which a server is considered steady."""
 LAST_SECONDS = 1.0
-"""Seconds for a cancelled server to end, which did not end in time."""
+"""Seconds for a server to end after it was cancelled because it did not end in time."""
 
 _STARTING = "it is starting"
 _FAILING = "it failed while it served"
@@ -42,14 +42,14 @@ class Supervised:
     def __init__(
         self, name: str, open: Callable[[], AbstractAsyncContextManager[Run[Any]]], *, alone: bool = False
     ) -> None:
-        """Log lines name it, unless it is `alone` in its process."""
+        """Log lines contain the name, unless the server is `alone` in its process."""
         self.name = name
         self.running: Run[Any] | None = None
         """The server while it is open."""
         self.reason = _STARTING
-        """The public reason why it is not open, without secrets; empty while it is."""
+        """The public reason why the server is not open, without secrets; empty while it is open."""
         self.pause = 0.0
-        """Seconds from its last failure to the next opening; 0 before the first."""
+        """Seconds from the last failure to the next opening; 0 before the first failure."""
         self._alone = alone
         self._life: asyncio.Task[None] | None = None
         self._open = open
@@ -57,35 +57,36 @@ class Supervised:
         self._leaving = anyio.Event()
         self._scope: anyio.CancelScope | None = None
         self._opened: float | None = None
-        """The time at which it was opened; None in a life that has not opened it yet."""
+        """The time at which the server was opened; None before that."""
         self._last_logged: str | None = None
 
     @property
     def is_leaving(self) -> bool:
-        """True if it is to end."""
+        """True if the server is to end."""
         return self._leaving.is_set()
 
     def watch(self, notify: Callable[[], None]) -> Callable[[], None]:
-        """Call `notify` after it was opened, when it begins to close, and when there is a more precise reason.
-        `notify` must not wait or raise. Return the function that ends this, which may be called once."""
+        """Call `notify` after the server has opened, when it begins to close, and when there is a more precise
+        reason. `notify` must neither wait nor raise. Return a function that stops the notifications; call it at most
+        once."""
         # A list: the same function may watch twice.
         self._watching.append(notify)
         return lambda: self._watching.remove(notify)
 
     def start(self) -> None:
-        """Open it, and again whenever it fails, until `close`. Errors are logged, and none is raised. Call it only
-        once."""
+        """Open the server, and reopen it whenever it fails, until `close`. Errors are logged and not raised. Call
+        this only once."""
         self._life = asyncio.get_running_loop().create_task(self._live())
 
     def leave(self) -> None:
-        """Begin to close it; an opening in progress is cancelled."""
+        """Begin to close the server; an opening in progress is cancelled."""
         self._leaving.set()
         if self._opened is None and self._scope is not None:
             self._scope.cancel()
 
     async def close(self, seconds: float) -> bool:
-        """Close it, and return False if it did not end. If it does not end within `seconds` it is cancelled, and if
-        it ignores that it is abandoned."""
+        """Close the server, and return False if it did not end. If it does not end within `seconds`, it is cancelled;
+        if it ignores the cancellation, it is abandoned."""
         self.leave()
         if self._life is None:
             return True
@@ -125,7 +126,7 @@ class Supervised:
             raise RuntimeError("the server tried to exit the program") from error
 
     async def _serve(self, running: Run[Any]) -> None:
-        """Wait until it is to leave, or the server fails."""
+        """Wait until the server is to end, or fails."""
         log.info("started")
         self._opened = anyio.current_time()
         self._log_failure(running, "")

@@ -32,14 +32,14 @@ _NOT_SECRET = frozenset({"progressToken", "maxTokens"})
 _HIDDEN = "[redacted]"
 _IN_HEADER = re.compile(r"\b(bearer|authorization\W{1,4}\w+)\s+[\w.~+/=-]{8,}", re.IGNORECASE)
 _SHORTEST = 15
-"""Minimum length of a text in which that finds anything."""
+"""Minimum length of a text in which a credential can be recognized."""
 _IN_URL = re.compile(r"(://[^\s/:@]+:)[^\s/@]+(?=@)")
 _NAME = 1_000
-"""Number of characters of a name that are examined, and of a text beyond those that are written."""
+"""Number of characters of a name that are examined, and of a text beyond the part that is written."""
 MAX_VALUES = 5_000
 """Maximum number of values of one message, or of a call's arguments, that are written."""
 MAX_TEXT = 262_144
-"""Maximum number of characters of these values."""
+"""Maximum number of characters of these values together."""
 
 
 class Trace:
@@ -58,7 +58,7 @@ class Trace:
             raise
 
     def of(self, server: str) -> "Trace":
-        """Return this trace for one of several servers: its lines name it."""
+        """Return this trace for one of several servers, whose name its lines contain."""
         other = copy(self)
         other.about = {"server": server}
         return other
@@ -108,13 +108,13 @@ def claim(fd: int, path: Path) -> None:
 
 
 def redacted(value: Any) -> Any:
-    """Return `value` with "[redacted]" wherever a key sounds like a secret, or a text looks like one, and with a note
-    instead of anything beyond the limits of `Redaction`. Raises ValueError for a value without JSON."""
+    """Return `value` with "[redacted]" wherever a key or a text looks like a secret, and with a note in place of
+    anything beyond the limits of `Redaction`. Raises ValueError for a value without JSON."""
     return Redaction().of(value)
 
 
 class Redaction:
-    """One value that is redacted: at most `MAX_VALUES` values and `MAX_TEXT` characters of it."""
+    """The redaction of one value: at most `MAX_VALUES` values and `MAX_TEXT` characters."""
 
     def __init__(self) -> None:
         self._values, self._text = MAX_VALUES, MAX_TEXT
@@ -122,7 +122,7 @@ class Redaction:
         """True if something was omitted."""
 
     def of(self, value: Any) -> Any:
-        """Return `value`, or what is inside it, redacted."""
+        """Return `value`, or a part of it, redacted."""
         self._values -= 1
         match value:
             case str():
