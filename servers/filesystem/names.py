@@ -1,6 +1,6 @@
 """Display of the names and contents of files in a result, so that they can't be taken for the server's own words.
 
-A name is shown on one line (see `displayed`). It may not look like the server's own words either: a note in
+A name is shown on one line (see `displayed`). It must not look like the server's own words either: a note in
 brackets, the mark of a link, a size, the number of a line. If it does, one of its characters is shown as an escape.
 In a sentence a name of several words is put in quotes. The URI of an entry remains the form to hand back.
 """

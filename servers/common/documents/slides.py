@@ -1,4 +1,4 @@
-"""A PowerPoint presentation as HTML: a heading for each slide with its number, its texts, tables, charts and notes.
+"""A PowerPoint presentation as HTML: for each slide a numbered heading, then its text, tables, charts and notes.
 
 The XML is read here: python-pptx would add Pillow and a writer of Excel files, 25 MiB that reading does not use.
 """
@@ -80,13 +80,13 @@ class _Slide:
             root = self._related(diagram.get(f"{_R}dm"))
             points = [] if root is None else [text_of(point) for point in root.iter(_DIAGRAM_POINT)]
             return f"<ul>{''.join(f'<li>{escape(point)}</li>' for point in points if point)}</ul>"
-        has_signs = _placeholder(shape) in _LISTED
-        text = "".join(self._body(body, has_signs) for body in shape.iter(f"{_P}txBody"))
-        about = next(shape.iter(f"{_P}cNvPr"), None)
-        described = " ".join((about.get("descr") or "").split()) if about is not None and not text else ""
+        has_bullets = _placeholder(shape) in _LISTED
+        text = "".join(self._body(body, has_bullets) for body in shape.iter(f"{_P}txBody"))
+        properties = next(shape.iter(f"{_P}cNvPr"), None)
+        described = " ".join((properties.get("descr") or "").split()) if properties is not None and not text else ""
         return text or (f"<p><em>Picture: {escape(described)}</em></p>" if described else "")
 
-    def _body(self, body: Element, has_signs: bool) -> str:
+    def _body(self, body: Element, has_bullets: bool) -> str:
         """Return paragraphs and nested lists; a paragraph of a text placeholder is an item unless it declares
         otherwise."""
         written: list[str] = []
@@ -95,7 +95,7 @@ class _Slide:
             words = self._words(paragraph)
             if not words:
                 continue
-            level, tag = _level(paragraph, has_signs)
+            level, tag = _level(paragraph, has_bullets)
             level = min(level, len(lists) + 1)
             while len(lists) > level:
                 written.append(f"</li></{lists.pop()}>")
@@ -129,8 +129,8 @@ class _Slide:
 
     def _table(self, table: Element) -> str:
         rows = []
-        for at, row in enumerate(table.findall(f"{_A}tr")):
-            tag = "td" if at else "th"
+        for index, row in enumerate(table.findall(f"{_A}tr")):
+            tag = "td" if index else "th"
             cells = []
             for cell in row.findall(f"{_A}tc"):
                 if cell.get("hMerge") or cell.get("vMerge"):
@@ -153,8 +153,8 @@ class _Slide:
 def _shapes(root: Element) -> Iterator[Element]:
     """Yield all shapes of a slide in their order, including those of groups, without hidden ones."""
     for shape in root.iter(f"{_P}sp", f"{_P}pic", f"{_P}graphicFrame"):
-        about = next(shape.iter(f"{_P}cNvPr"), None)
-        is_hidden = about is not None and about.get("hidden") in ("1", "true")
+        properties = next(shape.iter(f"{_P}cNvPr"), None)
+        is_hidden = properties is not None and properties.get("hidden") in ("1", "true")
         if not is_hidden and next(shape.iterancestors(_FALLBACK), None) is None:
             yield shape
 
@@ -165,13 +165,13 @@ def _placeholder(shape: Element) -> str:
     return "" if holder is None else holder.get("type") or "obj"
 
 
-def _level(paragraph: Element, has_signs: bool) -> tuple[int, str]:
+def _level(paragraph: Element, has_bullets: bool) -> tuple[int, str]:
     """Return the number of lists around a paragraph, and the tag of the innermost one."""
     properties = paragraph.find(f"{_A}pPr")
     if properties is None:
-        return int(has_signs), "ul"
+        return int(has_bullets), "ul"
     level = int(properties.get("lvl") or 0)
     numbered = properties.find(f"{_A}buAutoNum") is not None
-    signed = has_signs or numbered or properties.find(f"{_A}buChar") is not None
-    is_item = signed and properties.find(f"{_A}buNone") is None
+    is_bulleted = has_bullets or numbered or properties.find(f"{_A}buChar") is not None
+    is_item = is_bulleted and properties.find(f"{_A}buNone") is None
     return (level + 1 if is_item else 0), ("ol" if numbered else "ul")

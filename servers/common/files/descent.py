@@ -94,7 +94,7 @@ class Descent:
         self._close_below(0)
 
     def _ways_below(self, at: Place) -> dict[Names, Way]:
-        """Return the beginnings of the way through the denylist: at the start, and again at each root below it."""
+        """Return the starting points in the denylist: at the start, and again at each root below it."""
         start = self._innermost(at)
         ways: dict[Names, Way] = {(): self._way_on(self._roots.way(start.root_index), start.parts)}
         absolute = components(self._roots.path(at))

@@ -3,12 +3,12 @@
 A lock belongs to a name in a directory (device and inode of the directory, and the name), not to a spelling and not
 to the file's inode, which every atomic write replaces. Locks exist only while they are held or awaited.
 
-While it is held, the file itself is locked against other processes that ask (flock). That leaves nothing behind in
-the directory. A write puts another file under the name, so after locking, a process checks whether the name still
+While a lock is held, the file itself is locked against other processes that ask (flock). That leaves nothing behind
+in the directory. A write puts another file under the name, so after locking, a process checks whether the name still
 leads to the locked file, and otherwise begins again with the new one. A free name needs no lock: only one process can
 create it. If the system or the file system has no such locks, there are no locks between processes.
 
-A waiting call checks now and then whether it was cancelled, or its time is over.
+A waiting call checks now and then whether it was cancelled, or has waited too long.
 """
 
 import os
@@ -66,7 +66,7 @@ def _lock_held(key: Key, entry: Entry, locked_inodes: set[Inode]) -> Iterator[Ha
         shared.users += 1
     try:
         while not shared.lock.acquire(timeout=_PAUSE):
-            _check()
+            _raise_if_cancelled()
         try:
             with _claimed(entry, locked_inodes) as handle:
                 yield handle
@@ -81,7 +81,7 @@ def _lock_held(key: Key, entry: Entry, locked_inodes: set[Inode]) -> Iterator[Ha
 
 @contextmanager
 def locked(*entries: Entry) -> Iterator[list[Handle | None]]:
-    """Hold the entries against every other writer; always taken in the same order. Raises PathError `busy`.
+    """Lock the entries against other writers, always in the same order to avoid deadlock. Raises PathError `busy`.
 
     Yield for each the file that is locked, with its stat since then, open for reading from its start; None if there
     is none, or it can't be locked.
@@ -111,7 +111,7 @@ def claimed(fresh: Entry) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _check() -> None:
+def _raise_if_cancelled() -> None:
     """Raise in the thread of a call that was cancelled; do nothing outside of a call."""
     with suppress(RuntimeError):
         from_thread.check_cancelled()
@@ -183,7 +183,7 @@ def _lock(descriptor: int, until: float, entry: Entry) -> bool:
             # Not with fcntl(2), whose locks end as soon as the process closes any descriptor of the file.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            _check()
+            _raise_if_cancelled()
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
         except OSError:

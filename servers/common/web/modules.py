@@ -1,13 +1,13 @@
 """Joins ES modules into one: each module once, after all that it imports, in a function of its own.
 
-That is what a bundler does, without one: what is shipped is what is written, but for the lines that import, the word
-`export`, comments and indentation. It takes modules that keep a few rules, and says where one does not:
+A minimal bundler: the output is the source without import lines, the word `export`, comments and indentation. Modules
+must follow a few rules; an error says where one does not:
 
 - Imports are single lines at the top: `import { a, b } from "./other.js";`, or `import "./other.js";` for an element.
 - A declaration that starts a line is at the top, and has one name.
-- Exported are functions, classes and constants, where they are declared. Their names are unique over all modules that
-  come together; what is not exported may be called as one likes.
-- Nothing is imported by a call, awaited at the top, or asked of `import.meta`; and no text ends or hides a script.
+- Only functions, classes and constants are exported, where they are declared. Their names are unique among all joined
+  modules; names that are not exported are free.
+- No dynamic import, no top-level await, no `import.meta`, and no text that contains `</script`, `<script` or `<!--`.
 """
 
 import re
@@ -27,7 +27,7 @@ _BROKEN = {
 
 
 class PageError(ValueError):
-    """A page, or a module of it, that breaks a rule; the message names the rule and the place."""
+    """A page or module that breaks a rule; the message names the rule and the place."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def _enclosed(module: Module) -> str:
 def _collect(path: Path, ordered: dict[Path, Module], above: tuple[Path, ...]) -> None:
     """Add the module at `path` to `ordered`, after all that it imports."""
     if path in above:
-        raise PageError(f"{above[-1]}: {path.name} imports it already, in a circle")
+        raise PageError(f"{above[-1]}: circular import of {path.name}")
     if path in ordered:
         return
     module = _read_module(path)
@@ -95,7 +95,7 @@ def _read_module(path: Path) -> Module:
         if re.match(r"import\b(?!\s*[.(])", line):
             match = _IMPORT.fullmatch(line.rstrip())
             if not match:
-                raise PageError(f'{path}:{number}: an import is one line: import {{ a, b }} from "./other.js";')
+                raise PageError(f'{path}:{number}: an import must be one line: import {{ a, b }} from "./other.js";')
             names = tuple(match[1].split(", ")) if match[1] else ()
             imports.append(((path.parent / match[2]).resolve(), names))
             lines[number - 1] = ""
@@ -104,19 +104,21 @@ def _read_module(path: Path) -> Module:
         match = pattern.search(body)
         if match:
             raise PageError(f"{path}:{body.count(chr(10), 0, match.start()) + 1}: {fault}")
-    declared: list[tuple[str, bool]] = []  # the names at the top, and whether they are exported
+    declared: list[tuple[str, bool]] = []  # the top-level names, and whether they are exported
     for number, line in enumerate(lines, 1):
         match = _DECLARED.match(line)
         if match and (match[2] in "{[" or _SEVERAL.match(line)):
-            raise PageError(f"{path}:{number}: a declaration at the top has one name")
+            raise PageError(f"{path}:{number}: a top-level declaration has one name")
         if match:
             declared.append((match[2], bool(match[1])))
-    joined = re.sub(r"^export ", "", body, flags=re.MULTILINE)
+    body_without_exports = re.sub(r"^export ", "", body, flags=re.MULTILINE)
     imported = {name for _, names in imports for name in names}
     twice = next((name for name, _ in declared if name in imported), None)
     if twice:
         raise PageError(f"{path}: {twice} is imported and declared")
-    return Module(path, tuple(imports), frozenset(name for name, exported in declared if exported), joined)
+    return Module(
+        path, tuple(imports), frozenset(name for name, exported in declared if exported), body_without_exports
+    )
 
 
 def without_comments(text: str) -> str:

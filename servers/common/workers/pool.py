@@ -1,5 +1,5 @@
-"""Worker processes in the server: started on demand, used for one request at a time, and killed; their number is
-limited, and callers are served in their order.
+"""Worker processes of the server: started on demand, used for one request at a time, and killed; their number is
+limited, and callers are served in order of arrival.
 """
 
 import json
@@ -15,11 +15,11 @@ from servers.common.workers.frames import LENGTHS, Head, lengths_of, pack
 from servers.common.workers.process import kill_worker, start_worker
 from shared.coded_errors import CodedError
 
-STARTING = 60
+START_SECONDS = 60
 """Seconds that a worker may take to start and to load its libraries: a slow disk is not the fault of a file."""
 _CHUNK = 262_144
 _BROKEN = (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError, RecursionError, ValueError)
-# OpenSSL is a tenth of the memory: no connection is made here, and Python has hashes of its own.
+# Skip OpenSSL, a tenth of the memory: a worker makes no connections, and Python has built-in hashes.
 _START = """
 import sys
 sys.path[:] = sys.argv[5:]
@@ -65,7 +65,7 @@ class Worker:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process, None while none runs."""
+        """The process ID, None while no process runs."""
         return self._process.pid if self._process else None
 
     async def prepare(self, kind: str) -> None:
@@ -119,12 +119,12 @@ class Worker:
         if kind in self._prepared:
             return
         try:
-            with anyio.fail_after(STARTING):
+            with anyio.fail_after(START_SECONDS):
                 if self._process is None:
                     self._process = await start_worker(_START, self._program.module, *map(str, self._limits))
                 answer, _ = await self._answer({"kind": kind}, b"")
         except TimeoutError:
-            reason = f"the process that reads the {self._program.subject} was not ready within {STARTING} s"
+            reason = f"the process that reads the {self._program.subject} was not ready within {START_SECONDS} s"
             raise WorkerError(reason) from None
         if "error" in answer:
             raise WorkerError(f"the library that reads this kind of {self._program.subject} can't be loaded")
@@ -156,11 +156,11 @@ class Pool:
 
     @property
     def pids(self) -> list[int]:
-        """The numbers of the running processes."""
+        """The IDs of the running processes."""
         return [worker.pid for worker in self._workers if worker.pid is not None]
 
     async def warm(self, kind: str) -> None:
-        """Start one process if none runs, for the first file to come. Raises WorkerError."""
+        """Start one process if none runs, ahead of the first request. Raises WorkerError."""
         if not self.pids and self._idle:
             await self._idle[-1].prepare(kind)
 

@@ -63,7 +63,7 @@ class Background(BaseModel):
 
 
 class Contact(BaseModel):
-    """Two fields of text."""
+    """Two text fields."""
 
     username: Annotated[str, Field(description="User's response")]
     email: Annotated[str, Field(description="User's email address")]

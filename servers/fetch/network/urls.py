@@ -1,4 +1,4 @@
-"""URLs that can be fetched, in one spelling."""
+"""Parsing and normalization of URLs to fetch."""
 
 import re
 
@@ -8,7 +8,7 @@ from servers.fetch.errors import FetchError
 from servers.fetch.network.hosts import bracket, normalize_host
 
 MAX_URL = 16_384
-"""Characters of a URL, as it is written and as it is sent."""
+"""Maximum length of a URL, before and after normalization."""
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):(//)?", re.IGNORECASE)
 _PORT = re.compile(r"[0-9]{1,5}")
@@ -17,16 +17,16 @@ _UNSAFE = re.compile(r"[\ud800-\udfff]")
 
 
 def parse_url(text: str) -> URL:
-    """Return the URL that a client, or a site by a redirect, has written; its fragment stays in `fragment`.
+    """Return the URL given by a client or a redirect; its fragment stays in `fragment`.
 
-    The host is normalized, so the checked host is the one that is reached: see `hosts`. White space around is
-    dropped. Raises FetchError("bad_url") for anything but http and https, for userinfo, for a backslash before the
-    path, which browsers read as a slash and others as part of the host, and for a malformed URL. It repeats nothing
-    of the URL.
+    The host is normalized, so the checked host is the one that is reached: see `hosts`. Surrounding whitespace is
+    stripped. Raises FetchError("bad_url") for anything but http and https, for userinfo, for a backslash before the
+    path, which browsers read as a slash and others as part of the host, and for a malformed URL. Error messages
+    never quote the URL.
     """
-    scheme, rest = _scheme(text.strip())
+    scheme, rest = _split_scheme(text.strip())
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
-    host, port = _authority(authority)
+    host, port = _parse_authority(authority)
     try:
         url = URL(f"{scheme}://{bracket(host)}{port}{rest[len(authority) :]}")
     except InvalidURL:
@@ -36,7 +36,7 @@ def parse_url(text: str) -> URL:
     return url
 
 
-def _scheme(text: str) -> tuple[str, str]:
+def _split_scheme(text: str) -> tuple[str, str]:
     """Return the scheme, and the part after its slashes."""
     if len(text) > MAX_URL:
         raise _too_long()
@@ -57,7 +57,7 @@ def _too_long() -> FetchError:
     return FetchError("bad_url", f"the URL is longer than {MAX_URL} characters")
 
 
-def _authority(text: str) -> tuple[str, str]:
+def _parse_authority(text: str) -> tuple[str, str]:
     """Return the normalized host, and the port with its colon, if it is written."""
     if "@" in text:
         raise FetchError(
@@ -78,7 +78,7 @@ def _authority(text: str) -> tuple[str, str]:
 
 
 def host_of(url: URL) -> str:
-    """Return the host in ASCII, an address of IPv6 without brackets."""
+    """Return the host in ASCII, an IPv6 address without brackets."""
     return url.raw_host.decode("ascii")
 
 

@@ -1,7 +1,7 @@
 """Questions to the user before files are changed, with `--confirm`.
 
-Consent is to versions of files, by their etags: each function returns the arguments for the change, so that it
-fails if somebody else was faster. A change that is bound to fail is refused before the user is asked.
+The user consents to specific versions, identified by etag: each function returns the arguments for the change, so
+that it fails if the file has changed since. A change that is bound to fail is refused before the user is asked.
 """
 
 import os
@@ -21,13 +21,13 @@ from ..names import unbroken
 from .arguments import Ctx
 
 Writing = tuple[str, Mode, str | None]
-"""The text to write, the mode, and the etag of the version to write over."""
+"""The text to write, the mode, and the etag of the version to overwrite."""
 
 _SHOWN = 1_000
 """Characters of diffs shown in a question."""
 
 
-async def to_write(ctx: Ctx, place: Place, writing: Writing) -> Writing:
+async def confirm_write(ctx: Ctx, place: Place, writing: Writing) -> Writing:
     """Return how to write the file, if the user agrees."""
     text, mode, if_match = writing
     status = await _find(ctx, place, follow=True)
@@ -36,7 +36,7 @@ async def to_write(ctx: Ctx, place: Place, writing: Writing) -> Writing:
         require_free(status, place.written)
     path, size = _path(ctx, place), f"{len(text):,} characters"
     if status is None:
-        # A file made by others while the user thinks is not overwritten.
+        # A file that others create while the user thinks is not overwritten.
         await ctx.confirm(f"Create {path} with {size}?", text)
         return text, "create", None
     act = f"Add {size} to {path}" if mode == "append" else f"Overwrite {path} with {size}"
@@ -44,8 +44,8 @@ async def to_write(ctx: Ctx, place: Place, writing: Writing) -> Writing:
     return text, mode, etag_of(status)
 
 
-async def to_edit(ctx: Ctx, requests: Sequence[FileEdits]) -> list[FileEdits]:
-    """Return the edits to make, if the user agrees to the diff of them."""
+async def confirm_edit(ctx: Ctx, requests: Sequence[FileEdits]) -> list[FileEdits]:
+    """Return the edits to make, if the user agrees to their diff."""
     protected = ctx.settings.replace_protected
     async with ctx.turn():
         seen = await to_thread.run_sync(
@@ -60,8 +60,8 @@ async def to_edit(ctx: Ctx, requests: Sequence[FileEdits]) -> list[FileEdits]:
     return agreed
 
 
-async def to_create_directory(ctx: Ctx, place: Place) -> bool:
-    """Return True if there is a directory to make and the user agrees."""
+async def confirm_create_directory(ctx: Ctx, place: Place) -> bool:
+    """Return True if the directory does not exist and the user agrees to create it."""
     status = await _find(ctx, place, follow=True)
     if status is not None and stat.S_ISDIR(status.st_mode):
         return False
@@ -69,7 +69,7 @@ async def to_create_directory(ctx: Ctx, place: Place) -> bool:
     return True
 
 
-async def to_move(ctx: Ctx, source: Place, destination: Place) -> str:
+async def confirm_move(ctx: Ctx, source: Place, destination: Place) -> str:
     """Return the etag of what may be moved, if the user agrees."""
     status = await _require_found(ctx, source)
     require_free(await _find(ctx, destination), destination.written)
@@ -77,15 +77,16 @@ async def to_move(ctx: Ctx, source: Place, destination: Place) -> str:
     return etag_of(status)
 
 
-async def to_copy(ctx: Ctx, source: Place, destination: Place) -> str:
+async def confirm_copy(ctx: Ctx, source: Place, destination: Place) -> str:
     """Return the etag of what may be copied, if the user agrees."""
+    # The source is only read, so it need not be writable.
     status = await to_thread.run_sync(ctx.state.beneath.stat, source, False)
     require_free(await _find(ctx, destination), destination.written)
     await ctx.confirm(f"Copy {_described(ctx, source, status)} to {_path(ctx, destination)}?", etag_of(status))
     return etag_of(status)
 
 
-async def to_delete(ctx: Ctx, place: Place, recursive: bool) -> str:
+async def confirm_delete(ctx: Ctx, place: Place, recursive: bool) -> str:
     """Return the etag of what may be deleted, if the user agrees."""
     status = await _require_found(ctx, place)
     with_all = " with everything in it" if recursive and stat.S_ISDIR(status.st_mode) else ""

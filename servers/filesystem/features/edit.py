@@ -49,7 +49,7 @@ async def write_file(
     place = ctx.state.place(path)
     writing: consent.Writing = content, mode, if_match
     if ctx.settings.confirm:
-        writing = await consent.to_write(ctx, place, writing)
+        writing = await consent.confirm_write(ctx, place, writing)
     protected, recorder = ctx.settings.replace_protected, ctx.state.recorder()
     async with ctx.turn(brief=True):
         text, mode, etag = writing
@@ -82,7 +82,7 @@ async def edit_file(
         else _given(ctx, path, edits, if_match, encoding)
     )
     if ctx.settings.confirm and not dryRun:
-        file_edits = await consent.to_edit(ctx, file_edits)
+        file_edits = await consent.confirm_edit(ctx, file_edits)
     recorder = ctx.state.recorder()
     options = dryRun, ctx.settings.replace_protected, from_thread.check_cancelled, recorder
     async with ctx.turn():
@@ -108,7 +108,7 @@ async def edit_file(
 async def create_directory(ctx: Ctx, path: str) -> str:
     """Create a directory and its parents; no error if it exists."""
     place = ctx.state.place(path)
-    if ctx.settings.confirm and not await consent.to_create_directory(ctx, place):
+    if ctx.settings.confirm and not await consent.confirm_create_directory(ctx, place):
         return _exists(path)
     recorder = ctx.state.recorder()
     created = await to_thread.run_sync(write.create_directory, ctx.state.beneath, place, recorder)
@@ -121,7 +121,7 @@ async def move_file(ctx: Ctx, source: str, destination: str) -> str:
     """Move or rename a file or directory. The destination must not exist."""
     files = ctx.state
     places = files.place(source), files.place(destination)
-    etag = await consent.to_move(ctx, *places) if ctx.settings.confirm else None
+    etag = await consent.confirm_move(ctx, *places) if ctx.settings.confirm else None
     recorder = files.recorder()
     async with ctx.turn():
         arguments = (*places, from_thread.check_cancelled, etag, recorder)
@@ -135,7 +135,7 @@ async def copy_file(ctx: Ctx, source: str, destination: str) -> str:
     """Copy a file, or a directory with its contents; links stay links. The destination must not exist."""
     files = ctx.state
     places = files.place(source), files.place(destination)
-    etag = await consent.to_copy(ctx, *places) if ctx.settings.confirm else None
+    etag = await consent.confirm_copy(ctx, *places) if ctx.settings.confirm else None
     recorder = files.recorder()
     arguments = (*places, from_thread.check_cancelled, etag, recorder)
     async with ctx.turn():
@@ -153,7 +153,7 @@ async def delete_file(
 ) -> str:
     """Delete a file, link or directory; a directory with contents needs recursive."""
     place = ctx.state.place(path)
-    etag = await consent.to_delete(ctx, place, recursive) if ctx.settings.confirm else None
+    etag = await consent.confirm_delete(ctx, place, recursive) if ctx.settings.confirm else None
     recorder = ctx.state.recorder()
     options = recursive, etag, from_thread.check_cancelled, recorder
     async with ctx.turn():

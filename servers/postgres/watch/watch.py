@@ -1,4 +1,4 @@
-"""The watch of the databases of a server: a task for each one that has subscribers."""
+"""Watches a server's databases, with one task per subscribed database."""
 
 from collections.abc import Callable, Collection
 from functools import partial
@@ -37,22 +37,22 @@ class Watch(DatabaseWatch[Watched]):
 
     @property
     def health(self) -> dict[str, int | bool | str]:
-        """The number of watched keys; "triggers" if these report `rows` of all tables, "polling" if not; and any
-        failure.
+        """The number of watched keys, the source of row changes, and any failure.
 
-        It is `degraded` if a watched database can't be queried.
+        `rows` is "triggers" if triggers cover all watched tables, else "polling"; `degraded` is true if a watched
+        database can't be queried.
         """
         return {
             "watched": sum(len(watched.keys) for watched in self._watched.values()),
             "rows": "triggers" if self._watched and not self._lacks_triggers(self._watched) else "polling",
-            "degraded": any(watched.away for watched in self._watched.values()),
+            "degraded": any(watched.is_unreachable for watched in self._watched.values()),
         }
 
     def _committed(self, database: str, commit: Commit) -> None:
         if not commit.tables and not commit.defined:
             return
         if database in self._watched:
-            self._watched[database].wrote(commit)
+            self._watched[database].on_commit(commit)
         self.on_wrote(self._uris.format_database(database))
 
     async def _begin(self, name: str, key: str, table: str | None) -> str:
@@ -64,9 +64,9 @@ class Watch(DatabaseWatch[Watched]):
         return await self._databases.get(database).find_name(table)
 
     def _start(self, database: Source) -> Watched:
-        of_schema = {LISTING, self._uris.format(Target(database.name))}
-        watched = Watched(database, of_schema, self._report, database.name in self._triggers)
-        watched.on_ways = lambda: self.on_polling(self._lacks_triggers(self._triggers))
+        schema_uris = {LISTING, self._uris.format(Target(database.name))}
+        watched = Watched(database, schema_uris, self._report, database.name in self._triggers)
+        watched.on_mode_changed = lambda: self.on_polling(self._lacks_triggers(self._triggers))
         self._watched[database.name] = watched
         self._tasks.start_soon(watched.run)
         return watched

@@ -2,7 +2,7 @@
 
 It is looked at every second, over one connection that is open while it has subscribers, and right after notices of
 triggers, if there are any. Changes of a table with triggers are reported by these alone: PostgreSQL's counts come
-later, and would report the same change again. Our own changes are reported by the writer (`wrote`), and only once.
+later, and would report the same change again. Our own changes are reported by the writer (`on_commit`), once.
 After a time in which the database could not be queried, all keys are reported once.
 """
 
@@ -59,10 +59,10 @@ class Watched(watch.Watched):
     ) -> None:
         super().__init__(tell)
         self.source = source
-        self.away = False
+        self.is_unreachable = False
         """True if the database can't be queried."""
-        self.on_ways: Callable[[], None] = lambda: None
-        """Called when `by_triggers` or `away` may have changed; must not wait."""
+        self.on_mode_changed: Callable[[], None] = lambda: None
+        """Called when `by_triggers` or `is_unreachable` may have changed; must not wait."""
         self._of_schema = of_schema
         self._triggers = triggers
         self._listening = anyio.Event()
@@ -87,7 +87,7 @@ class Watched(watch.Watched):
             if table is not None
         )
 
-    def wrote(self, commit: Commit) -> None:
+    def on_commit(self, commit: Commit) -> None:
         """Record our own changes of the database."""
         self._backend = commit.backend
         self._wrote |= {key for key, table in self.keys.items() if self._is_of(key, table, commit)}
@@ -136,13 +136,13 @@ class Watched(watch.Watched):
                 await listen(_limit(link))
                 self._listening.set()
                 self.notice()
-                self.on_ways()
+                self.on_mode_changed()
                 async for notice in wait_for_notices(link):
                     self._heard.append(notice)
                     self.notice()
             if self._listening.is_set():
                 self._listening, self._missed = anyio.Event(), True
-                self.on_ways()
+                self.on_mode_changed()
             await anyio.sleep(watch.SWEEP_SECONDS)
 
     async def _learn(self, key: str, table: str | None) -> None:
@@ -161,7 +161,7 @@ class Watched(watch.Watched):
                 self.keys[key] = table
             if not await self._make_triggers():
                 break
-        self.on_ways()
+        self.on_mode_changed()
 
     async def _wait_for_notices(self, seconds: float) -> None:
         if self._triggers:
@@ -176,13 +176,13 @@ class Watched(watch.Watched):
             if seen is None:
                 return set()
             before, self._seen = self._seen, seen
-        if self.away:
+        if self.is_unreachable:
             # Changes until then are reported with the rest.
             await self._wait_for_notices(_LISTENING)
         notices, self._heard = self._heard, []
-        if self.away or (self._missed and self._listening.is_set()):
-            self.away = self._missed = False
-            self.on_ways()
+        if self.is_unreachable or (self._missed and self._listening.is_set()):
+            self.is_unreachable = self._missed = False
+            self.on_mode_changed()
             return set(keys)
         touched = {notice.table for notice in notices if notice.backend != self._backend}
         return {key for key, table in keys.items() if self._differs(key, table, before, touched)}
@@ -202,8 +202,8 @@ class Watched(watch.Watched):
         except SqlError:
             self._close()
             self._triggered.clear()
-            self.away = True
-            self.on_ways()
+            self.is_unreachable = True
+            self.on_mode_changed()
             return None
 
     def _close(self) -> None:

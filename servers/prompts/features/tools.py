@@ -25,8 +25,8 @@ from .prompts import make_message
 PROMPT_APP = "ui://prompts/prompt"
 """The page that displays a rendered prompt."""
 _LONGEST_PROBLEM = 300
-_GIVEN = 10_000
-"""The limit of arguments sent to the page, in characters."""
+_MAX_ECHOED = 10_000
+"""Maximum characters of arguments sent to the page."""
 
 features = Features[Opened]()
 
@@ -59,7 +59,7 @@ def _to_list(arguments: Any) -> Any:
 class GivenArgument(TypedDict):
     """One argument of a prompt."""
 
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc] # a setting and no key
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc] # a setting, not a key
 
     name: str
     value: Annotated[str, BeforeValidator(_to_text), Field(description="lists: items separated by commas")]
@@ -120,12 +120,12 @@ async def save_prompt(
     messages (role, text). The template is Jinja: {{ name }}, {% if name %}, {{ code|fence }}."""
     from ..write import saving
 
-    how = name, text, draft, if_match
+    arguments = name, text, draft, if_match
     if ctx.settings.confirm:
-        would = await to_thread.run_sync(saving.check_saving, ctx.state.libraries, *how)
-        act = "Create" if would.created else "Replace"
-        await ctx.confirm(f"{act} {would.path!r} with {len(text):,} characters?", *how)
-    saved = await to_thread.run_sync(saving.save_prompt, ctx.state.libraries, *how)
+        preview = await to_thread.run_sync(saving.check_saving, ctx.state.libraries, *arguments)
+        act = "Create" if preview.created else "Replace"
+        await ctx.confirm(f"{act} {preview.path!r} with {len(text):,} characters?", *arguments)
+    saved = await to_thread.run_sync(saving.save_prompt, ctx.state.libraries, *arguments)
     await ctx.state.watch.look()
     return f"{'Created' if saved.created else 'Replaced'} {saved.path!r}: etag {saved.etag}"
 
@@ -155,7 +155,7 @@ def _format_prompt(prompt: Prompt) -> str:
 def _format_problems(libraries: Libraries, most: int) -> list[str]:
     """Return the problems of files, one per line. Reads all files."""
     for item in libraries.all:
-        item.count()
+        item.count()  # reads every file, so that all problems are known
     problems = [f"{root.name}: {problem}" for root, problem in libraries.problems()]
     more = [f"and {len(problems) - most:,} more, listed in prompt://"] if len(problems) > most else []
     lines = [escape(item)[:_LONGEST_PROBLEM] for item in problems[:most]]
@@ -195,7 +195,7 @@ def _make_view(prompt: Prompt, arguments: Sequence[GivenArgument]) -> dict[str, 
     }
     texts = {argument["name"]: argument["value"] for argument in arguments}
     # For longer values the page asks its host, which knows the arguments of the call.
-    return {**view, "given": texts} if sum(map(len, texts.values())) <= _GIVEN else view
+    return {**view, "given": texts} if sum(map(len, texts.values())) <= _MAX_ECHOED else view
 
 
 def _mark(messages: Sequence[PromptMessage]) -> list[Any]:

@@ -1,7 +1,7 @@
 """Prompts that a client saves.
 
-A saved prompt has passed the readers of the library and its lint. A draft is in `_drafts`, which no library lists,
-until someone moves it to the others.
+A saved prompt has passed parsing and lint. A draft stays in `_drafts`, which is not served, until someone moves it
+into the library.
 """
 
 from typing import NamedTuple
@@ -44,7 +44,7 @@ def save_prompt(
 def check_saving(
     libraries: Libraries, name: str, text: str, draft: bool = False, if_match: str | None = None
 ) -> Saved:
-    """Return the result that `save_prompt` would have, without saving. Blocks, and raises like it."""
+    """Return the result that `save_prompt` would have, without saving. Blocks. Raises the same errors."""
     folder, path, data = _prepare(libraries, name, text, draft)
     look(folder, path, _check_replacing(path, if_match))
     return Saved(path, make_etag(data), created=if_match is None)
@@ -58,20 +58,20 @@ def _prepare(libraries: Libraries, name: str, text: str, draft: bool) -> tuple[F
         path, kind, declared = library.path(name), library.kind(name), library.declared(name)
     else:
         path = f"{name}.md"
-        new = None if find_objections(name) else library.kind_at(path)
-        if new is None:
+        new_kind = None if find_objections(name) else library.kind_at(path)
+        if new_kind is None:
             raise PromptError(
                 "bad_prompt", f"{name[:128]!r} is not a valid name for a new prompt", "Use a-z 0-9 and -."
             )
-        kind = new
+        kind = new_kind
     data = text.encode("utf-8", "surrogatepass")
     problems = lint_file(library, path, kind, data)
     if problems:
         reasons = "; ".join(reason if line is None else f"line {line}: {reason}" for _, line, reason in problems)
         raise PromptError("bad_prompt", reasons, "Nothing was written.")
-    inside = parse_file(kind, data).name
-    if inside != declared:
-        reason = f"the front matter says {inside!r}, but the prompt is being saved as {declared!r}"
+    name_in_file = parse_file(kind, data).name
+    if name_in_file != declared:
+        reason = f"the front matter says {name_in_file!r}, but the prompt is being saved as {declared!r}"
         raise PromptError("bad_prompt", reason)
     if draft:
         path = f"{_DRAFTS}/{name}.md"
@@ -85,8 +85,8 @@ def _prepare(libraries: Libraries, name: str, text: str, draft: bool) -> tuple[F
 def check_deleting(
     libraries: Libraries, name: str, draft: bool = False, if_match: str | None = None
 ) -> tuple[str, str]:
-    """Return the path and the etag of the file that `delete_prompt` would delete, without deleting. Blocks, and
-    raises like it."""
+    """Return the path and the etag of the file that `delete_prompt` would delete, without deleting. Blocks.
+    Raises the same errors."""
     folder, path = _find_own(libraries, name, draft)
     contents: list[bytes] = []
 

@@ -1,7 +1,7 @@
 """The first rows of a table, one row by its key, and the completion of keys.
 
-A key is the primary key, or the rowid of a table without one. In a URI its values are texts, so a value is searched
-as each kind of value that is written that way; the column's own affinity decides which it is.
+A key is the primary key, or the rowid of a table without one. In a URI its values are texts, so a value is looked
+up as every type with that textual form; the column's own affinity decides which it is.
 """
 
 import math

@@ -56,7 +56,7 @@ def describe(
 
 
 def _take_sample(entry: Entry, limits: AnswerLimits, connection: sqlite3.Connection) -> Sample | None:
-    """Return the first rows; None if not even one has room."""
+    """Return the first rows; None if not even one fits."""
     with closing(connection.execute(select("*", entry.name, f"LIMIT {limits.rows}"))) as cursor:
         names = [column[0] for column in cursor.description]
         try:

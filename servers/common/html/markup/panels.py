@@ -135,7 +135,7 @@ def _is_visible(element: HtmlElement, hidden: Hidden) -> bool:
 
 
 def _control_before(panel: HtmlElement) -> list[HtmlElement]:
-    """Return the button just before a panel that names none: alone in its line, and declared to expand something.
+    """Return the button just before a panel that names none: alone on its line, with `aria-expanded`.
 
     A panel that the browser itself opens when a search matches in it needs no such attribute.
     """

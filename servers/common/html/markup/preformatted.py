@@ -1,7 +1,7 @@
 """Text whose spaces and line breaks are shown, although it is in no `pre`.
 
-It becomes `pre`, or its line breaks become `br`. Such text has a style (`white-space`), is code of several lines that
-is alone in its block, is in an `xmp`, or is in a field that nobody can change.
+It becomes `pre`, or its line breaks become `br`. Such text is styled with `white-space`, is code of several lines
+that is alone in its block, is in an `xmp`, or is in a read-only field.
 """
 
 import re

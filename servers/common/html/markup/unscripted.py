@@ -1,7 +1,8 @@
 """A page before its scripts have run, changed into what a reader without scripts sees.
 
-Some pages have all their text in `noscript`, for readers such as this; others show it by a script, or let it fade in.
-A small `noscript` only asks for scripts or repeats a picture, and a small part that is not shown stays hidden.
+Some pages have all their text in `noscript`, for readers like this one; others reveal it with a script, or let it
+fade in. A small `noscript` only asks for scripts or repeats a picture, and a small part that is not shown stays
+hidden.
 """
 
 import re

@@ -9,13 +9,13 @@ from typing_extensions import TypedDict
 
 from servers.common.sql.schema.records import Entry, ForeignKey, TableColumn
 
-_BYTES = 90_000
-"""Bytes of all tables, as JSON."""
-_LEAST = 100
-"""Bytes below which no table fits any more."""
-_COLUMNS = 100
-"""Columns of one table."""
-_TRIES = 3
+_MAX_BYTES = 90_000
+"""Maximum size of the diagram as JSON, in bytes."""
+_MIN_ROOM = 100
+"""Bytes that the smallest table needs."""
+_MAX_COLUMNS = 100
+"""Maximum columns of one table."""
+_MAX_MISSES = 3
 """Tables in a row that don't fit, after which only names are drawn."""
 
 Columns = Callable[[str], Sequence[TableColumn]]
@@ -32,7 +32,7 @@ class DrawnColumn(TypedDict):
 
 
 class DrawnKey(TypedDict):
-    """Columns of a table whose values are a key of another; `to` is empty where that is the primary key."""
+    """A foreign key; `to` is empty if it references the primary key."""
 
     columns: list[str]
     table: str
@@ -40,7 +40,7 @@ class DrawnKey(TypedDict):
 
 
 class DrawnTable(TypedDict):
-    """A table or view; what is virtual counts as a table."""
+    """A table or view; virtual tables count as tables."""
 
     name: str
     kind: str
@@ -50,22 +50,25 @@ class DrawnTable(TypedDict):
 
 
 class Diagram(TypedDict):
-    """The tables that there is room for; `more` means that these are not all."""
+    """As many tables as fit; `more` is true if any were left out or reduced."""
 
     database: str
     tables: list[DrawnTable]
     more: bool
 
 
-def draw(
+def make_diagram(
     database: str, entries: Sequence[Entry], keys: Sequence[ForeignKey], rows: Mapping[str, int], columns: Columns
 ) -> Diagram:
-    """Draw as many tables and views as fit, in their order; a table that is too large is reduced to its name."""
+    """Return as many tables and views as fit, in their order; a table that is too large is reduced to its name.
+
+    `keys` must be ordered by table.
+    """
     keys_of = {table: list(group) for table, group in groupby(keys, itemgetter("table"))}
     tables: list[DrawnTable] = []
-    room, failed, more = _BYTES, 0, False
+    room, failed, more = _MAX_BYTES, 0, False
     for entry in entries:
-        if room < _LEAST:
+        if room < _MIN_ROOM:
             break
         drawn: DrawnTable = {
             "name": entry.name,
@@ -77,12 +80,12 @@ def draw(
                 for key in keys_of.get(entry.name, ())
             ],
         }
-        table_columns = columns(entry.name) if failed < _TRIES else []
-        whole = drawn | {"columns": [_draw_column(column) for column in table_columns[:_COLUMNS]]}
-        fits = failed < _TRIES and len(to_json(whole)) < room
+        table_columns = columns(entry.name) if failed < _MAX_MISSES else []
+        whole = drawn | {"columns": [_draw_column(column) for column in table_columns[:_MAX_COLUMNS]]}
+        fits = failed < _MAX_MISSES and len(to_json(whole)) < room
         failed = 0 if fits else failed + 1
-        size = len(to_json(whole if fits else drawn)) + 1
-        more |= not fits or len(table_columns) > _COLUMNS
+        size = len(to_json(whole if fits else drawn)) + 1  # and a comma
+        more |= not fits or len(table_columns) > _MAX_COLUMNS
         if size <= room:
             tables.append(whole if fits else drawn)
             room -= size

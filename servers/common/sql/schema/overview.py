@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.schema import lines
-from servers.common.sql.schema.diagram import Diagram, draw
+from servers.common.sql.schema.diagram import Diagram, make_diagram
 from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.records import Entry, ForeignKey, Index, TableColumn
 from servers.common.sql.texts import fence, format_name, format_names
@@ -190,7 +190,7 @@ def summarize(name: str, writable: bool, facts: SchemaFacts, budget: ByteBudget,
         "indexes": shown_indexes,
         "left_out": {what: count for what, count in left_out.items() if count},
         "problem": None,
-        "diagram": draw(name, entries, keys, estimates, columns.read_in_time) if drawn else None,
+        "diagram": make_diagram(name, entries, keys, estimates, columns.read_in_time) if drawn else None,
     }
 
 
