@@ -42,10 +42,16 @@ class Launch(NamedTuple):
         return f"{self.client.title}, {self.server.name!r}"
 
     @property
+    def own_file(self) -> str:
+        """The user's own Python file that it starts; empty if it starts another server."""
+        first = self.server.args[0] if self.server.args else ""
+        return first if first.endswith(".py") else ""
+
+    @property
     def another(self) -> str:
         """The advice for having the client start the server of this installation, or a file of the user's own."""
-        if self.server.args[:1] and self.server.args[0].endswith(".py"):
-            return f"correct {self.server.args[0]}"
+        if self.own_file:
+            return f"correct {self.own_file}"
         try:
             return f"in {self.file}, make it start {shell_line(launch_command(self.entry))}"
         except ValueError as error:

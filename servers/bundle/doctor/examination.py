@@ -166,7 +166,7 @@ async def try_launch(
     values += [value for option, value in read_arguments(launch.entry, launch.words).own if option.secret]
     hidden = split_secrets(values)
     correct = f"correct it in {launch.file}"
-    tried = Tried(launch.where, launch.entry, launch.another, correct, hidden, launch.is_foreign)
+    tried = Tried(launch.where, launch.entry, launch.another, correct, hidden, launch.is_foreign, launch.own_file)
     results, tools = await start(tried, Start([server.command, *server.args], env, launch.directory), seconds, modes)
     return Trial([*findings, *results], tools)
 

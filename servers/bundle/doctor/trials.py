@@ -150,6 +150,8 @@ class Tried(NamedTuple):
     """The values that must not be displayed."""
     is_foreign: bool = False
     """True if it represents a third-party server, whose name no catalog has."""
+    own_file: str = ""
+    """The user's own Python file that is started, if it is one."""
 
 
 def judge(tried: Tried, attempts: Sequence[Attempt]) -> Iterator[Finding]:
@@ -225,6 +227,8 @@ def _fix(tried: Tried, attempt: Attempt) -> str:
     """Return the advice for its last line of output; "" if there is no special advice."""
     if "No module named" in attempt.last_words or "ImportError" in attempt.last_words:
         return tried.another
+    if attempt.exit_code == 0 and not attempt.last_words and tried.own_file:
+        return f"end {tried.own_file} with `run(app)`"
     if "it needs the extra" in attempt.last_words:
         return "run the command that it names"
     if attempt.exit_code == 2 and tried.is_foreign:

@@ -32,10 +32,10 @@ Work = Callable[[Client], Awaitable[int]]
 """The work in the session; returns the exit code."""
 Connect = Callable[[ClientOptions], AbstractAsyncContextManager[Client]]
 """Opens the session."""
-_KEPT = 3
-"""The number of the server's stderr lines that are shown if there is no connection."""
 _MOST_LINES = 200
 """The number of lines that are stored, for a traceback."""
+_ERROR = re.compile(r"(?:Uncaught )?[A-Za-z_.]*(?:Error|Exception)(?: \[\w+\])?: ")
+"""The line of Python or Node.js that names the error; places in the code may follow it."""
 _FAILURE = re.compile(r"Traceback \(most recent call last\)|[0-9-]+ [0-9:,]+ ERROR ")
 _NO_TOKEN, _NO_ACCESS = 401, 403
 """The HTTP statuses of a refusal: of an unknown sender, and of a known one or of any."""
@@ -92,14 +92,15 @@ class Session:
         if target.url:
             way = partial(connect_as_user, target.url, headers=target.headers)
         advice = "; its arguments are given after `--`" if target.command and not self.choice.words else ""
-        return self.reach(Connector(target.name, way, has_token, advice), work, options)
+        silence = "; does it end with `run(app)`?" if self.choice.server.endswith(".py") and not target.url else ""
+        return self.reach(Connector(target.name, way, has_token, advice, silence), work, options)
 
     def reach(self, server: "Connector", work: Work, options: ClientOptions | None = None) -> int:
         """Do the same with a known server."""
         return anyio.run(self._run, server, work, options or ClientOptions())
 
     async def _run(self, server: "Connector", work: Work, options: ClientOptions) -> int:
-        log, phase = _Log(self), _Phase(self.seconds, server.has_token, server.advice)
+        log, phase = _Log(self), _Phase(self.seconds, server)
         # A server that does not know the newest protocol may not answer, and needs time for an older one.
         options = replace(options, probe_seconds=min(options.probe_seconds, self.seconds / 2))
         try:
@@ -114,7 +115,7 @@ class Session:
             self.say(str(error))
             return MISUSED
         except (OSError, McpError) as error:
-            self.say(phase.message(server.name, error, log.last_words))
+            self.say(phase.message(error, log.last_words))
             if isinstance(error, PeerError) and error.code == InternalError.code:
                 self._show(log.failure)
             has_answered = phase.is_open and isinstance(error, McpError)
@@ -145,6 +146,8 @@ class Connector(NamedTuple):
     """True if the client identifies itself."""
     advice: str = ""
     """A hint that is added to the server's own reason why it does not start."""
+    silence: str = ""
+    """A hint for one that ends without a reason."""
 
 
 @dataclass(slots=True)
@@ -152,25 +155,30 @@ class _Phase:
     """The state of the session: open or not yet."""
 
     seconds: float
-    has_token: bool
-    advice: str
+    server: Connector
     is_open: bool = False
 
-    def message(self, name: str, error: Exception, last_words: str) -> str:
+    def message(self, error: Exception, last_words: str) -> str:
         """Return the message for an error."""
+        name = self.server.name
         reason = (str(error) or type(error).__name__).rstrip(".")
         if isinstance(error, OSError) and error.strerror:
             reason = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         if isinstance(error, TimeoutError):
             reason = f"no answer within {self.seconds:g} s; --timeout allows more"
-        if isinstance(error, PeerError) and error.code == _NO_TOKEN and not self.has_token:
+        if isinstance(error, PeerError) and error.code == _NO_TOKEN and not self.server.has_token:
             reason += "; send a token with --token-file or --token-variable, or run `login`"
         if (isinstance(error, McpError) and self.is_open) or _is_refusal(error):
             return f"{name} refused the request: {reason}" if isinstance(error, PeerError) else f"{name}: {reason}"
         last_output = f"; its last output: {last_words}" if last_words else ""
         is_lost = self.is_open and not isinstance(error, TimeoutError)
         what = f"the connection to {name} was lost" if is_lost else f"no connection to {name}"
-        return f"{what}: {reason}{last_output}{self.advice if last_output and not self.is_open else ''}"
+        hint = ""
+        if not self.is_open and last_words:
+            hint = "" if _ERROR.match(last_words) else self.server.advice
+        elif not self.is_open and isinstance(error, ConnectionError):
+            hint = self.server.silence
+        return f"{what}: {reason}{last_output}{hint}"
 
 
 def _is_refusal(error: Exception) -> bool:
@@ -188,9 +196,9 @@ class _Log(logging.Handler):
 
     @property
     def last_words(self) -> str:
-        """The last lines that the server wrote to stderr."""
-        words = [" ".join(line.split()) for line in self._lines]
-        return " | ".join([line for line in words if line][-_KEPT:])
+        """The last line with an error that the server wrote to stderr, otherwise the last line."""
+        lines = list(filter(None, (" ".join(line.split()) for line in reversed(self._lines))))
+        return next(filter(_ERROR.match, lines), lines[0] if lines else "")
 
     @property
     def failure(self) -> list[str]:

@@ -7,9 +7,11 @@ validated as a value, and by the warnings of pydantic's serializer.
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from inspect import isgenerator
+from math import isfinite
 from typing import Any
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
@@ -27,6 +29,7 @@ _SEEN_WHOLE = {
 }
 """The parts of a schema that pydantic always validates in a value. Float is not among them: JSON has no NaN and no
 Infinity."""
+_NO_NUMBER = "JSON has no NaN and no Infinity; return None there, and declare it"
 _OWN_WORDS = ("value_error", "assertion_error")
 """The kinds of errors whose text comes from a validator of the author, and may contain values."""
 
@@ -74,13 +77,14 @@ class Output:
             raise self._refusal(value, error) from None
 
     def _dump_made(self, value: Any) -> tuple[Any, bytes]:
+        data = None
         try:
             data = self._adapter.serializer.to_python(value, mode="json", by_alias=True, warnings=False)
             text = json_of(data)
             self._adapter.validator.validate_json(text, strict=True)
             return data, text
         except (ValidationError, PydanticSerializationError) as error:
-            raise self._refusal(value, error) from None
+            raise self._refusal(value, error, data) from None
 
     def _dump_own(self, value: Any) -> tuple[Any, bytes]:
         try:
@@ -97,12 +101,16 @@ class Output:
         except ValidationError as error:
             raise self._refusal(value, error) from None
 
-    def _refusal(self, value: Any, error: ValidationError | PydanticSerializationError) -> ToolError:
+    def _refusal(
+        self, value: Any, error: ValidationError | PydanticSerializationError, data: Any = None
+    ) -> ToolError:
+        """Return the error for `value`; `data` is what was made of it, if its JSON has been validated."""
         detail = ""
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             place = "".join(f"{part}: " for part in first["loc"])
-            detail = "" if first["type"] in _OWN_WORDS else f": {place}{first['msg']}"
+            reason = _NO_NUMBER if _is_no_number(data, first["loc"]) else first["msg"]
+            detail = "" if first["type"] in _OWN_WORDS else f": {place}{reason}"
         return make_refusal(self._what, value, self._declared, detail)
 
 
@@ -113,6 +121,14 @@ def make_refusal(what: str, value: object, declared: Any, detail: str = "") -> T
     text = f"{what} returned {type(value).__name__}, declared {format_type(declared)}{detail}"
     log.error("%s", text)
     return ToolError(text)
+
+
+def _is_no_number(data: Any, place: Iterable[int | str]) -> bool:
+    """Return True if `data` has NaN or Infinity in this place, which may also name parts of a schema."""
+    for part in place:
+        with suppress(LookupError, TypeError):
+            data = data[part]
+    return isinstance(data, float) and not isfinite(data)
 
 
 def _walk(schema: object) -> Iterator[dict[str, Any]]:

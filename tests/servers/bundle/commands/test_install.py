@@ -235,6 +235,9 @@ def test_a_file_of_ones_own_needs_no_catalog(home: Path, capsys: pytest.CaptureF
     assert f'"{home}/work/dice.py"' in said
     assert '"dice": {' in said
     assert '"--sides"' in said
+    assert exit_code(install, "dice.py", "--client", "cursor") == 1
+    ending = f"Fix: end {home}/work/dice.py with `run(app)`"
+    assert ending in " ".join(capsys.readouterr().out.split())
 
 
 def test_an_entry_of_the_user_is_replaced_only_when_asked(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

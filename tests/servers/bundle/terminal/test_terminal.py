@@ -104,6 +104,21 @@ def test_a_server_that_lacks_arguments_says_where_they_go(capsys: pytest.Capture
     assert said.endswith(": give at least one DIR that may be read; its arguments are given after `--`\n")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("app = 1", ": the server ended the connection; does it end with `run(app)`?"),
+        ("def load():\n    import gone\nload()", "; its last output: ModuleNotFoundError: No module named 'gone'"),
+    ],
+)
+def test_a_file_that_serves_nothing_says_what_it_lacks(
+    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own.py").write_text(text)
+    assert main(["call", str(tmp_path / "own.py"), "say_it"]) == 3
+    assert capsys.readouterr().err.endswith(f"{said}\n")
+
+
 @pytest.mark.slow
 def test_a_tool_that_needs_leave_and_a_missing_directory_are_named_by_the_server(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
