@@ -8,11 +8,11 @@ from ..protocol.types.prompts import CompleteParams, PromptReference
 from .dispatch.context import Context
 
 MAX_VALUES = 100
-"""Values in one answer (2025-11-25, Utilities, Completion)."""
+"""Maximum number of values in one answer (2025-11-25, Utilities, Completion)."""
 
 Completer = Callable[[Context[Any], str, dict[str, str]], Awaitable[Iterable[str]]]
-"""Takes the context, the text typed so far and the arguments already chosen; returns the values that may follow,
-best first."""
+"""Accepts the context, the text typed so far and the arguments already chosen; returns the possible values, best
+first."""
 
 
 class Completions:
@@ -29,7 +29,7 @@ class Completions:
         self._completers.update(other.all())
 
     def all(self) -> dict[tuple[str, str, str], Completer]:
-        """Return all completers by the kind, the name and the argument that they complete."""
+        """Return all completers, keyed by the kind, name and argument that they complete."""
         return dict(self._completers)
 
     def add(self, kind: str, name: str, argument: str, completer: Completer) -> None:

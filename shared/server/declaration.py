@@ -1,7 +1,7 @@
 """`Declaration`: an author's description of a server, which `Server` opens.
 
-It is frozen once it was opened: later declarations raise. Differences between runs belong to the lifespan, which has
-the features of its run in `opening.features`, and may change them while it lasts.
+It is frozen once it has been opened: later declarations raise. Differences between runs belong to the lifespan, which
+finds the features of its run in `opening.features`, and may change them while it lasts.
 """
 
 import logging
@@ -29,11 +29,11 @@ State = TypeVar("State")
 F = TypeVar("F", bound=Callable[..., Any])
 
 MAX_INSTRUCTIONS = 2_048
-"""Bytes of instructions that hosts show their models."""
+"""Maximum size, in bytes, of the instructions that hosts show their models."""
 
 
 class NoSettings(BaseModel):
-    """The settings of a server that has none."""
+    """The settings of a server without settings."""
 
 
 class Declaration(Features[State]):
@@ -49,10 +49,10 @@ class Declaration(Features[State]):
         include: Sequence[Features[State]] = (),
         extensions: Sequence[Extension[Any]] = (),
     ) -> None:
-        """`instructions` tell the model how to use the server, 2 KiB at most. `settings` is the model of its
-        options. `capabilities` are declared besides those that follow from the features: `logging`,
-        `experimental`, `extensions`. `include` has features that were declared elsewhere; what `extensions` offer
-        comes after all others, when the server is opened."""
+        """`instructions` tell the model how to use the server, 2 KiB at most. `settings` is the model of its options.
+        `capabilities` are declared besides those that follow from the features: `logging`, `experimental`,
+        `extensions`. `include` contains features that were declared elsewhere; the features of `extensions` follow
+        all others, when the server is opened."""
         super().__init__()
         if not isinstance(implementation, Implementation):
             raise DeclarationError('a server has a name and a version: Implementation(name="notes", version="1.0.0")')
@@ -67,12 +67,12 @@ class Declaration(Features[State]):
             raise DeclarationError("two extensions have the same name")
         self.budget = CallLimits()
         self.limits = Limits()
-        """The limits on a call and on a peer, unless `open` gets others."""
+        """The limits on a call and on a peer, unless `open` overrides them."""
         self.task_limits = TaskLimits()
         """The limits on tasks."""
         self.page_size = 100
         self.log_level: LogLevel | None = "info"
-        """The lowest level of log messages sent to clients with a handshake that never set one; None for no
+        """The lowest level of log messages sent to clients with a handshake that never set a level; None for no
         messages."""
         self.subscribe: Callable[[Any, str], Awaitable[str]] | None = None
         self.unsubscribe: Callable[[AnyRun, str], Awaitable[None]] | None = None
@@ -88,7 +88,7 @@ class Declaration(Features[State]):
     # Declaring
 
     def lifespan(self, function: F) -> F:
-        """Run this async generator around each run of the server: it takes an `Opening` and yields the state."""
+        """Run this async generator around each run of the server: it accepts an `Opening` and yields the state."""
         self.require_changeable()
         with locating(function):
             if isroutine(function) and not isasyncgenfunction(function):
@@ -97,44 +97,45 @@ class Declaration(Features[State]):
         return function
 
     def on_subscribe(self, hook: F) -> F:
-        """Call this function to begin a subscription: it takes the context and the URI, and returns the key under
-        which changes are published. It raises ResourceNotFound for a resource that is not served."""
+        """Call this function to begin a subscription: it accepts the context and the URI, and returns the key under
+        which changes are published. It raises ResourceNotFound for a resource that the server does not serve."""
         self.require_changeable()
         require_coroutine(hook, "@on_subscribe")
         self.subscribe = hook
         return hook
 
     def on_unsubscribe(self, hook: F) -> F:
-        """Call this function after the last subscription under a key has ended: it takes the run and the key."""
+        """Call this function after the last subscription under a key has ended, with the run and the key."""
         self.require_changeable()
         require_coroutine(hook, "@on_unsubscribe")
         self.unsubscribe = hook
         return hook
 
     def on_wanted(self, hook: F) -> F:
-        """Call this function when a client first requests the list of resources. This hook and those below take the
-        run."""
+        """Call this function when a client first requests the list of resources. This hook and the following ones
+        receive the run."""
         self.require_changeable()
         require_coroutine(hook, "@on_wanted")
         self.wanted = hook
         return hook
 
     def on_health(self, hook: F) -> F:
-        """Add the result of this function to what `/healthz` reports for every server."""
+        """Add the result of this function to the report that `/healthz` gives for every server."""
         self.require_changeable()
         self.health = hook
         return hook
 
     def on_ready(self, hook: F) -> F:
         """Call this function for `/readyz`: it returns the reason that the server can't work now, or None if it can.
-        The reason is given to those who may use the server; exceptions of the function go to the log."""
+        Only users of the server see the reason; exceptions of the function are logged."""
         self.require_changeable()
         require_coroutine(hook, "@on_ready")
         self.ready = hook
         return hook
 
     def error(self, kind: type[Exception]) -> Callable[[F], F]:
-        """Translate errors of the author's own `kind` with this function, which returns the error for the client."""
+        """Translate errors of the class `kind`, the author's own, with this function, which returns the error for the
+        client."""
 
         def declare(function: F) -> F:
             self.require_changeable()
@@ -152,7 +153,7 @@ class Declaration(Features[State]):
             )
 
     def freeze(self) -> None:
-        """End the declarations: the server is opened."""
+        """End the declarations, because the server is being opened."""
         self._is_frozen = True
 
     def living(self, opening: Any) -> AbstractAsyncContextManager[State | None]:

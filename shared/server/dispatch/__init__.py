@@ -1,1 +1,1 @@
-"""From the messages of a peer to the functions of an author, and back: calls, their connection and context."""
+"""The path from a peer's messages to an author's functions, and back: calls, their connection and context."""

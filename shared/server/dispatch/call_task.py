@@ -7,13 +7,14 @@ from ...protocol.session.questions import Question
 
 
 class CallTask(Protocol):
-    """Turns one call into a task, and takes the place of its peer from then on: the task outlives the request."""
+    """Turns one call into a task, and replaces its peer from then on: the task outlives the request."""
 
     is_detached: bool
-    """True if the call is a task: its peer has the id, and reports of the call concern the task."""
+    """True if the call is a task: its peer has received the id, and reports of the call concern the task."""
 
     async def detach(self) -> bool:
-        """Turn the call into a task, which answers the call. Return False if it can't become one now, or is over."""
+        """Turn the call into a task, and answer the call with it. Return False if the call can't become a task now,
+        or is over."""
 
     async def report(self, progress: float, total: float | None, message: str | None) -> None:
         """Record the progress of the call."""
@@ -26,4 +27,4 @@ class CallTask(Protocol):
 
     async def ask(self, questions: Mapping[str, Question]) -> dict[str, Any]:
         """Return the raw answers to the questions of a task, by key. Raises MissingCapability for a capability that
-        its peer has not declared, and PeerError for an error instead of an answer."""
+        the peer has not declared, and PeerError if the peer answers with an error."""

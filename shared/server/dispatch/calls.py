@@ -2,9 +2,9 @@
 
 begin ──▶ (waits for a place of its link) ──▶ a task: scope, deadline, handler ──▶ outlet.finish ──▶ the next one
 
-A call belongs to the link that it came on: the limits of the link count it, and when the peer is gone it is
-cancelled. A detached call belongs to the server only, and its result goes elsewhere. Code that ends a call holds the
-call itself, since its id may have been reused by then.
+A call belongs to the link on which it arrived: it counts towards the limits of the link, and is cancelled when the
+peer is gone. A detached call belongs to the server only, and its result is sent elsewhere. Code that ends a call
+holds the call itself, since its id may have been reused by then.
 """
 
 import asyncio
@@ -32,20 +32,21 @@ from .turns import Turns
 
 _TOOL = "tools/call"
 _LIGHT = 16_384
-"""Calls of at most so many bytes are not accounted for while they run: their number is bounded."""
+"""Calls of at most this many bytes are not accounted for while they run, because their number is bounded."""
 _CALL_BYTES = 1_024
-"""Bytes that a call takes besides its arguments."""
+"""Bytes that a call takes in addition to its arguments."""
 
 _ENDS = (InputRequired, BaseExceptionGroup, SystemExit, asyncio.CancelledError)
-"""What an author's function may raise besides an `Exception`. `sys.exit()` in it must not end the server. The scope
-of a call catches our own cancellations: any other one is of a task that the function has awaited."""
+"""Exceptions other than `Exception` that an author's function may raise. Its `sys.exit()` must not end the server.
+The scope of a call catches our own cancellations; any other cancellation comes from a task that the function has
+awaited."""
 
 
 class Outlet(Protocol):
-    """The receiver of the outcome of a call: its session, or the task that it was detached for."""
+    """The receiver of the outcome of a call: its session, or the task for which it was detached."""
 
     def finish(self, call: Call, outcome: Outcome) -> None:
-        """Take the outcome of `call`; a cancelled call has none. Never waits or raises."""
+        """Receive the outcome of `call`; a cancelled call has none. Never waits or raises."""
 
 
 class Link(Protocol):
@@ -63,16 +64,16 @@ class Link(Protocol):
         """True if the peer is too slow to read the messages that wait for it."""
 
     async def wait_writable(self) -> None:
-        """Wait until the peer has read enough of them."""
+        """Wait until the peer has read enough of the waiting messages."""
 
     def count(self, call: Call, outcome: Outcome) -> Outcome:
-        """Count a result that has to wait, and return it, or an error instead."""
+        """Count a result that must wait, and return the result, or an error if there is no room."""
 
     async def move(self) -> None:
         """Wait until a call has ended, or something was sent."""
 
     def ended(self, call: Call) -> None:
-        """Give the place of `call` to the next call that waits for one."""
+        """Give the place of `call`, which has ended, to the next waiting call."""
 
 
 class Work(Protocol):
@@ -87,13 +88,14 @@ class Work(Protocol):
         """The methods that may be answered at once."""
 
     def answer_at_once(self, link: Any, call: Call) -> dict[str, Any] | None:
-        """Answer a call of such a method, on its link; None if it needs `answer`. Raises the errors of a handler."""
+        """Answer a call of such a method on its link; return None if the call needs `answer`. Raises the errors of a
+        handler."""
 
     def answer(self, link: Any, call: Call) -> Awaitable[Any]:
         """Answer `call`. Raises the exceptions of the handler."""
 
     async def with_nearest(self, link: Any, call: Call, error: UnknownName) -> UnknownName:
-        """Return the error of `call` with the nearest name that its client may see."""
+        """Return the error of `call`, with the nearest name that its client may see."""
 
     def translate(self, error: BaseException) -> McpError | InputRequired:
         """Return the error for the client. Raises exceptions that no handler may raise."""
@@ -104,7 +106,7 @@ class _Pause:
     """The state of a call whose clock is stopped."""
 
     waiting: int = 0
-    """The number of answers from the user that it waits for."""
+    """The number of answers from the user for which it waits."""
     remaining: dict[CancelScope, float] = field(default_factory=dict)
     """The remaining seconds of each limit of the call."""
 
@@ -118,7 +120,7 @@ class Calls:
         self.budget = budget
         """The limits of each call."""
         self.turns, self.brief_turns = Turns(), Turns()
-        """The turns for work in threads, and for work of less than a second."""
+        """The turns for work in threads, and for such work that takes less than a second."""
         self._memory = Portions(limits.call_bytes)
         self.hooks = hooks
         """Callbacks that limit the number of calls, and are notified of refused ones."""
@@ -131,7 +133,7 @@ class Calls:
         self._narrowed: dict[Call, tuple[CancelScope, ...]] = {}  # few calls ever have narrowed limits
         self._pauses: dict[Call, _Pause] = {}
         self.is_closing = False
-        """True if waiting calls never get a place."""
+        """True if waiting calls will never get a place."""
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -176,8 +178,8 @@ class Calls:
         call.origin_context = None
 
     def _answer_at_once(self, link: Link, call: Call) -> bool:
-        """Answer a call if that needs no task, which would cost as much as a small answer does. After any error the
-        task answers."""
+        """Answer a call if no task is needed, which would cost as much as a small answer. After any error, a task
+        answers instead."""
         # A call that has waited for its place is answered in turn.
         if call.origin_context is not None or link.is_behind:
             return False
@@ -194,7 +196,7 @@ class Calls:
         return True
 
     def cancel(self, call: Call) -> None:
-        """Cancel `call`, and the work on it if that has begun; nothing more is sent about it."""
+        """Cancel `call`, and any work on it that has begun; nothing more is sent about the call."""
         if call.link is not None:
             call.link.session.cancel(call)
         call.outlet = None
@@ -202,8 +204,8 @@ class Calls:
             call.scope.cancel()
 
     def detach(self, call: Call, outlet: Outlet) -> None:
-        """Detach `call`, which is answered already, from its request and its connection: it gives up its place
-        there, and its time limits stop. Its outcome goes to `outlet`. It ends on its own, by `cancel`, or with the
+        """Detach `call`, which is already answered, from its request and its connection: it releases its place there,
+        and its time limits stop. `outlet` receives the outcome. The call ends on its own, by `cancel`, or with the
         server."""
         link, call.link, call.outlet = call.link, None, outlet
         self._deadlines.stop(call)
@@ -218,8 +220,8 @@ class Calls:
 
     @contextmanager
     def paused(self, call: Call) -> Iterator[None]:
-        """Stop the clock of one call while it waits for the user, also for several answers at once. It then continues
-        with its own timer: it is no longer the last to end."""
+        """Stop the clock of a call while it waits for the user, even for several answers at once. Afterwards the call
+        has a timer of its own, because it is no longer the last to end."""
         pause, now = self._pauses.setdefault(call, _Pause()), self._loop.time()
         pause.waiting += 1
         clocks = [(call.scope, self._deadlines.pop(call, call.scope.deadline))]
@@ -239,7 +241,7 @@ class Calls:
 
     @contextmanager
     def within(self, call: Call, seconds: float) -> Iterator[None]:
-        """Limit `call` to `seconds` of wall time during the block, besides its other limit; they stop with its
+        """Limit `call` to `seconds` of wall time during the block, in addition to its other limit; both stop with its
         clock. Raises CallTimeout with that number when they have passed."""
         outer = self._narrowed.get(call, ())
         with CancelScope(deadline=self._loop.time() + seconds) as scope:
@@ -255,8 +257,8 @@ class Calls:
 
     @contextmanager
     def guest(self) -> Iterator[CancelScope]:
-        """A scope in which a call of another server uses the resources of this one: it is cancelled and awaited when
-        this one closes."""
+        """Yield a scope in which a call of another server uses the resources of this server. When this server closes,
+        the scope is cancelled and awaited."""
         with CancelScope() as scope:
             self._guests.add(scope)
             try:
@@ -344,16 +346,15 @@ class Calls:
         link.queue.append(call)
 
     def take_memory(self, client: str, size: int) -> bool:
-        """Account for `size` bytes of `client` until `give_memory`. Return False if there is too little memory."""
+        """Reserve `size` bytes for `client` until `give_memory`. Return False if too little memory is left."""
         return self._memory.take(client, size)
 
     def give_memory(self, client: str, size: int) -> None:
-        """Give so much back."""
+        """Release `size` bytes of `client`."""
         self._memory.give(client, size)
 
     def _take_memory(self, link: Link, call: Call) -> bool:
-        """Account for the memory of `call` until it is over. Return False, after refusing it, if there is too
-        little."""
+        """Reserve the memory of `call` until it is over. Refuse the call and return False if too little is left."""
         if call.release is not None:  # it has waited for its place
             return True
         size = (call.weight or weigh_value(call.raw)) + _CALL_BYTES
@@ -370,7 +371,7 @@ class Calls:
 
 
 def _stop(call: Call) -> None:
-    """Cancel `call` since its time is up; it is answered with a timeout."""
+    """Cancel `call`, whose time is up; the answer is a timeout error."""
     call.scope.cancel()
 
 

@@ -1,12 +1,12 @@
 """The change bus, which notifies listeners of changes, at most once per pause.
 
-Changes that come close together count as one: a change whose notification is pending is not added again. A peer that
+Changes in quick succession are reported once: a change whose notification is pending is not added again. A peer that
 reads slowly does not delay the others, and its pending notifications are bounded by the number of its subscriptions.
 
 Resources are watched while a client subscribes to them: `on_subscribe` is called for each subscription and returns
-the key under which changes of the resource are published; `on_unsubscribe` is called when the last one of a key ends.
-`on_wanted` is called once, when a client first lists resources or listens to that list: from then on clients may be
-interested in its changes.
+the key under which changes of the resource are published; `on_unsubscribe` is called when the last subscription under
+a key ends. `on_wanted` is called once, when a client first lists resources or listens to that list: from then on
+clients may be interested in its changes.
 """
 
 import logging
@@ -56,8 +56,8 @@ class Changes:
         """Notifies other replicas of the server of a change; None if there are no others."""
         self.on_remote_change: OnRemoteChange | None = None
         """Returns the keys to notify of here, for a change of a resource in another replica, instead of the key of
-        the change: for a `written` one, all keys that it concerns. A server that looks for changes itself looks then,
-        and returns no keys. It neither waits nor raises."""
+        the change: for a `written` change, all keys that it concerns. A server that detects changes itself then looks
+        for them, and returns no keys. The function neither waits nor raises."""
         self._wanted = False
         self._is_warned = False
         self._listeners: dict[Listener, None] = {}
@@ -66,20 +66,20 @@ class Changes:
         self._total = 0
 
     def tools(self) -> None:
-        """Publish a change of the list of tools."""
+        """Publish a change to the list of tools."""
         self._publish(Change("tools"))
 
     def prompts(self) -> None:
-        """Publish a change of the list of prompts."""
+        """Publish a change to the list of prompts."""
         self._publish(Change("prompts"))
 
     def resources(self) -> None:
-        """Publish a change of the list of resources."""
+        """Publish a change to the list of resources."""
         self._publish(Change("resources"))
 
     def resource(self, key: str, part: str | None = None) -> None:
-        """Publish a change of the resource of `key`, or of its `part` with this URI. From now on a read gives the new
-        content."""
+        """Publish a change to the resource of `key`, or to its `part` with this URI. A read must return the new
+        content from now on."""
         if self.on_subscribe is None and not self._is_warned:
             self._is_warned = True
             log.warning("nobody can be notified that %s changed: the server has no `on_subscribe`", key)
@@ -88,9 +88,9 @@ class Changes:
             self._publish(Change("resource", key, part))
 
     def wrote(self, key: str) -> None:
-        """Notify other replicas that this server itself has written the resource of `key`: they may not see that by
-        themselves if it is on a network volume. The server's own clients are notified as of any other change, by what
-        watches the resource."""
+        """Notify other replicas that this server itself has written the resource of `key`: on a network volume, they
+        may not detect the change themselves. The server's own clients are notified by the watch on the resource, as
+        for any other change."""
         self._notify_replicas(Change("written", key))
 
     def announce(self, message: LogMessage) -> None:
@@ -121,7 +121,8 @@ class Changes:
     async def hold(self, context: Any, uri: str, client: str = "") -> str:
         """Begin a subscription of `client` to `uri`, for the call of `context`; return its key.
 
-        Raises ResourceNotFound if the URI may not be subscribed to, InvalidParams if the client's share is used up.
+        Raises ResourceNotFound if the URI does not allow subscriptions, and InvalidParams if the client's share is
+        used up.
         """
         if self.on_subscribe is None:
             raise ResourceNotFound(uri)
@@ -178,7 +179,7 @@ class Changes:
         return len(self._holders)
 
     def receive(self, change: Change) -> None:
-        """Pass on a change that another replica has published."""
+        """Notify the listeners of a change that another replica has published."""
         if change.uri is None:
             self._notify_listeners(change)
             return

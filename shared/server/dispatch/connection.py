@@ -1,12 +1,11 @@
-"""Connection to one peer: its messages become calls, and messages to it wait until they are fetched.
+"""The connection to one peer: its messages become calls, and messages for the peer wait until they are fetched.
 
 messages ──▶ take ──▶ session.receive ──▶ calls.begin for a Call, calls.cancel for Cancelled, an answer stored calls
 ──▶ session.finish ──▶ `due` is called ──▶ outgoing ──▶ the transport
 
 A connection is driven by the owner of the peer: `serve` for a stream of messages, an HTTP session and a single HTTP
-request on their own. An idle connection is an object and no task. Its calls end with it.
-
-Only a peer that does not read its answers makes `serve` wait before it reads on: cancellations always get through.
+request on their own. An idle connection is an object without a task. Its calls end with it. `serve` stops reading
+only while a peer does not read its answers, so cancellations always get through.
 """
 
 import asyncio
@@ -44,9 +43,10 @@ if TYPE_CHECKING:
     from .limits import CallLimits
 
 MANY_CHANGES = 1_000
-"""The number of waiting changes for one peer from which on parts of resources are not distinguished."""
+"""The number of waiting changes for one peer from which on parts of resources are no longer distinguished."""
 _LIGHT = 4_096
-"""Bytes from which on a result is counted: the number of waiting messages is bounded."""
+"""The size in bytes from which on a result is counted; smaller results are bounded by the number of waiting
+messages."""
 _AT_ONCE = 100
 """Maximum number of calls of one batch that are answered at once."""
 _NONE = Failure(None, -32603, "the client ended its stream")
@@ -57,13 +57,13 @@ class Watcher(Protocol):
     """Receives the events of a connection. Its methods neither wait nor raise."""
 
     def roots_changed(self) -> None:
-        """Called when the peer has reported that its roots have changed."""
+        """Handle the peer's notification that its roots have changed."""
 
     def on_client_notification(self, event: UnknownNotification) -> None:
-        """Called when the peer has sent a notification that is unknown to this package."""
+        """Handle a notification from the peer that this package does not know."""
 
     def on_close(self) -> None:
-        """The peer is gone."""
+        """Handle the departure of the peer."""
 
 
 class Host(Protocol):
@@ -76,9 +76,9 @@ class Host(Protocol):
 async def serve(
     running: Host, transport: "Transport", *, principal: Principal | None = None, client: str = ""
 ) -> None:
-    """Serve one peer on a stream of messages until it ends; then the calls in progress finish, or are cancelled if
-    the peer is gone. `client` is the client's name among those that share the server. Never raises for an error of
-    the peer."""
+    """Serve one peer on a stream of messages until the stream ends; then the calls in progress finish, or are
+    cancelled if the peer is gone. `client` is the client's name among the clients that share the server. Never raises
+    for an error of the peer."""
     ready, writing = asyncio.Event(), CancelScope()
     connection = running.connect(principal, ready.set, client)
     # The method of a `PromptTransport`.
@@ -99,7 +99,7 @@ async def serve(
         tasks.cancel_scope.cancel()
 
     def write_at_once() -> None:
-        """Send waiting messages without a turn of the event loop, if the transport can."""
+        """Send waiting messages without a turn of the event loop, if the transport supports that."""
         nonlocal unsent
         while try_send is not None and not unsent and (outgoing := connection.outgoing()):
             if not try_send(outgoing):
@@ -136,7 +136,7 @@ async def _read(connection: "Connection", transport: "Transport", write_at_once:
 
 
 class Answers:
-    """The answers of the client to the questions of one connection, stored until they are read."""
+    """The client's answers to the questions of one connection, stored until they are read."""
 
     __slots__ = ("_arrived", "_by_id", "is_finished")
 
@@ -155,13 +155,13 @@ class Answers:
         self._by_id = {id_: answer for id_, answer in (self._by_id or {}).items() if id_ not in ids} or None
 
     def settle(self, id: RequestId, answer: Response | Failure) -> None:
-        """Store an answer, if it is expected."""
+        """Store the answer if it is expected."""
         if self._by_id is not None and id in self._by_id:
             self._by_id[id] = answer
             self._wake()
 
     def finish(self) -> None:
-        """Note that the client will no longer answer."""
+        """Record that the client will no longer answer."""
         self.is_finished = True
         self._wake()
 
@@ -210,35 +210,35 @@ class Connection:
         self, calls: "Calls", changes: "Changes", session: ServerSession, due: Callable[[], None], client: str
     ) -> None:
         self.calls = calls
-        """The calls of the run that it is a connection of."""
+        """The calls of the connection's run."""
         self.client = client
-        """A name for the client: an address and a principal; empty if it is the only one."""
+        """A name for the client: an address and a principal; empty if there is only one client."""
         self.session = session
         self._due = due
         self._loop = asyncio.get_running_loop()
         self.running = self.streams = self.sending = 0
-        """The numbers of calls that run, of open listen streams, and of messages being sent."""
+        """The numbers of running calls, of open listen streams, and of messages being sent."""
         self._sending_bytes = self._result_bytes = self._sending_results = self._batch_bytes = 0
         """The bytes of the notifications being sent, and of the counted results that wait, that are being sent, and
         that wait for the rest of their batches."""
         self.queue: deque[Call] | None = None
-        """The calls that wait for a place; None until there is one."""
+        """The calls that wait for a place; None until the first such call."""
         self.budget: CallLimits | None = None
-        """The limits of each of its calls, set with the first."""
+        """The limits of each call, set by the first call."""
         self.answers = Answers()
         self._bus = changes
         self._changes: dict[Change, None] | None = None
         self._moved: Signal | None = None
         self._closing: Signal | None = None
         self.watchers: tuple[Watcher, ...] = ()
-        """The receivers of its events; to be replaced, not changed."""
+        """The receivers of the connection's events. Replace the tuple to change them."""
         self._observer = calls.hooks.observer()
         changes.join(self)
 
     # For the driver
 
     def take(self, message: Message) -> None:
-        """Take a message, and begin the call that it requests."""
+        """Receive a message, and begin the call that it requests."""
         if self._observer is not None:
             self._observer.received(message)
         for number, event in enumerate(self.session.receive(message)):
@@ -258,7 +258,8 @@ class Connection:
             self._due()
 
     def outgoing(self) -> list[Outgoing]:
-        """Return the messages that wait for the peer. They count as being sent until the next call."""
+        """Return the messages that wait for the peer. They are considered being sent until the next call of this
+        method."""
         # If too much waits already, the peer must catch up before it is notified of changes.
         if self._changes and len(self.session.waiting) < self.calls.limits.waiting_messages:
             # Fetched late: a list that has changed ten times while the peer was slow is reported once.
@@ -313,8 +314,8 @@ class Connection:
             await self.move()
 
     def finish(self, *, is_heard: bool = False) -> None:
-        """Note that the peer sends no more: its listen streams end, and open questions stay unanswered, unless it
-        `is_heard` elsewhere."""
+        """Record that the peer sends nothing more: its listen streams end, and open questions stay unanswered, unless
+        the peer `is_heard` elsewhere."""
         if not is_heard:
             self.answers.finish()
         if self._closing is not None:
@@ -329,7 +330,7 @@ class Connection:
                 await self.move()
 
     def leave(self) -> bool:
-        """Cancel the calls in progress. Return True if there were none, so that `close` has nothing to wait for."""
+        """Cancel the calls in progress. Return True if there were none, in which case `close` need not wait."""
         watchers, self.watchers = self.watchers, ()
         for watcher in watchers:
             watcher.on_close()
@@ -342,7 +343,7 @@ class Connection:
         return not self.is_busy
 
     async def close(self) -> None:
-        """Leave, wait for the end of the calls in progress, and end the subscriptions; shielded."""
+        """Leave, wait for the end of the calls in progress, and end the subscriptions; shielded from cancellation."""
         if not self.leave():
             with CancelScope(shield=True):
                 await self.calls.drain(self)
@@ -351,8 +352,8 @@ class Connection:
     # For calls, their handlers and the change bus
 
     def count(self, call: Call, outcome: Outcome) -> Outcome:
-        """Count a result that waits behind other messages, or for the rest of its batch, and return it, or an error
-        instead if the waiting results take too much memory."""
+        """Count a result that waits behind other messages, or for the rest of its batch. Return the result, or an
+        error if the waiting results take too much memory."""
         size = weigh_result(outcome) if isinstance(outcome, dict) else 0
         if size < _LIGHT:
             return outcome
@@ -365,8 +366,8 @@ class Connection:
         return outcome
 
     def changed(self, change: Change) -> None:
-        """Queue `change`; a change that waits already is sent once. If many wait, changes of parts are reported as a
-        change of the whole resource."""
+        """Queue `change`, unless the same change already waits. If many changes wait, changes of parts are reported
+        as a change of the whole resource."""
         if self._changes is None:
             self._changes = {}
             self._loop.call_soon(self._due)
@@ -376,13 +377,13 @@ class Connection:
         self._changes[change] = None
 
     def announce(self, message: LogMessage) -> None:
-        """Send a log message that belongs to no call, unless too much waits for the peer already."""
+        """Send a log message that belongs to no call, unless too many messages already wait for the peer."""
         if not self.is_behind:
             self.session.announce(message)
             self._loop.call_soon(self._due)
 
     def soon(self) -> None:
-        """Send waiting messages, without waiting for it."""
+        """Send waiting messages soon, without waiting."""
         self._due()
 
     async def flush(self) -> None:
@@ -392,7 +393,7 @@ class Connection:
             await self.wait_writable()
 
     async def ask_standalone(self, question: Question) -> Response | Failure:
-        """Return the answer of the peer to a question that belongs to none of its calls. Raises the errors of
+        """Return the peer's answer to a question that belongs to no call. Raises the errors of
         `ServerSession.ask_standalone`."""
         id_ = self.session.ask_standalone(question)
         self.answers.expect([id_])
@@ -411,7 +412,7 @@ class Connection:
             await self._closing.wait()
 
     def ended(self, call: Call) -> None:
-        """Free the place of `call`, which is over or detached, for the next call that waits for one."""
+        """Give the place of `call`, which is over or detached, to the next waiting call."""
         if call.method.is_stream:
             self.streams -= 1
         else:
@@ -433,4 +434,4 @@ class Connection:
 
 
 def _nothing() -> None:
-    """Replace `due` after the peer is gone."""
+    """Do nothing: this replaces `due` after the peer is gone."""
