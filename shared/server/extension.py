@@ -22,20 +22,21 @@ from .dispatch.context import Context
 from .features import AnyRun, AtOnce, Features, Handler, State
 
 Around = Callable[[Method, Handler], Handler]
-"""Takes a method and its handler, and returns the handler to use instead; called when the first peer of a run
+"""Accepts a method and its handler, and returns the handler to use instead; called when the first peer of a run
 connects."""
 
 Lifespan = Callable[[AnyRun], AbstractAsyncContextManager[object]]
-"""Opens what one run needs, before its first peer connects, and closes it while all calls still exist."""
+"""Opens the resources that one run needs, before its first peer connects, and closes them before the calls are
+discarded."""
 Follow = Callable[[], Coroutine[Any, Any, None]]
-"""Sends events to a listen stream, until it is cancelled or no more can come."""
+"""Sends events to a listen stream, until it is cancelled or there can be no more events."""
 Listens = Callable[[AnyRun, Context[Any], SubscriptionFilter], Awaitable[tuple[Mapping[str, object], Follow] | None]]
-"""Takes the filter of a listen stream, and returns the part that it serves, for the acknowledgement, and the
-function that sends the events; None if it serves nothing of the filter."""
+"""Accepts the filter of a listen stream, and returns the part of the filter that it serves, for the acknowledgement,
+and the function that sends the events; None if it serves no part of the filter."""
 
 AroundAtOnce = Callable[[Method, AtOnce], AtOnce]
-"""Takes a method and its handler that answers at once, and returns the one to use instead. It has the effects of
-`Around` if an answer is returned, and none otherwise."""
+"""Accepts a method and its handler that answers at once, and returns the handler to use instead. The result has the
+effects of `Around` if it returns an answer, and no effects otherwise."""
 
 Scopes = Callable[[AnyRun], tuple[Sequence[str], Sequence[str]]]
 """Returns the scopes of tokens that a server knows, and those to request at first."""
@@ -43,18 +44,19 @@ Scopes = Callable[[AnyRun], tuple[Sequence[str], Sequence[str]]]
 
 @record
 class Capability:
-    """One capability that a server declares, if it has it."""
+    """A capability that a server may declare."""
 
     path: tuple[str, ...]
     """The path among the capabilities: `("tools",)`, or `("extensions", "org.example/own")`."""
     value: Callable[[AnyRun], Mapping[str, Any] | None]
-    """Returns the declared value, or None if this server does not have it."""
+    """Returns the declared value, or None if this server lacks the capability."""
     span: Span = EVERYWHERE
-    """The versions in which it is declared: not to peers of versions older than its methods."""
+    """The versions in which the capability is declared; it is hidden from peers of versions older than its
+    methods."""
 
 
 class Extension(Features[State]):
-    """An addition to a server by `Server(extensions=...)`, or to one run of it by `Opening.extend`."""
+    """An addition to a server, through `Server(extensions=...)`, or to one of its runs, through `Opening.extend`."""
 
     def __init__(
         self,
@@ -67,10 +69,10 @@ class Extension(Features[State]):
         otherwise: Handler | None = None,
     ) -> None:
         """A server has one extension of each `name`. `methods` say in which versions they exist and which capability
-        they need, `handlers` maps the name of a method or of its `handler` to its handler. `around` is called for
-        all methods of the server; of several extensions the last one is outermost. `otherwise` handles all methods
-        without another handler that are not the protocol's: the call has the name. Raises DeclarationError for a
-        handler of no method."""
+        they need, `handlers` maps the name of a method or of its `handler` to its handler. `around` is called for all
+        methods of the server; of several extensions the last one is outermost. `otherwise` handles all methods that
+        have no other handler and are not defined by the protocol; the call contains the name of the method. Raises
+        DeclarationError for a handler without a method."""
         super().__init__()
         strange = sorted(set(handlers or ()) - {method.handler for method in methods})
         if strange:
@@ -88,14 +90,15 @@ class Extension(Features[State]):
         self.at_once: dict[Handler, AtOnce] = {}
         """The counterparts of handlers that may answer at once."""
         self.outermost = 0
-        """The extension with the highest value is outermost, in any order; of equal ones the last."""
+        """The extension with the highest value is outermost, in whatever order they were added; among equal values,
+        the last."""
         self.declares = tuple(declares)
         self.hides: Callable[[AnyRun, Principal | None, str], bool] | None = None
-        """Returns True if the tool of that name does not exist for that principal, whatever its token allows."""
+        """Returns True if the tool with that name is hidden from that principal, whatever its token allows."""
         self.open_resources: Collection[str] = ()
         """The URIs of public resources, which every client may read."""
         self.lifespan: Lifespan | None = None
-        """Opens what one run of the server needs."""
+        """Opens the resources that one run of the server needs."""
         self.listens: Listens | None = None
         """Called for each listen stream."""
         self.scopes: Scopes | None = None

@@ -1,4 +1,4 @@
-"""`Features`: the things that a server offers, declared by functions.
+"""`Features`: the features that a server offers, declared with functions.
 
     features = Features[Files]()
 
@@ -7,8 +7,8 @@
         \"\"\"Read a text file as UTF-8.\"\"\"
         return await ctx.state.read_text(path)
 
-The decorators give the function back unchanged, so it can be called in a test without any server. A declaration that
-can't be served raises DeclarationError at once, when its module is imported.
+The decorators return the function unchanged, so a test can call it without a server. A declaration that can't be
+served raises DeclarationError at once, when its module is imported.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -30,13 +30,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 Options = TypeVar("Options")
 
 AnyRun: TypeAlias = Any
-"""A `Run`. Its module imports this one, so its type can't be named here."""
+"""A `Run`. It has no type here because its module imports this module."""
 Handler = Callable[[AnyRun, Context[Any], Any], Awaitable[dict[str, Any]]]
-"""Answers a request: given the run, the call's context and its validated params, it returns a result of the newest
+"""Answers a request: accepts the run, the call's context and its validated params, and returns a result of the newest
 version. `Server.translate` handles its exceptions."""
 AtOnce = Callable[[AnyRun, Context[Any], Any], dict[str, Any] | None]
-"""Answers the same requests in a moment and without waiting; None, or any exception, leaves a request to the
-`Handler`, which does all the work again."""
+"""Answers the same requests immediately, without waiting. If it returns None or raises, the `Handler` answers the
+request, from the start."""
 
 
 class Features(Generic[State]):
@@ -125,7 +125,7 @@ class Features(Generic[State]):
         return declare
 
     def method(self, name: str, params: type[Params] = Params) -> Callable[[F], F]:
-        """Make a function the handler of a custom method: it takes the context and the params."""
+        """Make a function, which accepts the context and the params, the handler of a custom method."""
 
         def declare(function: F) -> F:
             async def handle(_running: AnyRun, context: Context[Any], values: Any) -> Any:
@@ -155,7 +155,7 @@ class Features(Generic[State]):
         self.handlers.update(other.handlers)
 
     def require_changeable(self) -> None:
-        """Raise DeclarationError if declarations are over; here they never are."""
+        """Raise DeclarationError if declarations are over, which never happens here."""
 
 
 def require_coroutine(function: Any, decorator: str) -> None:

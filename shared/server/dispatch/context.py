@@ -59,18 +59,18 @@ class Answer(Generic[Form]):
 
 
 class _Agreement(BaseModel):
-    """Nothing to fill in: to accept it is to agree."""
+    """A form without fields: accepting it means agreement."""
 
 
 @record
 class Context(Generic[State]):
-    """One call's view of its server and its client."""
+    """The interface of one call to its server and its client."""
 
     call: Call
     link: "Connection"
-    """The connection. It and the call are for the handlers of this package, not for authors."""
+    """The connection. Like `call`, it is for the handlers of this package, not for authors."""
     running: Any
-    """The `Run`. Its module imports this one, so there is no type for it here."""
+    """The `Run`. It has no type here because its module imports this module."""
     state: State
     """The value that the server's lifespan yielded."""
     budget: CallLimits
@@ -88,7 +88,7 @@ class Context(Generic[State]):
 
     @property
     def may_be_task(self) -> bool:
-        """True if the call is a task, or becomes one if it takes long: it may then use all seconds of `budget`."""
+        """True if the call is a task, or becomes one if it takes long; it may then use all seconds of `budget`."""
         return self.call.task is not None
 
     @property
@@ -110,8 +110,8 @@ class Context(Generic[State]):
 
     @must_be_awaited
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Report progress to the client, if it asked for it; `progress` must grow from one report to the next. For a
-        task it becomes its status."""
+        """Report progress to the client, if the client requested it; `progress` must increase with each report. In a
+        task, the report becomes the status of the task."""
         if self.call.task is not None:
             await self.call.task.report(progress, total, message)
         self.link.session.progress(self.call, progress, total, message)
@@ -119,7 +119,7 @@ class Context(Generic[State]):
 
     @must_be_awaited
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
-        """Send the client a log message, if it wants that level, and if the server declares
+        """Send the client a log message, if the client requested that level, and if the server declares
         `capabilities={"logging": {}}`. Never put secrets in `data`."""
         if not self.running.identity.has(("logging",)) and not self.running.is_log_warned:
             self.running.is_log_warned = True
@@ -128,23 +128,21 @@ class Context(Generic[State]):
         await self._flush()
 
     def wants_log(self, level: LogLevel) -> bool:
-        """Return True if the client receives messages of that level: check it before expensive work."""
+        """Return True if the client receives messages of that level. Check this before expensive work."""
         return self.link.session.wants_log(self.call, level)
 
     def turn(self, of: Turns | None = None, *, brief: bool = False) -> AbstractAsyncContextManager[None]:
-        """Wait for this client's turn for work in a thread, or for a turn of `of`, and hold it during the block.
-
-        The time counts against the budget of the call. Work is `brief` if it is bounded to less than a second, and
-        then waits for no other; work of a millisecond at most needs no turn.
+        """Wait for this client's turn for work in a thread, or for a turn of the client `of`, and hold it during the
+        block. The waiting time counts towards the budget of the call. Work is `brief` if it is bounded to less than a
+        second; it then waits only for other brief work. Work of at most a millisecond needs no turn.
         """
         calls = self.link.calls
         return (of or (calls.brief_turns if brief else calls.turns)).take(self.link.client)
 
     async def close_stream(self, retry_ms: int = 1_000) -> None:
-        """Disconnect the client while the call continues: it reconnects for the answer after `retry_ms`.
-
-        For long calls over HTTP, which then hold no connection. Does nothing if the protocol can't do this: on other
-        transports, in versions before 2025-11-25, and without sessions.
+        """Disconnect the client while the call continues: the client reconnects for the answer after `retry_ms`. Use
+        this for long calls over HTTP, which then hold no connection. Does nothing if the protocol can't do this: on
+        other transports, in versions before 2025-11-25, and without sessions.
         """
         self.link.session.pause(self.call, retry_ms)
         await self._flush()
@@ -158,7 +156,7 @@ class Context(Generic[State]):
     async def ask(self, key: str, message: str, form: type[Form]) -> Answer[Form]:
         """Ask the user to fill in a form; `key` names the question within this call.
 
-        Waits for the answer if the protocol allows it, or if the call has become a task, otherwise ends the call and
+        Waits for the answer if the protocol allows it, or if the call has become a task. Otherwise the call ends, and
         finds the answer when the client calls again: so **ask before you act**. Raises MissingCapability if the
         client has no forms, and DeclarationError if `key` named another question in this call.
         """
@@ -177,8 +175,8 @@ class Context(Generic[State]):
         can't be asked. **Confirm before you act**, and check afterwards that things are still as described.
 
         `unsaid` holds further values that define the act, such as the version of a file that is replaced and its new
-        contents: consent to one act is not consent to another, also if the call comes again with the answer. They
-        count by their `repr`.
+        contents: consent to one act is not consent to another, even if the client repeats the call with the answer.
+        The values are compared by `repr`.
         """
         # The client sends the key back with its consent, so it must identify the act: an "accept" for one file must
         # not open another.
@@ -193,25 +191,25 @@ class Context(Generic[State]):
 
     @must_be_awaited
     async def ask_to_visit(self, key: str, message: str, url: str) -> ElicitResult:
-        """Ask the user to open `url`. Acceptance means that it was opened, not that anything was done there."""
+        """Ask the user to open `url`. Acceptance means that the page was opened, not that anything was done there."""
         question = elicit_url(message, url, secrets.token_urlsafe(16))
         result: ElicitResult = (await self.inputs({key: question}))[key]
         return result
 
     @must_be_awaited
     async def sample(self, key: str, params: dict[str, Any]) -> CreateMessageResult:
-        """Ask the client's model to complete a conversation; `params` as in `sampling/createMessage`."""
+        """Ask the client's model to complete a conversation; `params` are those of `sampling/createMessage`."""
         result: CreateMessageResult = (await self.inputs({key: sample(params)}))[key]
         return result
 
     @must_be_awaited
     async def roots(self, key: str = "roots") -> list[Root]:
-        """Return the directories the user works in. They are hints, not permissions."""
+        """Return the directories in which the user works. They are hints, not permissions."""
         return list((await self.inputs({key: list_roots()}))[key].roots)
 
     async def inputs(self, questions: Mapping[str, Question]) -> dict[str, Any]:
         """Ask several questions at once, and return the answers as models, by key. Raises the errors of `ask`,
-        PeerError if the client answers with an error, AnswerTimeout if it does not answer, and DeclarationError if a
+        PeerError if the client answers with an error, AnswerTimeout if no answer arrives, and DeclarationError if a
         key named another question in this call."""
         if (task := self._task) is not None:
             answers = await task.ask(questions)
@@ -238,7 +236,7 @@ class Context(Generic[State]):
 
     @property
     def _task(self) -> CallTask | None:
-        """The task instead of the client, if the call has become one."""
+        """The task that replaces the client, if the call has become a task."""
         task: CallTask | None = self.call.task
         return task if task is not None and task.is_detached else None
 
@@ -252,8 +250,8 @@ class Context(Generic[State]):
     async def pass_on(self, requests: Mapping[str, tuple[str, dict[str, Any]]], carried: Any) -> dict[str, Any]:
         """Ask the client the questions of another server, by key the method and params, and return the raw answers.
 
-        Waits for them if the protocol allows it, otherwise ends the call: its next round has them in
-        `call.round.answers`, and `carried`, which is not None, in `call.round.carried`. Raises the errors of
+        Waits for the answers if the protocol allows it. Otherwise the call ends, and the next round finds the answers
+        in `call.round.answers`, and `carried`, which is not None, in `call.round.carried`. Raises the errors of
         `inputs`, and RpcError with the error of the client.
         """
         questions = {key: question_of(*request) for key, request in requests.items()}
@@ -270,7 +268,7 @@ class Context(Generic[State]):
 
     @asynccontextmanager
     async def _ask_each(self, questions: Mapping[str, Question]) -> AsyncIterator[dict[str, Any]]:
-        """Ask the client, and yield by key the id of each question, or the answer that the call included."""
+        """Ask the client. Yield, by key, the id of each question, or its answer if the call included one."""
         session = self.link.session
         ids_or_answers = session.ask(self.call, questions)
         sent = [value for value in ids_or_answers.values() if isinstance(value, int)]

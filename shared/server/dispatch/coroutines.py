@@ -1,5 +1,5 @@
-"""Coroutines of a context that must be awaited. If one never is, its call fails: a tool that forgets the `await` of a
-question would otherwise act without consent."""
+"""Coroutines of a context that must be awaited. If a coroutine is never awaited, its call fails: a tool that forgets
+to await a question would otherwise act without consent."""
 
 import logging
 from collections.abc import Callable, Coroutine, Generator
@@ -71,7 +71,7 @@ class _Awaited(Coroutine[Any, Any, Value]):
 
 
 class _Failed:
-    """The outlet of a call that has failed already, whatever its outcome."""
+    """The outlet of a call that has already failed, regardless of its outcome."""
 
     def __init__(self, outlet: Any) -> None:
         self._outlet = outlet

@@ -1,6 +1,6 @@
 """`Hooks`: callbacks into the program, the transports and the extensions around one run of a server.
 
-They are set after the run was created. None of them waits or raises, unless it says so.
+They are set after the run is created. No callback waits or raises, unless its documentation says so.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,15 +21,15 @@ class Hooks:
         self.meter: Callable[[], Observer] | None = None
         """Creates an observer that counts for a new connection, if counts are needed."""
         self.quota: Quota | None = None
-        """Limits the calls that each client may have in progress, if there is a limit."""
+        """Limits the number of calls that each client may have in progress, if there is such a limit."""
         self.on_refused: Callable[[LimitExceeded], None] | None = None
-        """Called with calls that are refused before any handler, for counting."""
+        """Called with each call that is refused before any handler, to count it."""
         self.on_unhandled: Callable[[UnhandledRequest], None] | None = None
-        """Called with requests that end before any handler has them."""
+        """Called with each request that ends before it reaches a handler."""
         self.greeters: list[Callable[[Any], None]] = []
         """Called with the `Connection` of each peer that has completed the handshake."""
         self.is_there: Callable[[], bool] = lambda: True
-        """Returns True if the server behind the run can be reached, if it is elsewhere."""
+        """Returns True if the remote server behind the run, if any, can be reached."""
         self.stoppers: list[Callable[[], None]] = []
         """Called when the run is about to stop, while its clients are still connected."""
         self.endpoints: list[tuple[str, int]] = []
@@ -37,7 +37,8 @@ class Hooks:
         self._is_stopping = False
 
     def follow(self, other: "Hooks") -> None:
-        """Take over the callbacks that a program and its transports have set on the whole run of this part."""
+        """Take over the callbacks that a program and its transports have set on the whole run, of which this run is a
+        part."""
         self.trace, self.meter, self.quota = other.trace, other.meter, other.quota
         self.on_refused, self.endpoints = other.on_refused, other.endpoints
 

@@ -14,12 +14,12 @@ SIZE_KEY = "anthropic/maxResultSizeChars"
 
 
 class HostLimit(NamedTuple):
-    """A program whose model uses tools."""
+    """The limit of one host, a program whose model uses tools."""
 
     name: str
-    """Its name in `clientInfo.name`, or a prefix of it."""
+    """The host's name in `clientInfo.name`, or a prefix of the name."""
     text_bytes: int
-    """Bytes of text in one result, as JSON, that its model receives whole."""
+    """Bytes of text in one result, as JSON, that the host's model receives whole."""
     source: str
     date: str
     result_characters: int | None = None

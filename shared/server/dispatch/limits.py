@@ -10,24 +10,25 @@ class Limits:
     """Caps per connection or HTTP session, unless noted otherwise."""
 
     concurrent_calls: int = 64
-    """Calls running at once; more wait their turn."""
+    """Maximum number of calls running at once; further calls wait their turn."""
     waiting_calls: int = 100_000
-    """Calls that may wait; more are refused."""
+    """Maximum number of waiting calls; further calls are refused."""
     call_bytes: int = 128 * 1_048_576
     """Memory of the arguments of all calls in progress and waiting, and of results that wait for slow peers, on all
-    connections. One client has at most half of it if there may be others."""
+    connections. One client may use at most half of it if there may be other clients."""
     subscriptions: int = 10_000
     """Resource subscriptions."""
     streams: int = 64
     """Listen streams open at once, together with the results of tasks that are waited for."""
     waiting_messages: int = 256
-    """Messages not yet taken by a slow peer, before we stop reading what it sends."""
+    """Messages that a slow peer may leave unread before the server stops reading from it."""
     waiting_bytes: int = 4 * 1_048_576
-    """Bytes of progress, log messages and other notifications among them."""
+    """Bytes of progress, log messages and other notifications among the unread messages."""
     result_bytes: int = 16 * 1_048_576
-    """Bytes of results among them: less would slow a client down that sends many calls at once."""
+    """Bytes of results among the unread messages; a lower limit would slow down a client that sends many calls at
+    once."""
     roots_seconds: float = 10.0
-    """Time for a client to list its roots, if the server works only in these."""
+    """Time for a client to list its roots, if the server works only in the roots."""
     question_seconds: float = 600.0
     """Time for the user of a client to answer a question, and for its model to complete a conversation."""
     drain_seconds: float = 5.0
@@ -36,22 +37,23 @@ class Limits:
 
 @record
 class CallLimits:
-    """Caps for one call. The operator sets them; a model's arguments can only tighten them.
+    """Caps for one call. The operator sets them; a model's arguments can only lower them.
 
-    The defaults stay under what hosts accept: results over 1 MB are dropped by Claude Desktop, and calls over
-    60 seconds by its older builds.
+    The defaults stay under what hosts accept: results over 1 MB are dropped by Claude Desktop, and calls over 60
+    seconds by its older builds.
     """
 
     result_bytes: int = 900_000
-    """The whole result as JSON."""
+    """Bytes of the whole result as JSON."""
     text_bytes: int | None = None
-    """The text of it; None for what the host is known to show its model whole (see `hosts`)."""
+    """Bytes of the text in the result; None for the size that the host is known to show its model whole (see
+    `hosts`)."""
     page_bytes: int = field(init=False, default=0)
-    """Bytes of a page of text, with everything beside it."""
+    """Bytes of a page of text, including everything that accompanies the page."""
     seconds: float = 45.0
     """Wall time until the call is stopped."""
     entries: int = 10_000
-    """List entries, rows, matches."""
+    """Maximum number of list entries, rows or matches."""
 
     def __post_init__(self) -> None:
         text = self.result_bytes if self.text_bytes is None else min(self.text_bytes, self.result_bytes)

@@ -7,16 +7,16 @@ from ...protocol.shaping import CachedResult
 from ...protocol.signing import Signer
 
 FRESH_MS = 60_000
-"""Milliseconds a client may keep a list of tools, prompts or templates; changes are announced besides."""
+"""Milliseconds for which a client may keep a list of tools, prompts or templates; changes are announced as well."""
 
 _Entries = list[dict[str, Any]]
 _NOTHING: tuple[_Entries | None, CachedResult] = (None, CachedResult({}))
 
 
 class Listings:
-    """The pages of the lists that are the same for every caller: each is built once, and reused while the entries
-    are the same. These are compared each time, so changes need not be reported. There are as many pages as cursors
-    were issued."""
+    """The pages of the lists that are the same for every caller: each is built once, and reused while the entries are
+    the same. The entries are compared each time, so changes need not be reported. There are as many pages as issued
+    cursors."""
 
     def __init__(self) -> None:
         self._pages: dict[tuple[str, str | None, int], tuple[_Entries | None, CachedResult]] = {}
@@ -39,6 +39,6 @@ class Listings:
 
 
 def _key(entry: dict[str, Any]) -> str:
-    """Return what identifies a tool, a prompt or a template."""
+    """Return the name or URI that identifies a tool, a prompt or a template."""
     key: str = entry.get("uriTemplate") or entry["name"]
     return key

@@ -4,8 +4,8 @@ from collections import Counter
 
 
 class Portions:
-    """The portion of `limit` of each client: at most as much as remains for others, so a single client has half of
-    it."""
+    """The portion of `limit` that each client holds: at most as much as remains for others, so a single client can
+    hold half of it."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -13,7 +13,8 @@ class Portions:
         self._by_client: Counter[str] = Counter()
 
     def take(self, client: str, amount: int = 1) -> bool:
-        """Take that amount, if the client may have it. More than half of all is given only while nothing is taken."""
+        """Take that amount, if the client may have it. More than half of the limit is granted only while nothing is
+        taken."""
         # Half of the free part, and then half of that: early clients, however many, can't keep out others.
         if self._used and self._by_client.get(client, 0) + amount > self._limit - self._used:
             return False

@@ -6,15 +6,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 AT_ONCE = 4
-"""Pieces of work at once. More would not be faster, since one thread at a time runs Python, and each delays short
-work, and the event loop, by a few milliseconds at each switch."""
+"""Pieces of work at once. More would not be faster, since only one thread at a time runs Python, and each thread
+delays short work, and the event loop, by a few milliseconds at each switch."""
 
 
 class Turns:
     """The turns of clients, working and waiting, in one event loop."""
 
     def __init__(self, at_once: int = AT_ONCE, each: int | None = None) -> None:
-        """`each` is the number of places that one of several clients may have: by default all but one, which is left
+        """`each` is the number of places that one of several clients may hold: by default all but one, which is left
         for the others."""
         self._at_once = at_once
         self._each = max(at_once - 1 if each is None else each, 1)
@@ -28,8 +28,8 @@ class Turns:
 
     @asynccontextmanager
     async def take(self, client: str) -> AsyncIterator[None]:
-        """Wait for a turn of `client`, and hold it during the block. The client "" means that there is only one; it
-        may have all places."""
+        """Wait for a turn of `client`, and hold it during the block. The client "" means that there is only one
+        client, which may hold all places."""
         if self._may_work(client) and client not in self._waiting:
             self._working[client] += 1
         else:
