@@ -1,6 +1,6 @@
 """The prompts of a server: their list for `prompts/list`, and their rendering.
 
-Most are declared functions. Prompts from elsewhere, such as files, which come and go while the server runs, have a
+Most are declared functions. Prompts from elsewhere, such as files that come and go while the server runs, belong to a
 source:
 
     class Library:
@@ -10,7 +10,7 @@ source:
 
     server.prompts_from(Library())
 
-Call `changes.prompts()` when one of them is added, removed or changed.
+Call `changes.prompts()` when a prompt is added, removed or changed.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,25 +25,25 @@ from .results import content_of
 
 
 class PromptSource(Protocol):
-    """A source of prompts without declared functions. `context` is that of the request; its `state` is the value
-    that the lifespan yielded.
+    """A source of prompts without declared functions. `context` is that of the request; its `state` is the value that
+    the lifespan yielded.
 
     `get` and `complete` are called for any name that a client sends. For invalid arguments, they raise InvalidParams.
-    A declared prompt of the same name hides that of the source.
+    A declared prompt hides a prompt of the source with the same name.
     """
 
     async def page(self, context: Context[Any], after: str, most: int) -> Sequence[Prompt]:
-        """Return the first `most` prompts whose name comes after `after` in a fixed order of names; "" is before
-        all. Fewer than `most` means that there are no more."""
+        """Return the first `most` prompts whose names follow `after` in a fixed order of names; "" precedes all
+        names. Fewer than `most` prompts mean that there are no more."""
 
     async def get(self, context: Context[Any], name: str, arguments: dict[str, str]) -> GetPromptResult | None:
-        """Return the rendered prompt; None if there is none of that name."""
+        """Return the rendered prompt; None if there is no prompt with that name."""
 
     async def complete(
         self, context: Context[Any], name: str, argument: CompletionArgument, settled: dict[str, str]
     ) -> tuple[Sequence[str], int] | None:
         """Return the values that may complete the text of an argument, best first, given the values `settled` for
-        others, and their total number; at most a hundred are sent. None if there is no prompt of that name."""
+        others, and their total number; at most a hundred are sent. None if there is no prompt with that name."""
 
 
 class RegisteredPrompt:
@@ -125,8 +125,8 @@ class Prompts:
         self, context: Context[Any], source: PromptSource, at: int | str, most: int
     ) -> tuple[list[dict[str, Any]], int | str | None]:
         """Return the prompts from `at` on, those of `source` after the declared ones, and the position of the next
-        page; None at the end. A number counts declared prompts; a name is the last one before the next of the
-        source."""
+        page; None at the end. A numeric position is an index into the declared prompts; a name is the last prompt of
+        the source before the page."""
         shown, after = [], at
         if isinstance(at, int):
             shown, after = self.listed()[at : at + most], ""
@@ -141,7 +141,7 @@ class Prompts:
         return shown, prompts[room - 1].name if room else after
 
     def find(self, name: str) -> RegisteredPrompt:
-        """Return the declared prompt of that name. Raises UnknownName if there is none."""
+        """Return the declared prompt with that name. Raises UnknownName if there is none."""
         prompt = self._prompts.get(name)
         if prompt is None:
             raise unknown_prompt(name)
@@ -161,7 +161,7 @@ class Prompts:
         self, context: Context[Any], name: str, argument: CompletionArgument, settled: dict[str, str]
     ) -> tuple[Sequence[str], int] | None:
         """Return the source's values for an argument and their total number; None for a declared prompt. Raises
-        UnknownName if there is no prompt of that name."""
+        UnknownName if there is no prompt with that name."""
         if self.source is None or name in self._prompts:
             self.find(name)
             return None

@@ -1,7 +1,7 @@
 """`Replication`: the state that one run of a server shares with its replicas, other runs in other processes.
 
 A run that serves only some principals, with their own settings, is a part of the run that was opened with the stores:
-to the other replicas all parts are one, and each change carries the name of its part.
+the other replicas see all parts as one, and each change carries the name of its part.
 """
 
 import secrets
@@ -31,14 +31,14 @@ class Replication:
         self._parts: dict[str, Changes] = {}
 
     def join(self, replica: "Replica") -> None:
-        """Publish changes to the other replicas, as the replica that the run was opened as."""
+        """Publish changes to the other replicas as `replica`, which belongs to this run."""
         self.replica = replica
         self.changes.share = partial(replica.bus.publish, "")
         replica.bus.listen(self._on_change)
         replica.watch(self)
 
     def narrow(self, name: str, part: "Replication") -> None:
-        """Serve principals of that name by `part`, which may be this run itself."""
+        """Serve principals with that name through `part`, which may be this run itself."""
         self._parts[name] = part.changes
         if part is not self:
             part.name, part.questions = name, self.questions
@@ -47,7 +47,7 @@ class Replication:
                 self.replica.bus.listen(self._on_change)  # the part has joined as well: this run receives for all
 
     def blobs(self) -> Blobs | None:
-        """Return the data that the replicas store for each other; None without replicas."""
+        """Return the data that the replicas store for each other; None if there are no replicas."""
         return None if self.replica is None else _PartBlobs(self, self.replica.blobs)
 
     def _on_change(self, name: str, change: Change) -> None:
@@ -58,10 +58,10 @@ class Replication:
         return [self.changes, *(changes for changes in self._parts.values() if changes is not self.changes)]
 
     def lost(self) -> None:
-        """Ignore the loss: changes of the others just do not arrive."""
+        """Ignore the loss: changes from other replicas merely stop arriving."""
 
     def returned(self) -> None:
-        """Report all as changed: changes of the others arrive again, but some were missed."""
+        """Report everything as changed: changes from other replicas arrive again, but some were missed."""
         for changes in self._all():
             changes.notify_all()
 
@@ -70,8 +70,8 @@ class Replication:
 
 
 class _PartBlobs:
-    """`Blobs` of one run. Runs that are narrowed to different principals do not see each other's: they may have
-    different settings, such as credentials."""
+    """`Blobs` of one run. Runs for different principals do not see each other's data: they may have different
+    settings, such as credentials."""
 
     def __init__(self, part: Replication, blobs: Blobs) -> None:
         self._part = part

@@ -22,7 +22,7 @@ Lister = Callable[[Context[Any]], Awaitable[Iterable[Resource]]]
 
 @record
 class ResourceOptions:
-    """The options of a declaration besides the function and the URI."""
+    """The options of a declaration, in addition to the function and the URI."""
 
     name: str | None = None
     title: str | None = None
@@ -33,7 +33,7 @@ class ResourceOptions:
 
 
 class ResourceKeywords(TypedDict, total=False):
-    """The fields of `ResourceOptions`, as a decorator takes them."""
+    """The fields of `ResourceOptions`, as keyword arguments of a decorator."""
 
     name: str | None
     title: str | None
@@ -84,8 +84,8 @@ class RegisteredResource:
         return bool(self.template.names)
 
     async def read(self, context: Context[Any], uri: str, variables: dict[str, str]) -> dict[str, Any]:
-        """Return the contents at `uri`. Raises ResourceNotFound, also for None if the function declares that, and the
-        exceptions of the function."""
+        """Return the contents at `uri`. Raises ResourceNotFound, also if a function that may return None does so, and
+        the exceptions of the function."""
         value = await self.function.call(**self.function.bind_text(variables, context))
         if value is None and self._may_be_missing:
             raise ResourceNotFound(uri)
@@ -105,7 +105,7 @@ class RegisteredResource:
 
 
 def _is_readable(hint: Any) -> bool:
-    """Return True for the type of a resource, or one that says nothing."""
+    """Return True if the type is valid for a resource, or undetermined."""
     parts = get_args(hint)[:1] if get_origin(hint) is Annotated else get_args(hint)
     return all(map(_is_readable, parts)) if parts else hint in (None, Any, object, list, *_READABLE)
 
@@ -135,8 +135,8 @@ class Resources:
         return len(self._resources) + len(self.listers)
 
     async def page(self, context: Context[Any], start: int, most: int) -> list[Resource]:
-        """Return up to `most` of the fixed resources and then of those from the listers, from the number `start` on.
-        A lister beyond the page is not called."""
+        """Return up to `most` resources from the number `start` on: the fixed resources, followed by those of the
+        listers. Listers beyond the page are not called."""
         part = [resource.entry for resource in self._resources.values() if isinstance(resource.entry, Resource)]
         shown = part[start : start + most]
         for lister in self.listers:
@@ -161,7 +161,7 @@ class Resources:
         return resource.template if resource is not None and resource.is_template else None
 
     def knows(self, uri: str) -> bool:
-        """Return True if `uri` is a template or a resource of this server, as written in its declaration."""
+        """Return True if `uri` is a template or a resource of this server, exactly as declared."""
         return uri in self._resources
 
     def match(self, uri: str) -> tuple[RegisteredResource, dict[str, str]]:

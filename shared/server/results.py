@@ -1,4 +1,4 @@
-"""Return values of a tool's function, as a `CallToolResult`.
+"""Conversion of the return values of tools' functions to a `CallToolResult`.
 
 There are two kinds of result. Where **text is the payload**, the function returns a string or content blocks:
 `content` alone, no output schema. Where **data is the payload**, it returns a model, a dataclass, a typed dict, a
@@ -26,7 +26,7 @@ Value = TypeVar("Value")
 MAX_VIEW = 100_000
 """Maximum size, in bytes of JSON, of `_meta.view` of a result: data for its page only."""
 _LONGEST_ESCAPE = 6
-"""Bytes that one character of text can take in JSON."""
+"""Maximum number of bytes that one character of text takes in JSON."""
 
 
 @record
@@ -72,8 +72,8 @@ class Result:
 
     def to_wire(self, value: Any, limit: int, view: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return `value` as a result of the newest version, with the data for its page if there is room. Raises
-        ToolError if it is not of the declared type, or has more than `limit` bytes of JSON: hosts drop larger
-        results."""
+        ToolError if the value is not of the declared type, or takes more than `limit` bytes as JSON: hosts drop
+        larger results."""
         if view is not None:
             return with_view(self.to_wire(value, limit), view, limit)
         # It fits however it is escaped, so nothing is encoded twice to measure it.
@@ -124,7 +124,7 @@ def content_of(value: Any) -> list[dict[str, Any]]:
 
 
 def _any_content(value: Any) -> list[dict[str, Any]]:
-    """Return a value that is declared as `Any`, or consists of such, as blocks: data is text, as JSON."""
+    """Return a value that is declared as `Any`, or consists of such values, as blocks. Data becomes text, as JSON."""
     if isinstance(value, list | tuple) and any(isinstance(item, Wire) for item in value):
         return [block for item in value for block in _any_content(item)]
     try:
@@ -134,7 +134,7 @@ def _any_content(value: Any) -> list[dict[str, Any]]:
 
 
 def within_bytes(result: dict[str, Any], limit: int) -> dict[str, Any]:
-    """Return the `result` of a tool, with its JSON. Raises ToolError if that has more than `limit` bytes."""
+    """Return the `result` of a tool, with its JSON. Raises ToolError if the JSON has more than `limit` bytes."""
     prepared = Prepared(result)
     size = len(prepared.json)
     if size > limit:
@@ -152,7 +152,7 @@ def with_view(result: dict[str, Any], view: Mapping[str, Any], limit: int) -> di
 
 
 def without_view(result: dict[str, Any], limit: int) -> dict[str, Any]:
-    """Return the `result` of a tool without the data for its page, if it has more than `limit` bytes with that."""
+    """Return the `result` of a tool, without the data for its page if it would exceed `limit` bytes with the data."""
     meta = result.get("_meta")
     if not isinstance(meta, dict) or "view" not in meta or len(json_of(result)) <= limit:
         return result

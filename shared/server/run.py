@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 
 class Reopen(Protocol):
-    """Opens the server of a run once more, with other settings and the same limits and extensions."""
+    """Opens the server of a run a second time, with other settings and the same limits and extensions."""
 
     def __call__(
         self, settings: BaseModel, stores: "Stores | None", *, without: str
     ) -> "AbstractAsyncContextManager[Run[Any]]":
-        """Open the other run for the duration of the block, without the extension of that name."""
+        """Open the second run for the duration of the block, without the extension named `without`."""
 
 
 class Run(Generic[State]):
@@ -65,7 +65,7 @@ class Run(Generic[State]):
         self.replication = Replication(self.changes)
         self.parts = Parts(self)
         self.is_log_warned = False
-        """True once the author was warned of log messages that no client receives."""
+        """True once the author has been warned about log messages that no client receives."""
 
     # Its identity and its handlers
 
@@ -102,19 +102,19 @@ class Run(Generic[State]):
 
     @cached_property
     def method_table(self) -> MethodTable:
-        """The methods that it serves."""
+        """The methods that the server serves."""
         return method_table(self.identity, self.features.methods)
 
     @cached_property
     def handlers(self) -> dict[str, Handler]:
-        """The handler of each method; settled, like all that depends on it, when the first peer connects."""
+        """The handler of each method; fixed, like everything that depends on it, when the first peer connects."""
         layers = self._layers
         return {name: layers[name][-1][1] if layers[name] else own for name, own in self.features.handlers.items()}
 
     @cached_property
     def _layers(self) -> dict[str, list[tuple[Extension[Any], Handler]]]:
-        """The extensions that wrap the handler of each method, the innermost first, with what they made of it.
-        `Extension.around` is called once for a method: some count their runs by it."""
+        """The extensions that wrap the handler of each method, innermost first, with the wrapped handlers.
+        `Extension.around` is called once per method, because some extensions count their runs with it."""
         rows = {row.handler: row for row in self.features.methods}
         return {name: self._wrapped(rows[name], handler) for name, handler in self.features.handlers.items()}
 
@@ -128,13 +128,13 @@ class Run(Generic[State]):
         return layers
 
     def surrounded(self, row: Method, handler: Handler) -> Handler:
-        """Return `handler` of the method of this `row`, wrapped by the extensions."""
+        """Return `handler`, which serves the method of `row`, wrapped by the extensions."""
         layers = self._wrapped(row, handler)
         return layers[-1][1] if layers else handler
 
     def surrounded_at_once(self, row: Method, at_once: AtOnce | None) -> AtOnce | None:
-        """Return `at_once`, which answers for the handler of the method of this `row`, wrapped by the extensions;
-        None if one of them must wait."""
+        """Return `at_once`, which answers in place of the handler for the method of `row`, wrapped by the extensions;
+        None if an extension must wait."""
         for extension, _ in self._layers[row.handler]:
             wrap = extension.around_at_once
             at_once = None if wrap is None or at_once is None else wrap(row, at_once)
@@ -143,9 +143,9 @@ class Run(Generic[State]):
     # Its peers
 
     def connect(self, principal: Principal | None, due: Callable[[], None], client: str = "") -> Connection:
-        """Create the connection of a new peer, anonymous without a `principal`. `due` is called whenever messages
-        wait for it, and may be called in vain. `client` is the client's name among those that share the server; ""
-        is the only one."""
+        """Create the connection of a new peer, anonymous without a `principal`. `due` is called whenever messages may
+        wait for the peer. `client` is the client's name among the clients that share the server; "" means that there
+        is only one."""
         serving = self.parts.for_principal(principal)
         if serving is not self:
             serving.hooks.follow(self.hooks)
@@ -161,12 +161,13 @@ class Run(Generic[State]):
         return Connection(self.calls, self.changes, session, due, client)
 
     def stop(self) -> None:
-        """Prepare to stop: nothing more is read from its clients, and work that belongs to none of them ends now."""
+        """Prepare to stop: nothing more is read from clients, and work that belongs to no client ends now."""
         self.hooks.stop()
 
 
 class Parts(Generic[State]):
-    """The runs that serve principals of some names only, by other settings, and the run that they belong to."""
+    """The runs that serve only principals with certain names, under other settings, and the whole run to which they
+    belong."""
 
     def __init__(self, whole: Run[State]) -> None:
         self.reopen: Reopen
@@ -174,19 +175,19 @@ class Parts(Generic[State]):
         self._by_name: dict[str, Run[State]] = {}
 
     def narrow(self, name: str, run: Run[State]) -> None:
-        """Serve principals of that name by `run`: the whole, or another that is open as long. `*` means all names
-        without their own run; without it the whole run serves them."""
+        """Serve principals with that name through `run`: the whole run, or another run that is open as long. `*`
+        means all names without a run of their own, which the whole run serves by default."""
         self._by_name[name] = run
         self._whole.replication.narrow(name, run.replication)
         if run is not self._whole:
             self._whole.hooks.stoppers.append(run.stop)
 
     def for_principal(self, principal: Principal | None) -> Run[State]:
-        """Return the run that serves `principal`: the whole, or one that is narrowed."""
+        """Return the run that serves `principal`: the whole run or a narrowed one."""
         return self.for_name("" if principal is None else principal.name)
 
     def for_name(self, name: str) -> Run[State]:
-        """Return the run that serves principals of that name."""
+        """Return the run that serves principals with that name."""
         if not self._by_name:
             return self._whole
         run = self._by_name.get(name) if name else None
@@ -194,7 +195,7 @@ class Parts(Generic[State]):
 
     @property
     def all(self) -> list[Run[State]]:
-        """The whole, and the narrowed runs."""
+        """The whole run, and the narrowed runs."""
         return [self._whole, *(run for run in self._by_name.values() if run is not self._whole)]
 
 

@@ -37,8 +37,8 @@ State = TypeVar("State")
 def prepare(
     server: Declaration[State], settings: Any, limits: Limits, budget: CallLimits, added: Sequence[Extension[Any]]
 ) -> Run[State]:
-    """Return a run with all that was declared, and the `added` extensions, without peers yet. Raises
-    DeclarationError if these do not fit together."""
+    """Return a run with everything declared and the `added` extensions, without peers so far. Raises DeclarationError
+    if these conflict."""
     run = Run(server, settings)
     _extend(run, CORE)
     run.features.include(server)
@@ -62,7 +62,7 @@ def prepare(
 
 
 def _check_completions(features: Features[Any]) -> None:
-    """Raise DeclarationError for a completer of an argument that does not exist."""
+    """Raise DeclarationError if a completer completes an argument that does not exist."""
     prompts = {prompt.name: prompt.function.names() for prompt in features.prompts.all()}
     templates = {resource.uri: resource.template.names for resource in features.resources.all()}
     for (kind, name, argument), completer in features.completions.all().items():
@@ -104,12 +104,13 @@ class Opening:
 
     @property
     def conditions(self) -> Conditions:
-        """The conditions, to report what keeps this run from working as its user expects."""
+        """The conditions, for reporting problems that prevent this run from working as its user expects."""
         return self._run.conditions
 
     @property
     def features(self) -> Features[Any]:
-        """The features of this run. They may be changed while the run lasts; announce it by `changes`."""
+        """The features of this run. They may be changed while the run lasts; announce each change through
+        `changes`."""
         return self._run.features
 
     @property
@@ -129,8 +130,8 @@ class Opening:
 
     @property
     def blobs(self) -> Blobs | None:
-        """The data that its replicas store for each other, available once the lifespan has yielded; None without
-        replicas."""
+        """The data that the replicas store for each other, available once the lifespan has yielded; None if there are
+        no replicas."""
         return self._run.replication.blobs()
 
     @property
@@ -149,7 +150,7 @@ class Opening:
     ) -> None:
         """Present these capabilities and instructions, and `info` as the server's name and version, to later clients
         instead of the declared ones. It may be called again. `spans` is as in `Identity`; `log_level` is the lowest
-        level that they receive before they set one, if it is not the server's."""
+        level of messages that clients receive before they set a level, if it differs from the server's."""
         server, active = self._run.server, self._run.conditions.active
         implementation = server.implementation if info is None else _implementation(info)
         level = log_level or server.log_level
@@ -160,8 +161,8 @@ class Opening:
         self._run.hooks.greeters.append(greeter)
 
     def stand_for(self, is_there: Callable[[], bool]) -> None:
-        """Declare that the server behind this run is elsewhere: `is_there` returns True if it can be reached; it
-        neither waits nor raises."""
+        """Declare that the server behind this run is remote: `is_there` returns True if that server can be reached,
+        and neither waits nor raises."""
         self._run.hooks.is_there = is_there
 
     def extend(self, extension: Extension[Any]) -> None:
@@ -170,7 +171,7 @@ class Opening:
 
 
 def _implementation(info: Mapping[str, Any]) -> Implementation:
-    """Return the name and version of another server, as far as they are well formed."""
+    """Return the name and version of another server, where they are well formed."""
     try:
         return Implementation.model_validate(info)
     except ValidationError:

@@ -7,8 +7,8 @@ server = Server[Files](Implementation(name="filesystem", version="1"), settings=
         async with Files.open(opening.settings.roots, opening.changes.resource) as files:
             yield files
 
-From its first `open` on it is frozen: later declarations raise. Differences from run to run belong to the lifespan,
-which has the features of its own run in `opening.features`, and may change them while it lasts.
+From its first `open` on it is frozen: later declarations raise. Differences between runs belong to the lifespan,
+which finds the features of its run in `opening.features`, and may change them while it lasts.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -44,10 +44,10 @@ class Server(Declaration[State]):
         stores: "Stores | None" = None,
         extensions: Sequence[Extension[Any]] = (),
     ) -> AsyncIterator[Run[State]]:
-        """Run the server until the end of the block, with `settings` or the defaults: enter its lifespan, and leave
+        """Run the server until the end of the block, with `settings` or the defaults: enter the lifespan, and leave
         it when all calls are over. Raises the exceptions of the lifespan. All runs that are open with the same
-        `stores` are replicas: each serves the sessions of the others. `extensions` of the program are added to those
-        of the author."""
+        `stores` are replicas: each serves the sessions of the others. The program's `extensions` are added to the
+        author's."""
         self.freeze()
         settings = self.settings_model() if settings is None else settings
         run = prepare(self, settings, limits or self.limits, budget or self.budget, extensions)

@@ -1,4 +1,4 @@
-"""The tools of a server: their list for `tools/list`, and what a call needs of each."""
+"""The tools of a server: their list for `tools/list`, and the data that a call needs."""
 
 import logging
 import re
@@ -23,12 +23,13 @@ MAX_DESCRIPTION = 2_048
 """Maximum size, in bytes, of a description that hosts show their models; the rest is cut off."""
 
 Unavailable = Callable[[Any], str | None]
-"""Takes the settings, and returns the reason that a tool is not offered, or None if it is."""
+"""Accepts the settings, and returns the reason that a tool is not offered, or None if it is offered."""
 
 
 @record
 class ToolOptions:
-    """The options of a declaration besides the function itself. The defaults of the hints are the careful ones."""
+    """The options of a declaration, in addition to the function itself. The defaults of the hints are the cautious
+    values."""
 
     name: str | None = None
     title: str | None = None
@@ -40,22 +41,21 @@ class ToolOptions:
     icons: list[Icon] | None = None
     meta: Meta | None = None
     task: TaskSupport | None = None
-    """Task support: the tool may run as a task, for clients that have tasks, or runs only as one."""
+    """Task support: the tool may run as a task, for clients that support tasks, or runs only as a task."""
     scopes: Collection[str] | None = None
-    """The scopes that a principal's token needs for a call; None for the server's reading scope, or its writing
-    one."""
+    """The scopes that a principal's token needs for a call; None for the server's reading or writing scope."""
     input_schema: dict[str, Any] | None = None
     app: str | None = None
-    """The URI of the page that shows its results, if a client shows pages: one of `extensions/apps`."""
+    """The URI of the page that shows the tool's results in clients that show pages (see `extensions/apps`)."""
     unavailable: Unavailable | None = None
     at_once: Callable[..., Any] | None = None
-    """A plain function that takes the same arguments as the tool's function and returns its value, if it can do so
-    in a moment and without waiting; otherwise None, and the tool's function is called. It can't be cancelled, and
-    blocks others."""
+    """A plain function that accepts the same arguments as the tool's function, and returns the same value if that is
+    possible immediately, without waiting. Otherwise it returns None, and the tool's function is called. It can't be
+    cancelled, and blocks other calls."""
 
 
 class ToolKeywords(TypedDict, total=False):
-    """The fields of `ToolOptions`, as a decorator takes them."""
+    """The fields of `ToolOptions`, as keyword arguments of a decorator."""
 
     name: str | None
     title: str | None
@@ -101,7 +101,8 @@ class RegisteredTool:
             self._check()
 
     def _check(self) -> None:
-        """Raise DeclarationError for types that have no schema, unless they refer to one that is not defined yet."""
+        """Raise DeclarationError for types that have no schema, unless they refer to a type that is not defined
+        yet."""
         try:
             _ = self.listed
             self.function.check()
@@ -128,8 +129,8 @@ class RegisteredTool:
 
 
 def _hints(options: ToolOptions) -> ToolAnnotations:
-    """Return the hints that differ from the protocol's defaults (2026-07-28, ToolAnnotations); the second and the
-    third have no meaning for a tool that only reads. `destructiveHint` is always set for the others: server
+    """Return the hints that differ from the protocol's defaults (2026-07-28, ToolAnnotations); the second and third
+    hints have no meaning for a tool that only reads. `destructiveHint` is always set for the others: server
     directories require it."""
     open_world = None if options.open_world else False
     if options.read_only:
@@ -147,11 +148,11 @@ class Tools:
     def __init__(self) -> None:
         self._tools: dict[str, RegisteredTool] = {}
         self.always: dict[str, RegisteredTool] = {}
-        """The tools that are offered under any settings: nearly all that are called."""
+        """The tools that are offered under any settings: nearly all calls are for these."""
         self.at_once: set[str] = set()
-        """The names of those that may answer at once."""
+        """The names of the tools that may answer at once."""
         self.tasks_only: set[str] = set()
-        """The names of those that run only as tasks."""
+        """The names of the tools that run only as tasks."""
 
     def add(self, tool: RegisteredTool) -> None:
         """Add a tool. Raises DeclarationError if the name is taken."""
@@ -179,7 +180,7 @@ class Tools:
         return name in self._tools
 
     def get(self, name: str) -> RegisteredTool | None:
-        """Return the tool of that name, on offer or not; None if there is none."""
+        """Return the tool with that name, on offer or not; None if there is none."""
         return self._tools.get(name)
 
     def all(self) -> list[RegisteredTool]:
@@ -187,7 +188,7 @@ class Tools:
         return list(self._tools.values())
 
     def listed(self, settings: Any) -> list[dict[str, Any]]:
-        """Return the tools on offer under `settings`, as `tools/list` shows them. One that has no schema is left out,
+        """Return the tools on offer under `settings`, as `tools/list` shows them. A tool without a schema is omitted,
         and logged."""
         tools = self.on_offer(settings)
         try:
@@ -204,12 +205,12 @@ class Tools:
         ]
 
     def task_support(self, name: str) -> TaskSupport | None:
-        """Return the task support of the tool of that name; None if it is not declared, or there is no such tool."""
+        """Return the task support of the tool with that name; None if none is declared, or there is no such tool."""
         tool = self._tools.get(name)
         return None if tool is None else tool.options.task
 
     def find(self, name: str, settings: Any) -> RegisteredTool:
-        """Return the tool of that name. Raises UnknownTool if there is none, ToolError if it is not offered."""
+        """Return the tool with that name. Raises UnknownTool if there is none, and ToolError if it is not offered."""
         tool = self._tools.get(name)
         if tool is None:
             raise UnknownTool(f"unknown tool: {name[:100]}")
@@ -238,7 +239,7 @@ def signed(
     returns: Any,
 ) -> Callable[..., Any]:
     """Return a function called `name` with these keyword parameters, which calls `run` with the call's context and
-    the arguments. It can be declared, and then is listed and checked, like any handwritten function."""
+    the arguments. The result can be declared, and is then listed and checked like any handwritten function."""
 
     async def call(_context: Context[Any], **arguments: Any) -> Any:
         return await run(_context, arguments)

@@ -1,5 +1,5 @@
-"""Arguments converted to a form that their schema accepts, if the client has sent them in another form of the same
-meaning.
+"""Conversion of arguments to a form that their schema accepts, if the client has sent them in another form with the
+same meaning.
 
 1.0 is an integer to JSON Schema (2020-12, section 6.1.1), and some clients write every number that way. Many hosts
 send a value that is no string as a string that holds its JSON (anthropics/claude-code#29104,
@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails, from_json
 
 _ARRAYS = {"list_type", "tuple_type", "set_type", "frozen_set_type", "iterable_type"}
 _OBJECTS = {"dict_type", "mapping_type", "model_type", "model_attributes_type", "dataclass_type"}
-"""The kinds of errors for which the schema requires an array, and those for which it requires an object."""
+"""The kinds of errors whose schema requires an array, and those whose schema requires an object."""
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(_ARRAYS, (list,)),
     **dict.fromkeys(_OBJECTS, (dict,)),
@@ -24,17 +24,16 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "float_type": (int, float),
     "bool_type": (bool,),
 }
-"""The types that JSON has for what the schema requires, by the kind of the error."""
+"""The JSON types of the value that the schema requires, by the kind of the error."""
 _OF_HOSTS = {"wait_for_previous", "task_progress", "random_string"}
 """Arguments that a host adds to all tools and passes on: Gemini CLI 0.61 the first, Cline the second
 (cline/cline#8256), Cursor the third, to those without arguments."""
 
 
 def coerce(arguments: Any, errors: Sequence[ErrorDetails], is_optional: Callable[[str], bool]) -> bool:
-    """Convert each refused value of `arguments` to its other form, in place, and take out those that stand for none.
-    Return True if anything has changed.
-
-    `is_optional` says of the name of an argument whether it may be left out.
+    """Convert each refused value of `arguments` to its other form, in place, and remove the values that mean "left
+    out". Return True if anything has changed. `is_optional` returns True for the name of an argument that may be left
+    out.
     """
     changed = False
     for error in errors:
@@ -56,7 +55,7 @@ def _is_left_out(arguments: Any, error: ErrorDetails, is_optional: Callable[[str
 
 
 def _other_form(kind: str, value: Any) -> Any:
-    """Return the value in the required form, by the kind of the error; None if it has no such form."""
+    """Return the value in the required form, by the kind of the error; None if there is no such form."""
     expected = _TYPES.get(kind, ())
     if expected and isinstance(value, str):
         try:
@@ -73,7 +72,7 @@ def _other_form(kind: str, value: Any) -> Any:
 
 
 def _replace(node: Any, location: Sequence[int | str], old: Any, new: Any) -> bool:
-    """Replace `old` at the location by `new`. Return False if it is not there."""
+    """Replace `old` at the location by `new`. Return False if `old` is not there."""
     above: Any = None
     key: Any = None
     for part in location:

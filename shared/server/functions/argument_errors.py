@@ -18,13 +18,13 @@ _ITEMS = 10
 _MEMBERS = 100
 """The numbers of items of an array and members of an object that are validated again if too many are wrong."""
 _PART = 3
-"""The minimum length of two names that count as the same because one is part of the other."""
+"""The minimum length of two names that are considered equal because one is part of the other."""
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")  # of models and typed dicts; of dataclasses
 
 
 def describe(error: ValidationError, schema: Schema) -> str:
-    """Return a message for `error`, one clause per argument, without the values; `schema` is that of the arguments,
-    and its root is an object."""
+    """Return a message for `error`, with one clause per argument and without the values. `schema` is the schema of
+    the arguments, whose root is an object."""
     errors = error.errors(include_url=False, include_input=False, include_context=False)
     missing = [detail["loc"] for detail in errors if detail["type"] == "missing"]
     # The members of a union may have the same error.
@@ -36,7 +36,7 @@ def describe(error: ValidationError, schema: Schema) -> str:
 
 
 def shortened(arguments: Any, declared: Collection[str]) -> Any:
-    """Return the beginning of `arguments` with too many errors, including all that are `declared`."""
+    """Return the beginning of `arguments` that have too many errors, including all `declared` arguments."""
     if isinstance(arguments, list):
         return [shortened(item, ()) for item in arguments[:_ITEMS]]
     if not isinstance(arguments, dict):
@@ -94,7 +94,7 @@ def _follow(location: Iterable[int | str], schema: Schema) -> tuple[list[str], l
 
 
 def _members(node: Schema, tried: str) -> list[Schema]:
-    """Return the member of a union that is called `tried`, in a list; all of them if none has that name."""
+    """Return a list of the union member called `tried`, or of all members if none has that name."""
     members: list[Schema] = node.get("anyOf") or node.get("oneOf") or []
     # pydantic names a member by its discriminator, or by its class.
     reference = node.get("discriminator", {}).get("mapping", {}).get(tried, f"#/$defs/{tried}")

@@ -5,7 +5,7 @@ JSON has no other way to write them. Refused values are tried once more in anoth
 `argument_coercion`). Unknown arguments are errors that name the nearest known one.
 
 The signature is read when a decorator runs. The model of the arguments is built on first use: a host waits for every
-server it starts, and needs no model until it has its first answer.
+server that it starts, and the first answer needs no model.
 """
 
 import inspect
@@ -42,7 +42,8 @@ _ANYTHING = {"anyOf": [{"type": kind} for kind in ("string", "number", "boolean"
 class JsonSchema(GenerateJsonSchema):
     """JSON Schema 2020-12 without parts that cost tokens and add nothing: titles derived from names, docstrings of
     models, the null that an optional argument accepts besides being left out, and the ban on other arguments. Some
-    hosts can't read the latter (googleapis/python-genai#2393), and a call with others gets an error that says so."""
+    hosts can't read the latter (googleapis/python-genai#2393), and a call with unknown arguments gets an error that
+    names them."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         """Return False: fields have no titles."""
@@ -53,18 +54,18 @@ class JsonSchema(GenerateJsonSchema):
         return {"anyOf": [self.generate_inner(schema["schema"]), {"type": "null"}]}
 
     def any_schema(self, schema: Any) -> Any:
-        """Return, for results, the choice of all types: some hosts do not understand an empty schema."""
+        """Return the choice of all types, for results: some hosts do not understand an empty schema."""
         return deepcopy(_ANYTHING) if self.mode == "serialization" else super().any_schema(schema)
 
     def dict_schema(self, schema: Any) -> Any:
-        """Return the schema of a dictionary; one that allows any values gets a mere `true`, which most hosts
+        """Return the schema of a dictionary; if any values are allowed, their schema is `true`, which most hosts
         understand."""
         result = super().dict_schema(schema)
         return {**result, "additionalProperties": True} if result.get("additionalProperties") == _ANYTHING else result
 
     def default_schema(self, schema: Any) -> Any:
-        """Return the schema with its default, unless that is null. An argument does not accept null then: a client
-        leaves it out instead."""
+        """Return the schema with its default, unless the default is null. Such an argument does not accept null: a
+        client leaves it out instead."""
         inner = schema["schema"]
         if self.mode == "validation" and schema.get("default", ...) is None and inner["type"] == "nullable":
             schema = {**schema, "schema": inner["schema"]}
@@ -74,7 +75,8 @@ class JsonSchema(GenerateJsonSchema):
         return result
 
     def encode_default(self, dft: Any) -> Any:
-        """Return a default as in JSON. Values that are JSON already stay, without building a serializer for them."""
+        """Return a default as JSON. Values that are already JSON are returned unchanged, without building a
+        serializer."""
         return dft if type(dft) in _AS_IN_JSON else super().encode_default(dft)
 
     def generate(self, schema: Any, mode: Any = "validation") -> Any:
@@ -91,10 +93,10 @@ class JsonSchema(GenerateJsonSchema):
 
 
 class ArgumentSchema(JsonSchema):
-    """The same for arguments, without defaults that are obvious: a switch that is off, or an empty list."""
+    """`JsonSchema` for arguments, which omits obvious defaults: a switch that is off, or an empty list."""
 
     def default_schema(self, schema: Any) -> Any:
-        """Return the schema with its default, unless that is false or empty."""
+        """Return the schema with its default, unless the default is false or empty."""
         result = super().default_schema(schema)
         default = result.get("default")
         if default is False or default in ("", [], {}):
@@ -151,8 +153,8 @@ class Function:
         return self._model.model_fields[name].description
 
     def bind(self, arguments: dict[str, Any], context: object = None) -> dict[str, Any]:
-        """Return `arguments` as the function takes them, with the `context` if it has one. Raises InvalidArguments
-        with the errors."""
+        """Return `arguments` as the function accepts them, with the `context` if the function has such a parameter.
+        Raises InvalidArguments with the errors."""
         if len(arguments) > len(self._fields) + MAX_ERRORS:
             unknown = len(arguments) - sum(name in arguments for name in self._fields)
             raise InvalidArguments(self._many(arguments, unknown))
@@ -179,8 +181,8 @@ class Function:
         return bound
 
     def _coerced(self, data: bytes, error: ValidationError) -> BaseModel:
-        """Return the arguments whose JSON was refused, in an accepted form. Raises InvalidArguments if there is
-        none."""
+        """Return the arguments whose JSON was refused, in an accepted form. Raises InvalidArguments if there is no
+        such form."""
         arguments = from_json(data)
         count = error.error_count()
         if count > MAX_ERRORS and not self._may_be_coercible(arguments):
@@ -251,7 +253,8 @@ class Function:
                 raise DeclarationError(f"{self._what}: {name!r} can't be {type_}: clients send it as text")
 
     def _explained(self, error: Exception) -> str:
-        """Return the reason why the arguments have no schema, with the name of the first one that has none."""
+        """Return the reason why the arguments have no schema, with the name of the first argument without a
+        schema."""
         for name, (hint, _) in self._fields.items():
             try:
                 TypeAdapter(hint)
@@ -275,12 +278,12 @@ class Function:
 
 
 def format_type(declared: Any) -> str:
-    """Return a type as an author writes it."""
+    """Return a type as an author would write it."""
     return declared.__name__ if isinstance(declared, type) and not get_args(declared) else str(declared)
 
 
 def first_sentence(error: Exception) -> str:
-    """Return what an error of pydantic's says, without its advice."""
+    """Return the first sentence of a pydantic error, without the advice."""
     return str(error).partition("\n")[0].partition(". ")[0]
 
 
@@ -298,7 +301,7 @@ def is_data(hint: Any) -> bool:
 
 
 def is_sendable(hint: Any) -> bool:
-    """Return True if values of this type are content or data, as far as the type shows it."""
+    """Return True if, judging by the type, values of this type are content or data."""
     base = get_origin(hint) or hint
     if base in (*_UNIONS, list, tuple, Literal):
         parts = get_args(hint)[:1] if base is Annotated else get_args(hint)
@@ -321,7 +324,7 @@ def is_content(value: Any, hint: Any) -> bool:
 
 
 def _is_content(hint: Any) -> bool:
-    """Return True if values of this type are content for the model as they are, or may be."""
+    """Return True if values of this type are, or may be, content for the model without conversion."""
     if get_origin(hint) in _UNIONS:
         return any(_is_content(part) for part in get_args(hint))
     return hint is Any or (isinstance(hint, type) and issubclass(hint, _CONTENT))

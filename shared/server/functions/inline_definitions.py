@@ -1,4 +1,5 @@
-"""Schemas of arguments without `$ref`, which the models of some hosts can't read (google-gemini/gemini-cli#13326)."""
+"""Removal of `$ref`, which the models of some hosts can't read, from the schemas of arguments
+(google-gemini/gemini-cli#13326)."""
 
 from typing import Any
 
@@ -6,9 +7,8 @@ _DEFINITIONS = "#/$defs/"
 
 
 def inline_definitions(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema with each definition in the place of its references.
-
-    The descriptions of a definition are in its first place. A definition that refers to itself stays a definition.
+    """Return the schema with each reference replaced by its definition. Only the first replacement includes the
+    descriptions. A definition that refers to itself stays a definition.
     """
     definitions: dict[str, Any] = schema.get("$defs", {})
     if not definitions:

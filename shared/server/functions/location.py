@@ -1,4 +1,4 @@
-"""The place of a declaration in its author's code, in the errors about it."""
+"""The position of a declaration in its author's code, for errors about the declaration."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,5 +23,6 @@ def locating(function: Any) -> Iterator[None]:
 
 
 def is_own(function: Callable[..., Any]) -> bool:
-    """Return True for a function of this package. Tests check its declarations, so that no start has to."""
+    """Return True for a function of this package, whose declarations are checked by tests instead of at each
+    start."""
     return getattr(function, "__module__", "").partition(".")[0] in _OWN

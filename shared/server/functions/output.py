@@ -27,7 +27,7 @@ _SEEN_WHOLE = {
     *("any", "bool", "dict", "int", "list", "literal", "none", "nullable", "str", "tuple", "union"),
     *("typed-dict", "typed-dict-field", None),
 }
-"""The parts of a schema that pydantic always validates in a value. Float is not among them: JSON has no NaN and no
+"""The parts of a schema that pydantic always validates in a value. Float is excluded: JSON has no NaN and no
 Infinity."""
 _NO_NUMBER = "JSON has no NaN and no Infinity; return None there, and declare it"
 _OWN_WORDS = ("value_error", "assertion_error")
@@ -60,8 +60,8 @@ class Output:
 
     @cached_property
     def dump(self) -> Callable[[Any], tuple[Any, bytes]]:
-        """A function that returns a value as JSON-ready data, and its JSON. It raises ToolError for a value that is
-        not of the type."""
+        """A function that returns a value as JSON-serializable data, and its JSON. It raises ToolError for a value of
+        another type."""
         parts = list(_walk(self._adapter.core_schema))
         if not all(map(_reads_back, parts)):
             return self._dump_own
@@ -95,7 +95,7 @@ class Output:
             raise self._refusal(value, error) from None
 
     def check(self, value: Any) -> None:
-        """Raise ToolError if a JSON-ready value is not of the type."""
+        """Raise ToolError if a JSON-serializable value is not of the type."""
         try:
             self._adapter.validator.validate_python(value, strict=True)
         except ValidationError as error:
@@ -144,7 +144,7 @@ def _walk(schema: object) -> Iterator[dict[str, Any]]:
 
 
 def _reads_back(part: dict[str, Any]) -> bool:
-    """Return True if this part of a schema reads the same JSON that it writes."""
+    """Return True if this part of a schema accepts the same JSON that it produces."""
     is_own = str(part.get("type")).startswith("function-") or "serialization" in part or part.get("computed_fields")
     has_names = part.get("serialization_alias") != part.get("validation_alias")
     is_enum_key = part.get("type") == "dict" and part.get("keys_schema", {}).get("type") == "enum"

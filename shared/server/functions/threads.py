@@ -1,6 +1,6 @@
 """A plain `def` as a coroutine function: it runs in a thread.
 
-A call that is cancelled, or whose time is up, is over at once. Its thread can't be ended: it continues to the end of
+A call that is cancelled, or whose time is up, ends at once. Its thread can't be stopped: it continues to the end of
 the function, or to `anyio.from_thread.check_cancelled`, and holds its place among the running threads until then.
 """
 

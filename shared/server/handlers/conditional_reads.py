@@ -1,13 +1,13 @@
-"""Conditional reads of resources that a client has already.
+"""Conditional reads of resources that a client already holds.
 
 <-  result   {"contents": [...], "_meta": {ETAG: "5f0c..."}}                           of every read
      -> request  {"uri": ..., "_meta": {ETAG: "5f0c..."}}                                  what the client has
     <-  result   {"contents": [], "_meta": {ETAG: "5f0c...", NOT_MODIFIED: true}}          where that is still so
 
 Only a client that declared the extension CONDITIONAL_READS is answered without contents: any other would treat them
-as empty. The etag is made of the contents, so it holds for every replica, and after a restart. Their `_meta` does not
-count: a page that was loaded again is the same page. But if it contains an `etag`, as for files, that is used instead
-of the contents: hashing 90 KB takes a quarter of the time of such a read.
+as empty. The etag is made of the contents, so it holds for every replica, and after a restart. Their `_meta` is
+ignored: a page that was loaded again is the same page. But if `_meta` contains an `etag`, as for files, this replaces
+the hash of the contents: hashing 90 KB takes a quarter of the time of such a read.
 """
 
 from _blake2 import blake2b  # hashlib would load OpenSSL with it, 4 MiB that a server on stdio does not need
@@ -24,7 +24,7 @@ _ETAG_BYTES = 16
 
 def cached_etag(peer: Peer, meta: Mapping[str, Any]) -> str | None:
     """Return the etag in the `meta` of a request, if the peer accepts "not modified" as an answer. Raises
-    InvalidParams for one that is not a string."""
+    InvalidParams if the etag is not a string."""
     if ETAG not in meta or not peer.can("extensions", CONDITIONAL_READS):
         return None
     etag = meta[ETAG]
@@ -34,7 +34,7 @@ def cached_etag(peer: Peer, meta: Mapping[str, Any]) -> str | None:
 
 
 def tagged(result: dict[str, Any], known_etag: str | None) -> dict[str, Any]:
-    """Return the `result` of a read with its etag; without contents if that equals `held`."""
+    """Return the `result` of a read with its etag, and without contents if the etag equals `known_etag`."""
     hasher = blake2b(digest_size=_ETAG_BYTES)
     for content in result["contents"]:
         kind, identity = _identity(content)

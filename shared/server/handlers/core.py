@@ -1,7 +1,7 @@
 """One function per method of the protocol that needs the application, and CORE, their extension.
 
-Each takes the running server, the call's context and its validated params, and returns a result of the newest
-version. The pages of lists that don't depend on the caller are stored in `Listings`.
+Each function accepts the running server, the call's context and its validated params, and returns a result of the
+newest version. The pages of lists that don't depend on the caller are stored in `Listings`.
 """
 
 import sys
@@ -40,8 +40,8 @@ def _listing(running: Run[Any], what: str, items: list[dict[str, Any]], params: 
 
 
 async def list_tools(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
-    """`tools/list`: the same for every caller, so anyone may cache it. One host also receives the size that a result
-    may have, which no other reads."""
+    """`tools/list`: the same for every caller, so anyone may cache it. One host also receives the maximum size of a
+    result, which no other host reads."""
     listing = _listing(running, "tools", running.features.tools.listed(running.settings), params)
     host = find_host(context.peer.info)
     if host is None or host.result_characters is None:
@@ -66,7 +66,7 @@ async def _resources_after(
     running: Run[Any], context: Context[Any], position: list[Any] | int, size: int
 ) -> tuple[int, list[Resource]]:
     """Return the number of the first resource of the page at a `position`, and the resources from there on: one more
-    than are shown, to know if there is a next page."""
+    than the page shows, to detect a next page."""
     page = running.features.resources.page
     if not isinstance(position, list):
         return 0, await page(context, 0, size + 1)

@@ -45,14 +45,14 @@ class Dispatch:
         return run.handlers[call.method.handler](run, context, call.params)
 
     async def with_nearest(self, link: Connection, call: Call, error: UnknownName) -> UnknownName:
-        """Return the error of `call` with the nearest name that its client may see."""
+        """Return the error of `call`, with the nearest name that its client may see."""
         run = self._run
         context = Context(call, link, run, run.state, link.budget or self._set_budget(link, call))
         return await with_nearest(run, context, error)
 
     def answer_at_once(self, link: Connection, call: Call) -> dict[str, Any] | None:
-        """Answer a call of a method in `at_once`, before there is a task; return None if it needs `answer`. Raises
-        the exceptions of the handler."""
+        """Answer a call of a method in `at_once`, before there is a task; return None if the call needs `answer`.
+        Raises the exceptions of the handler."""
         run = self._run
         context = Context(call, link, run, run.state, link.budget or self._set_budget(link, call))
         at_once = self.at_once[call.method.handler]
@@ -63,7 +63,7 @@ class Dispatch:
 
     @cached_property
     def at_once(self) -> Mapping[str, AtOnce]:
-        """The handler of each method that may be answered at once; settled, like the handlers, when the first peer
+        """The handler of each method that may be answered at once; fixed, like the handlers, when the first peer
         connects."""
         run = self._run
         features = run.features
@@ -78,7 +78,8 @@ class Dispatch:
         return at_once_by_method
 
     def _set_budget(self, link: Connection, call: Call) -> CallLimits:
-        """Return the limits of each call on `link`, set by the first of them: a connection has one host."""
+        """Return the limits of each call on `link`. The first call sets them, since a connection has only one
+        host."""
         link.budget = budget_for(call.peer.info, self._budget)
         return link.budget
 
@@ -92,7 +93,7 @@ def _in_trace(
 
 def with_task_handler(task_handler: Handler, handler: Handler) -> Handler:
     """Return a handler that routes calls that may become tasks to `task_handler`, and all others to `handler` without
-    slowing them: calls of plain tools, and of clients that declare nothing about tasks."""
+    slowing them: calls of plain tools, and calls from clients that declare nothing about tasks."""
 
     def call(running: Run[Any], context: Context[Any], params: CallToolParams) -> Awaitable[dict[str, Any]]:
         rpc_call, tools = context.call, running.features.tools

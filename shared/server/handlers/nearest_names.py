@@ -1,7 +1,7 @@
 """The nearest name for an unknown tool or prompt, among those that the client may see.
 
-The names are those of the server's own list for this client, within all rules. So a name that is hidden from the
-client gets the same answer as one that does not exist.
+The names come from the server's own list for this client, under all rules. So the answer for a hidden name is the
+same as for a name that does not exist.
 """
 
 from collections.abc import Iterable
@@ -16,12 +16,12 @@ from ..dispatch.context import Context
 from ..run import Run
 
 _LISTS = {"tools/call": "tools", "prompts/get": "prompts"}
-"""The list that has the names for a method."""
+"""The list that contains the names for a method."""
 _ROWS = {row.name: row for row in REQUESTS}
 _MOST_PAGES = 10
 """Maximum number of pages of the list that are searched."""
 _LONGEST = 128
-"""Characters of a name that is compared."""
+"""Maximum number of characters in a compared name."""
 _CUTOFF = 0.8
 
 
@@ -40,8 +40,8 @@ async def with_nearest(run: Run[Any], context: Context[Any], error: UnknownName)
 
 
 def closest(name: str, names: Iterable[str]) -> str | None:
-    """Return the name among `names` that `name` most likely means, or None: one that differs in case and separators
-    only, one that `name` ends with (hosts put the name of the server before it), or a similar one."""
+    """Return the name among `names` that `name` most likely means, or None: a name that differs only in case and
+    separators, a name with which `name` ends (hosts prepend the name of the server), or a similar name."""
     spellings = {_letters(candidate): candidate for candidate in names}
     letters = _letters(name)
     endings = [spelling for spelling in spellings if spelling and letters.endswith(spelling)]
