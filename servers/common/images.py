@@ -1,4 +1,6 @@
-"""The images that models see, by their first bytes: a host or a model refuses one whose declared type is wrong."""
+"""Image types that models accept, detected by first bytes: hosts and models refuse an image whose declared type is
+wrong.
+"""
 
 _SIGNS = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),

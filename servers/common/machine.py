@@ -1,4 +1,4 @@
-"""The user's machine: the directories in which programs keep their files on each system."""
+"""The user's machine: the directories where programs keep their files on each system."""
 
 import os
 import sys

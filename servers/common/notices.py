@@ -1,4 +1,4 @@
-"""The watch of files that a server requests from the operating system.
+"""A watch on files, requested from the operating system.
 
 It watches directories, each without its subdirectories, and is replaced as a whole when the set changes: the new
 watch is open before the old one is closed. Directories count as the same only with the same inode, because a watch

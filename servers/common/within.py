@@ -1,4 +1,4 @@
-"""Check that a directory lies in one of others, links followed, as a directory for a principal has to."""
+"""Check that a directory, with links followed, is within one of the others, as a principal's directory must be."""
 
 import os
 from collections.abc import Iterable

@@ -1,1 +1,1 @@
-"""A bench for authors of clients, with every behaviour that a client of the protocol can meet."""
+"""A test bench for client authors, with every behaviour that a client of the protocol can meet."""

@@ -1,4 +1,4 @@
-"""Settings of the bench, for its operator."""
+"""The bench's settings."""
 
 from pydantic import BaseModel, Field
 

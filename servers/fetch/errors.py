@@ -1,4 +1,4 @@
-"""The failures of fetching a page, as one exception with a stable code.
+"""Failures to fetch a page, as one exception with a stable code.
 
 `FetchError` is the only exception that the domain raises on purpose. It never contains credentials, addresses of the
 private network that a name led to, or paths of this machine. The text of a site can't forge a line of it.

@@ -1,1 +1,1 @@
-"""The MCP server of PostgreSQL databases that exist already, read and changed over one connection per call."""
+"""The MCP server for existing PostgreSQL databases, which are read and changed over one connection per call."""

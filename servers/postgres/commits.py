@@ -1,4 +1,4 @@
-"""Commits of this server itself, for the watch of the database."""
+"""This server's own commits, for the database watch."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,1 +1,1 @@
-"""Server of prompt libraries: folders of Markdown files that are both prompts and skills."""
+"""Server for prompt libraries: folders of Markdown files that are both prompts and skills."""

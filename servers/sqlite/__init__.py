@@ -1,1 +1,1 @@
-"""The MCP server of SQLite databases: it reads them, and changes them if the operator allows it."""
+"""The MCP server for SQLite databases: reads them, and changes them if the operator allows it."""

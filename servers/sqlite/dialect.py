@@ -1,4 +1,4 @@
-"""The words of SQLite for clients."""
+"""SQLite's terms for clients."""
 
 from servers.common.sql.dialect import Dialect
 from servers.common.sql.uris import Uris

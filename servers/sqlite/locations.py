@@ -1,4 +1,4 @@
-"""The notations of other programs for the location of a database: `sqlite:///shop.db` and `file:shop.db` are a
+"""Other programs' notations for the location of a database: `sqlite:///shop.db` and `file:shop.db` are a
 path."""
 
 import re

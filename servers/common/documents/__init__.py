@@ -1,1 +1,1 @@
-"""Files of offices and publishers as text: PDF, Word, Excel, PowerPoint, OpenDocument and EPUB."""
+"""Office and publishing formats as text: PDF, Word, Excel, PowerPoint, OpenDocument and EPUB."""

@@ -1,6 +1,6 @@
 """A text, spreadsheet or presentation of OpenDocument 1.3 as HTML.
 
-Its content is one tree of paragraphs, lists and tables, much like HTML; cells have their values as displayed.
+Its content is a tree of paragraphs, lists and tables, much like HTML; cells contain their values as displayed.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Documents as Markdown, read in a worker process: a hostile document costs its limits of time and memory only."""
+"""Documents as Markdown, read in a worker process: a hostile document costs at most its limits of time and memory."""
 
 import json
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""Files beneath directories that were allowed, and nothing outside them.
+"""Files beneath the allowed directories, and nothing outside them.
 
-With `shared/program/files` it is the only place that uses descriptors.
+Besides `shared/program/files`, this is the only place that uses descriptors.
 """

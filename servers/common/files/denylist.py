@@ -1,6 +1,6 @@
 """Names that are denied regardless of the permission of their directory: secrets, and names that the operator adds.
 
-The globs are those of a search (see `globs`): one without a slash is a name at any depth, one with a slash a path
+Globs work as in a search (see `globs`): one without a slash is a name at any depth, one with a slash a path
 from a root. A denied directory is closed with everything in it, so each name on a way is checked, links followed: a
 harmless name that leads to a denied one is denied, too. `--allow` opens names on the list of secrets, one by one, and
 nothing else; names of `--deny` stay closed.

@@ -1,4 +1,4 @@
-"""Walks through everything below one directory, with each directory opened from the one above it.
+"""Walks through everything below a directory, opening each directory from its parent.
 
 The start is opened by the walk beneath its root (see `posix`). From there on every step is one `openat` of one name
 that follows no link, as in that walk, but the directories on the way down stay open: a directory next to the last one

@@ -1,4 +1,4 @@
-"""One writer per file: within this process, and among all processes of ours on this machine.
+"""One writer per file: within this process, and among all of our processes on this machine.
 
 A lock belongs to a name in a directory (device and inode of the directory, and the name), not to a spelling and not
 to the file's inode, which every atomic write replaces. Locks exist only while they are held or awaited.

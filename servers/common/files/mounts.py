@@ -1,6 +1,6 @@
 """Places on local file systems, where a small read does not wait for another machine or program.
 
-On a network or FUSE file system even a lookup can wait for ever, so this is decided by name, before anything is
+On a network or FUSE file system even a lookup can wait forever, so this is decided by name, before anything is
 touched: `/proc/self/mountinfo` lists the mounts, and polling it shows when they have changed. If it can't be read,
 and for every kind of file system that is not in the list below, nothing is local.
 """

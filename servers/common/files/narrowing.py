@@ -1,8 +1,8 @@
-"""The operator's directories as far as they are in those that a client works in, its roots.
+"""The parts of the operator's directories that are within the client's roots.
 
-They narrow and never widen. A root of the client beneath a directory of the operator gives that part of it; one that
-contains a directory of the operator gives that directory; any other gives nothing. Each part keeps the operator's
-permission.
+Roots narrow access and never widen it. A root of the client beneath a directory of the operator gives that part of
+it; one that contains a directory of the operator gives that directory; any other gives nothing. Each part keeps the
+operator's permission.
 
 No part is opened and kept open: each walk goes to it from the operator's directory, through directories and not
 through links (see `posix`). So a part that was moved away is not followed out, and nothing has to be closed.

@@ -1,4 +1,4 @@
-"""Opening of places beneath the roots: regular files and directories, nothing else.
+"""Opens places beneath the roots: only regular files and directories.
 
 A walker finds the entry of a place; this module opens it without following a link at its end and without waiting
 (`O_NONBLOCK`), and then checks the handle, not the name, for its type. Pipes, sockets and devices are refused before

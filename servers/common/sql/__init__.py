@@ -1,1 +1,1 @@
-"""The parts that all SQL servers share: everything but the database engines."""
+"""Everything that the SQL servers share, that is, all but the database engines."""

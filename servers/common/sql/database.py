@@ -1,6 +1,6 @@
 """The interface of an engine: one database without the details of its engine, and the databases by name.
 
-Each engine brings its own SQL and its own words for kinds and types. Limits, forms and texts of answers, names of
+Each engine has its own SQL, and its own words for kinds and types. Limits, forms and texts of answers, names of
 tools and the rules for confirmation are the same for all.
 """
 

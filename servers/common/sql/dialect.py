@@ -1,4 +1,4 @@
-"""The words of one kind of database for clients, as data: its name, its terms, and the syntax of its parameters.
+"""The terms of one kind of database, as data for clients: its name, its words, and its parameter syntax.
 
 The tools, resources and the prompt are declared once, in `features`. Where the words of engines differ, a docstring
 has a name in braces, which `words` fills.

@@ -1,4 +1,4 @@
-"""Exports: whole results of queries as files in a directory of this process, which is removed at its end.
+"""Exports: whole results of queries as files in a directory of this process, which is removed when the process ends.
 
 Each export belongs to the client that made it. An owner has at most `_MOST` exports: the oldest is removed when
 another one is made. All owners together have at most `_MOST_IN_ALL`: then the oldest export of the owner with the

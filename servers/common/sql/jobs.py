@@ -1,4 +1,4 @@
-"""Work that takes a while: its time limit, and its progress."""
+"""Long-running work: its time limit and its progress."""
 
 from typing import NamedTuple, Protocol
 

@@ -1,8 +1,8 @@
 """Texts that hold names and values from a database.
 
-The values are put between two lines with a mark that nobody can know beforehand. So a value can't end them and go on
-as if the server spoke: values are data, whatever they say. Values that are sent as data come with `NOTE`, which no
-value can change.
+The values are put between two lines with a mark that nobody can know beforehand. So a value can't end them and
+continue as if the server spoke: values are data, whatever they say. Values that are sent as data come with `NOTE`,
+which no value can change.
 """
 
 import difflib

@@ -1,4 +1,4 @@
-"""The start and the end of a process that does a part of a server's work, because it can't be trusted or interrupted.
+"""Starts and ends a process for work that can't be trusted or interrupted.
 
 The messages to it, and its lifetime, are up to the server.
 """

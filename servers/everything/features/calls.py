@@ -1,4 +1,4 @@
-"""Courses of a call: it fails, it takes long and reports progress, it logs, and its stream breaks off."""
+"""Ways that a call can go: it fails, takes long and reports progress, logs, or loses its stream."""
 
 from typing import Annotated, Literal, get_args
 

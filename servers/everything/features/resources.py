@@ -1,6 +1,6 @@
 """Resources: text, bytes, several under a template, and one that changes.
 
-The lists of tools, prompts and resources change as well while a client looks on.
+The lists of tools, prompts and resources can change too while a client is connected.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Messages to the user besides results: log messages to clients that ask for their level. They name only the host of
+"""Messages to the user besides results: log messages to clients that request their level. They name only the host of
 a URL, since the rest may be secret.
 """
 

@@ -1,4 +1,4 @@
-"""The room that an answer has for the text of pages."""
+"""The room in an answer for the text of pages."""
 
 from pydantic_core import to_json
 

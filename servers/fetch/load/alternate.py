@@ -1,4 +1,4 @@
-"""The Markdown that a page names as another form of itself, in its `Link` header (RFC 8288) or in its head."""
+"""The Markdown version that a page names, in its `Link` header (RFC 8288) or in its head."""
 
 import re
 from html.parser import HTMLParser

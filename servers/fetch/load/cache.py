@@ -1,9 +1,9 @@
 """A private cache of answers in memory, after RFC 9111, for one user.
 
-Why not hishel, whose rules work without its transports: it computes the age of an answer from its date alone (neither
-from `Age` nor from the time of the request); it has no storage in memory and no bound in bytes, only SQLite and
-Redis, and loads msgpack and sqlite3 for them. With GET as the only method, and no answer stored for others, the rest
-of the RFC is shorter than an adapter would be.
+Why hishel is not used, though its rules work without its transports: it computes the age of an answer from its date
+alone (neither from `Age` nor from the time of the request); it has no storage in memory and no bound in bytes, only
+SQLite and Redis, and loads msgpack and sqlite3 for them. With GET as the only method, and no answer stored for
+others, the rest of the RFC is shorter than an adapter would be.
 
 An answer that names no lifetime is never assumed to be fresh, as the RFC would allow: it is revalidated.
 """

@@ -1,4 +1,4 @@
-"""One request and its answer: within the limits, decompressed, and with nothing secret repeated."""
+"""One request and its answer: within the limits, decompressed, and without repeating anything secret."""
 
 from collections.abc import Mapping
 from contextlib import suppress

@@ -1,1 +1,1 @@
-"""Changes on the disk: nothing half written, nothing lost."""
+"""Changes on disk: nothing is left half written, and nothing is lost."""

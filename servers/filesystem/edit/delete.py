@@ -1,6 +1,6 @@
 """Deletion of a file, a link itself or a directory, and limited walks through a whole directory.
 
-Like `rm`, this needs permission on the directory and not on what is deleted. A directory that is not empty is walked
+Like `rm`, this needs permission on the directory, not on what is deleted. A directory that is not empty is walked
 twice: first to check that everything in it may be deleted, then to delete it. So a call that is refused, too large or
 cancelled loses nothing. A directory is opened by its name in its open parent directory, and never through a link, so
 an entry that is swapped meanwhile leads nowhere else. One descriptor is open for each level, which is why the depth

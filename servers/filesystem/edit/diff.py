@@ -1,6 +1,6 @@
 """Unified diffs as git writes them, built from the spans where two texts differ.
 
-Only those places and the lines around them are looked at, so the size of the texts hardly matters. Only LF ends a
+Only those places and the lines around them are examined, so the size of the texts hardly matters. Only LF ends a
 line here, or CR in a text without LF: a CRLF file shows its CRs, and odd Unicode line ends split nothing. Within one
 span difflib finds the unchanged lines; a span too repetitive for its quadratic search is shown as one replaced block
 instead.

@@ -1,6 +1,6 @@
 """Translation of the indentation of an old text into that of the lines it matches in the file.
 
-White space is what a model gets wrong most often: spaces for tabs, two for four, a passage moved to the left. Lines
+Models most often get whitespace wrong: spaces for tabs, two for four, a passage moved to the left. Lines
 only match if each indentation of the old text maps to one in the file, deeper ones to deeper ones. The new text is
 then written with those of the file.
 """

@@ -1,4 +1,4 @@
-"""Moves and copies of a file, a link itself, or a directory with all below it, to a name that is free.
+"""Moves or copies a file, a link itself, or a directory with its contents, to a name that is free.
 
 A copy is made beside its destination and gets the name when it is complete, so a half copied file is never seen
 there. It has the contents and the metadata of its source, but not the times; the result lists the parts of owner,

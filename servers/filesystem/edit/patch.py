@@ -1,6 +1,6 @@
 """Unified diffs as edits: each hunk is the old and the new text of an edit, and names the line it belongs to.
 
-They are read the way models write them: the counts of a hunk may be wrong, an empty line may lack its blank, and a
+They are read the way models write them: the counts of a hunk may be wrong, an empty line may lack its space, and a
 hunk may have no line numbers. A patch that does more than change existing files is refused.
 """
 

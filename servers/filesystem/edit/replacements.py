@@ -1,4 +1,4 @@
-"""Replacement of pieces of a text, each given by its old wording.
+"""Replaces passages of a text, each given by its old wording.
 
 An edit must match exactly one place, or as many as it says. Line ends are compared as LF, so an edit written with LF
 finds its place in a CRLF file; what is inserted gets the line ends of the lines it replaces, and everything outside

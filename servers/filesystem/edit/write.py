@@ -1,4 +1,4 @@
-"""Whole files written, appended to and created, and directories created.
+"""Writes, appends to and creates whole files, and creates directories.
 
 All of it needs a writable place, takes the lock of the name it changes, and works in a directory held open. Files
 are replaced atomically (see `atomic`). Adding to a file is a write at its end (`O_APPEND`), so that what other

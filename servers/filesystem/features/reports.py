@@ -1,4 +1,4 @@
-"""Messages to the user besides results: log messages to clients that ask for their level."""
+"""Messages to the user besides results: log messages to clients that request their level."""
 
 from typing import Any
 

@@ -1,9 +1,9 @@
 """Reads of a text page by page, each within a budget.
 
-The budget is the size of the text as JSON, since a host gets and cuts that. A page over it ends after a line
-if that keeps half of it, else between two characters, and has a cursor to go on with; a page begins at the cursor's
-byte, so that each costs the same. Nothing reads more than its budget needs, but for lines that have to be counted to
-find the requested one, a block at a time. Line ends stay as they are; a byte order mark is left out.
+The budget is the size of the text as JSON, since a host gets and cuts that. A page over it ends after a line if that
+keeps half of it, else between two characters, and has a cursor to continue with; a page begins at the cursor's byte,
+so that each costs the same. Nothing reads more than its budget needs, except lines that have to be counted to find
+the requested one, a block at a time. Line ends stay as they are; a byte order mark is left out.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The requested part of a text, and the cursor that goes on after a cut.
+"""The requested part of a text, and the cursor that continues after a cut.
 
 A cursor says all that the next page needs: the etag of the file, so that a changed one is noticed; the byte and the
 line at which the rest begins; how many lines are still wanted; the charset. It is checked as any argument is, and

@@ -1,1 +1,1 @@
-"""Lists of directories, and searches for files by name and by content."""
+"""Directory listings, and searches for files by name and content."""

@@ -1,6 +1,6 @@
-"""The room left in a result. Items that do not fit are left for the next page, instead of failing the whole.
+"""The room left in a result. Items that do not fit are left for the next page, so that the call does not fail.
 
-The position where a listing or a search stopped is an opaque string, which a caller hands back to go on from there.
+The position where a listing or a search stopped is an opaque string, which a caller passes back to continue there.
 It contains a name and not a number: entries added or removed before it meanwhile shift nothing, so every entry that
 exists throughout comes exactly once. It is only compared with names and never opened.
 """

@@ -1,8 +1,8 @@
 """The recent changes in all roots, for clients that poll instead of subscribing.
 
 Several clients may read, each from its own cursor, and reading removes nothing. The journal is bounded: a reader
-whose cursor is too old gets an overflow, and looks for itself. Watching begins with the first reader and ends some
-time after the last; a cursor from before that, or from another run of the server, is too old as well.
+whose cursor is too old gets an overflow, and has to check the files itself. Watching begins with the first reader and
+ends some time after the last; a cursor from before that, or from another run of the server, is too old as well.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Looks at watched targets: their pace, and the threads they run in.
+"""Checks of watched targets: their pace, and the threads they run in.
 
 Theory of the pace. The first notice after a quiet time is acted upon at once. Those that follow it closely are
 collected until no more come for a moment, but at most for so long that a target that changes all the time is still

@@ -1,4 +1,4 @@
-"""Rights of the role by which this server logs in: it should have no more rights than its clients need."""
+"""Rights of this server's login role, which should have no more rights than its clients need."""
 
 from typing import NamedTuple
 

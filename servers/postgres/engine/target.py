@@ -1,6 +1,6 @@
-"""The address of a database, as the operator wrote it.
+"""A database's address, as the operator wrote it.
 
-The address is secret: it may hold a password.
+The address is secret: it may contain a password.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Queries whose rows did not fit into one answer, so that the next call goes on with the very same rows.
+"""Queries whose rows did not fit into one answer, so that the next call continues with the very same rows.
 
 The transaction is kept at its position, with the state of the database that it sees, for `KEPT` seconds. Meanwhile it
 holds back VACUUM, prevents others from altering the tables that it reads, and takes a connection. So at most half of

@@ -1,4 +1,4 @@
-"""The schema as statements that make it again in an empty database.
+"""The schema as statements that recreate it in an empty database.
 
 PostgreSQL does not keep these statements, so they are made from its catalog, in an order in which each has what it
 needs. Owners, rights, and what belongs to an extension are left out, and so are servers of foreign data, whose

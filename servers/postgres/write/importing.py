@@ -1,6 +1,6 @@
-"""Import of the rows of a file into a table by COPY; a missing table is made.
+"""Import of a file's rows into a table by COPY; a missing table is created.
 
-The file is read in a thread, some rows at a time, for it may be slow. Each part is sent as soon as it is read.
+The file is read in a thread, some rows at a time, because it may be slow. Each part is sent as soon as it is read.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Libraries in git or in packages, for commands: fetched, or in the state of the last fetch."""
+"""Libraries in git or packages, for commands: fetched, or as of the last fetch."""
 
 from collections.abc import Sequence
 from pathlib import Path

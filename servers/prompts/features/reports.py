@@ -1,4 +1,4 @@
-"""Reports for the user besides results: log messages to clients that set their level."""
+"""Messages to the user besides results: log messages to clients that set their level."""
 
 from collections.abc import Sequence
 

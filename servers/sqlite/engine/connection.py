@@ -1,4 +1,4 @@
-"""A connection in a thread of its own, whose work can be stopped and lets no caller wait longer than it may.
+"""A connection in a thread of its own, whose work can be stopped, so that no caller waits longer than its limit.
 
 SQLite checks the clock between two instructions of its virtual machine. A single instruction may be long, though:
 `instr` of two large values takes hours. Statements that call such a function are refused by the policy of the thread,

@@ -1,4 +1,4 @@
-"""Extensions of SQLite that the operator loads: code of this process, so clients can't choose any.
+"""SQLite extensions that the operator loads: they run as code in this process, so clients can't choose any.
 
 They are loaded before the policy takes effect, which refuses `load_extension` to all statements. The functions that
 they add may be called, and virtual tables of their modules made and read.

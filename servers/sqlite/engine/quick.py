@@ -1,4 +1,4 @@
-"""Reads that end at once, by a connection of the event loop's own thread: passing a row between threads takes longer
+"""Reads that end at once, on a connection of the event loop's own thread: passing a row between threads takes longer
 than finding it.
 
 A statement comes here after a reader's thread has answered it in a moment and can compile it in less than a

@@ -1,4 +1,4 @@
-"""The tool that backs databases up."""
+"""The tool that backs up databases."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Queries whose rows did not fit into one answer, so that the next call goes on with the very same rows.
+"""Queries whose rows did not fit into one answer, so that the next call continues with the very same rows.
 
 In WAL mode the statement is kept at its position, with the state of the database that it sees, for `KEPT` seconds: it
 blocks no writer. Otherwise, and after that time, the query is run again and the rows of earlier answers are skipped;

@@ -1,4 +1,4 @@
-"""Indexes that are tried and not made: on an empty copy of the schema, with the statistics of the database.
+"""Indexes that are tried, but not created: on an empty copy of the schema, with the statistics of the database.
 
 SQLite plans by the schema and by `sqlite_stat1` alone, so the copy has the plans of the database itself. This is how
 `.expert` of its shell does it (https://sqlite.org/cli.html, 15).

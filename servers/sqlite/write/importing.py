@@ -1,4 +1,4 @@
-"""Import of the rows of a file into a table; a missing table is made."""
+"""Import of a file's rows into a table; a missing table is created."""
 
 import re
 import sqlite3

@@ -1,7 +1,7 @@
-"""Content in attributes in place of tags and texts: headings and tables by role, checked boxes, and the alternatives
-of pictures in cells, where an empty cell would mean the opposite of an icon.
+"""Content that is in attributes instead of tags and texts: headings and tables by role, checked boxes, and the
+alternatives of pictures in cells, where an empty cell would mean the opposite of an icon.
 
-The tree is changed, so that the choice of content sees texts as a reader does.
+The tree is changed, so that content is chosen from the texts that a reader sees.
 """
 
 from collections.abc import Iterator

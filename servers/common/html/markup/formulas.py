@@ -1,7 +1,7 @@
-r"""Formulas, in the ways that pages write them: as MathML, as TeX in a script or in the text, or as pictures; some
+r"""Formulas, in the notations that pages use: as MathML, as TeX in a script or in the text, or as pictures; some
 twice.
 
-TeX in a text stands between signs that a script would look for: `$$`, `\(`, `\[`, `\begin`, and a single `$`
+TeX in a text is between delimiters that a script would look for: `$$`, `\(`, `\[`, `\begin`, and a single `$`
 where what follows looks like TeX and not like a price.
 """
 

@@ -4,8 +4,8 @@ A page may contain text for a program that it does not show to a person, and so 
 are counted; those that no page shows, such as scripts, are not. Content that a control of the page opens is shown
 (`panels`), and embedded content is linked (`embedded`).
 
-Of the styles, those of an element count, and the simple rules of the page's own sheets, which name one tag, class or
-id. Only properties that need no layout are judged, and an external sheet is not loaded. A rule for another medium
+Styles count only if they are those of an element, or simple rules of the page's own sheets, which name one tag, class
+or id. Only properties that need no layout are judged, and an external sheet is not loaded. A rule for another medium
 than the screen, or under a condition, does not count. A parser of CSS, tinycss2, was tried: for 430 KB it takes 346
 ms where this takes 7, and 75 microseconds instead of 13 for a style.
 """

@@ -1,4 +1,4 @@
-"""Sources of rows to import: a text that a client sends, or a file in the operator's directory.
+"""Sources of rows to import: text that a client sends, or a file in the operator's directory.
 
 A client names files in that directory, and nothing else: no path leads out of it. Only the last part of a name is
 followed, so a link in the directory is no way out either.

@@ -1,8 +1,8 @@
 """The formats of exports, and the file that one is written to.
 
-CSV is that of RFC 4180: lines end in CRLF, the first one has the names. NULL is empty, and an empty text is `""`.
-In JSON and JSON Lines a row is an array, because names may stand twice, and a value that JSON can't hold is an object
-that names its type, as in the answers to queries. JSON Lines has the names in its first line.
+CSV is that of RFC 4180: lines end in CRLF, the first one has the names. NULL is empty, and an empty text is `""`. In
+JSON and JSON Lines a row is an array, because names may occur twice, and a value that JSON can't represent is an
+object that names its type, as in the answers to queries. JSON Lines has the names in its first line.
 """
 
 import errno

@@ -1,4 +1,4 @@
-"""As many rows as fit into one answer.
+"""Fills one answer with as many rows as fit.
 
 The size of rows in an answer is known only after they have been encoded, which costs more than fetching them. So some
 are encoded first, and then as many are fetched as should fit if they are similar; rows that do not fit wait.

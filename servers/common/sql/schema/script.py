@@ -1,4 +1,4 @@
-"""A schema as the statements that make it."""
+"""A schema as the statements that create it."""
 
 from collections.abc import Sequence
 

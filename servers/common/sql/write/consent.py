@@ -1,6 +1,6 @@
 """The user's consent to changes: how much changes, and what was agreed to.
 
-Where a user is asked before changes are made, they are made and rolled back first, which gives the figures to ask
+If the user must be asked before changes, the changes are first made and rolled back, which gives the figures to ask
 with; nothing is locked while a human thinks. With the user's consent they are made again, and committed only where
 the figures are still the same.
 """
