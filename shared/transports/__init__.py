@@ -1,1 +1,1 @@
-"""The transports of messages, each in a module that is imported only when it is chosen."""
+"""Message transports, each in a module that is imported only when it is chosen."""

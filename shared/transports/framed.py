@@ -1,8 +1,8 @@
-"""A stream of bytes as a transport: the framing that a custom connection needs besides the stream.
+"""A byte stream as a transport: adds the framing that a custom connection needs.
 
     await serve(running, framed(stream, Codec()))
 
-Each item that the stream receives may contain a part of a message, one, or many; messages are sent in one write.
+Each item from the stream may contain a part of a message, one message, or many; messages are sent in one write.
 Tested with sockets, and used for child processes.
 """
 

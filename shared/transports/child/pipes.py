@@ -15,9 +15,9 @@ import anyio
 from ...concurrency import Signal
 
 HELD = 262_144
-"""Bytes that may wait for a reader before reading from the pipe is paused."""
+"""Maximum number of bytes that wait for a reader before reading from the pipe is paused."""
 FLOOD = 32_768
-"""An amount of data, in bytes, that arrives at once only if more follows at once, or if much was requested."""
+"""An amount of data, in bytes, that arrives at once only if more follows immediately, or if much was requested."""
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 
@@ -91,8 +91,8 @@ class Child(asyncio.SubprocessProtocol):
     async def start(
         cls, command: Sequence[str], *, env: Mapping[str, str], cwd: str | Path | None, has_stderr: bool
     ) -> "Child":
-        """Start `command` in its own session, with pipes for its standard streams; without `has_stderr` it shares our
-        stderr. Raises OSError if it can't be started."""
+        """Start `command` in its own session, with pipes for its standard streams; without `has_stderr` the child
+        shares our stderr. Raises OSError if the command can't be started."""
         stderr = subprocess.PIPE if has_stderr else None
         # In its own session: Ctrl-C in a terminal is for the client, which then stops its servers cleanly.
         started = asyncio.get_running_loop().subprocess_exec(
@@ -111,7 +111,7 @@ class Child(asyncio.SubprocessProtocol):
         return self._transport.get_returncode()
 
     def write(self, data: bytes) -> bool:
-        """Write `data` to stdin if that has room. Returns False if it has none, or is closed."""
+        """Write `data` to stdin if there is room. Returns False if stdin is full or closed."""
         if not self._has_room or self._is_deaf:
             return False
         self._stdin.write(data)
@@ -124,7 +124,7 @@ class Child(asyncio.SubprocessProtocol):
         return not self._takes_input or self._stdin.is_closing()
 
     async def send(self, data: bytes) -> None:
-        """Write `data` to stdin, and wait while it is full. Raises BrokenResourceError when it is closed."""
+        """Write `data` to stdin, waiting while it is full. Raises BrokenResourceError if stdin is closed."""
         if self._is_deaf:
             raise anyio.BrokenResourceError
         self._stdin.write(data)
@@ -144,7 +144,7 @@ class Child(asyncio.SubprocessProtocol):
         await self._exited.wait()
 
     def close(self) -> None:
-        """Release the pipes; a process that still runs is killed."""
+        """Release the pipes, and kill the process if it still runs."""
         self._transport.close()
 
     # Called by the event loop

@@ -1,11 +1,11 @@
 """A server as a child process: one JSON message per line on its stdin and stdout (2025-11-25, Transports, stdio).
 
-The child is ended in steps: its stdin is closed, which asks it to finish; if that does not suffice, SIGTERM and
-SIGKILL follow, each sent to the child and its process group. It is always waited for, so that no zombie remains;
-processes that it leaves behind in its group are killed.
+The child is ended in steps: closing its stdin asks it to finish; if that does not suffice, SIGTERM and SIGKILL
+follow, each sent to the child and its process group. The client always waits for the child, so that no zombie
+remains, and kills processes that the child leaves behind in its group.
 
-It does not inherit our environment, which may contain the secrets of others, except the variables that programs need.
-Its stderr is for people: output there is not a failure, and is bounded.
+Of our environment, which may contain the secrets of others, it inherits only the variables that programs need. Its
+stderr is for people: output there is not a failure, and is bounded.
 """
 
 import os
@@ -27,7 +27,7 @@ Stderr = Literal["log", "keep", "inherit"]
 `ProcessStream.stderr`; or "inherit", our own stderr."""
 
 STDERR_KEPT = 65_536
-"""Bytes of the last part of stderr."""
+"""Maximum size, in bytes, of the last part of stderr that is kept."""
 PATIENCE = 2.0
 """Seconds for each step of ending the process."""
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
@@ -70,7 +70,7 @@ class ProcessStream:
         await self._process.send(data)
 
     def try_send(self, data: bytes) -> bool:
-        """Write `data` if that needs no waiting; otherwise return False without writing."""
+        """Write `data` if this is possible without waiting; otherwise return False."""
         return self._process.write(data)
 
     async def keep_stderr(self) -> None:
@@ -80,7 +80,7 @@ class ProcessStream:
                 self._stderr = (self._stderr + await self._process.stderr.receive())[-STDERR_KEPT:]
 
     async def aclose(self) -> None:
-        """End the child in the steps above: at most 6 seconds for one that does not respond."""
+        """End the child in the steps above, which take at most 6 seconds if it does not respond."""
         if self._is_closed:
             return  # its process group id may have been reused
         self._is_closed = True

@@ -1,6 +1,5 @@
-"""The access log: a line for each HTTP request when it has ended, with its sender and its outcome.
-
-It contains no token and no query string, and session ids only as digests.
+"""The access log: one line for each HTTP request that has ended, with its sender and outcome. The log contains no
+tokens and no query strings, and session ids only as digests.
 """
 
 import logging
@@ -17,7 +16,7 @@ from ....protocol.identity import Principal
 from ....text import plain
 
 SENDER = "mcp.sender"
-"""The key in the scope of a request for its sender: a Principal, the Refusal of a sender who is not admitted, or
+"""The key of the sender in the scope of a request: a Principal, the Refusal of a sender who is not admitted, or
 None."""
 log = logging.getLogger("shared.access")
 
@@ -53,7 +52,7 @@ class AccessLog:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request and log it; or serve the life of the application."""
+        """Serve and log one request, or serve the lifespan of the application."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

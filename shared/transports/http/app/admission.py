@@ -15,7 +15,7 @@ from .access_log import SENDER, address_of
 from .mount import Mount
 
 RESOURCE = "mcp.resource"
-"""ASGI scope key: the resource that the request's token must be issued for."""
+"""ASGI scope key: the resource for which the request's token must be issued."""
 
 _AUDIT_UNAVAILABLE = refuse(
     503, "the audit log can't be written, so no requests are accepted; try again later", Retry_After="5"
@@ -74,8 +74,8 @@ class Admission:
 
 
 class NotFound:
-    """Answers requests at any other path. A refused sender can't tell whether a server exists, not even by the order
-    of the headers."""
+    """Answers requests at any other path. A refused sender can't tell whether a server exists, not even from the
+    order of the headers."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._refusal = refuse(404, f"nothing is served here; try {', '.join(paths)}")

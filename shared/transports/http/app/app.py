@@ -66,9 +66,9 @@ _CORS: dict[str, Any] = {
 }
 _PROBED = frozenset({HEALTH, READY, METRICS})
 _RECORDED = frozenset({METRICS, STATE})
-"""The pages whose readers are recorded: they show what others do."""
+"""The pages whose readers are recorded, because they show what others do."""
 _LISTENER = "http"
-"""The name of the server in records that concern none in particular."""
+"""The name used in records that concern no particular server."""
 
 Front = Callable[[Request], Awaitable[Response]]
 """Answers at `/`. Requests need a permitted host and origin but no token: its content must be public."""
@@ -86,36 +86,36 @@ class HttpOptions:
     path: str = "/mcp"
     """The path of a single server."""
     allowed_hosts: tuple[str, ...] = ()
-    """Hosts that requests may name, besides this machine's own if bound to it; "*" for any."""
+    """Hosts that requests may name, in addition to this machine's own if the listener is bound to it; "*" for any."""
     allowed_origins: tuple[str, ...] = ()
-    """Origins of browser pages that may send requests, besides this machine's own; "*" for any."""
+    """Origins of browser pages that may send requests, in addition to this machine's own; "*" for any."""
     tokens: tuple[str, ...] = ()
     """Bearer tokens, one of which every request needs; if empty, tokens are not needed."""
     authenticator: Authenticator | None = None
-    """Determines the sender of a request, instead of `tokens`."""
+    """Determines the sender of a request; replaces `tokens`."""
     issuers: Issuers | None = None
-    """The issuers whose tokens the authenticator accepts, if others than the operator issue them."""
+    """The issuers whose tokens the authenticator accepts, if the operator does not issue them."""
     public_url: str | None = None
     """The URL of the listener for clients, if it differs from the host in their requests."""
     cards: bool = False
     """True if the servers and their paths are published to everyone."""
     connections: int | None = None
-    """The maximum number of connections of the process; one address may have seven eighths of them; None for as many
+    """The maximum number of connections of the process; one address may hold seven eighths of them; None for as many
     as the system allows."""
     trusted_proxies: tuple[str, ...] = ()
-    """Networks of proxies that report the address of a request by X-Forwarded-For."""
+    """Networks of proxies that report the address of a request in X-Forwarded-For."""
     limits: EndpointLimits = field(default_factory=EndpointLimits)
     limiter: Limiter | None = None
     """Counts the requests of clients together with other processes; by default each listener counts separately."""
     audit: Audit | None = None
-    """Records what is done and what is refused."""
+    """Records served and refused requests."""
     telemetry: "Telemetry | None" = None
     """Sends spans and counts to a collector."""
     access_log: bool = False
     """True if each request is logged."""
     backlog: int = BACKLOG
     listener: socket.socket | None = None
-    """The bound socket to accept connections on, if other processes share it."""
+    """The bound socket on which to accept connections, if other processes share it."""
     siblings: Siblings | None = None
     """The processes that share the socket."""
 
@@ -123,12 +123,12 @@ class HttpOptions:
 class HttpApp:
     """The ASGI application of a listener.
 
-    The guards come first. A request for an endpoint then goes straight there, unless it comes from a page; those, and
-    everything else, are handled by Starlette.
+    After the guards, a request for an endpoint is passed straight to it, unless the request comes from a page;
+    Starlette handles those and everything else.
     """
 
     def __init__(self, mounts: Sequence[Mount], options: HttpOptions, front: Front | None = None) -> None:
-        """`front` answers at `/`, if there is a page. Raises ValueError for unusable options."""
+        """`front`, if given, answers at `/`. Raises ValueError for unusable options."""
         self.mounts = tuple(mounts)
         self.left_behind = False
         """True if a server did not stop in time."""
@@ -195,7 +195,7 @@ class HttpApp:
             mount.endpoint.stop()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, or the life of the application."""
+        """Serve one request, or the lifespan of the application."""
         if scope["type"] == "http":
             headers = read_headers(scope["headers"])
             admission = self._admissions.get(scope["path"])
@@ -257,7 +257,7 @@ class HttpApp:
         return sender.refusal() if isinstance(sender, Denial) else sender
 
     def _admitted(self, answer: _Answer) -> Callable[[Request], Awaitable[Response]]:
-        """Return `answer` in the form that Starlette calls."""
+        """Return `answer` as a function that Starlette can call."""
 
         async def respond(request: Request) -> Response:
             sender = request.scope[SENDER]
@@ -269,7 +269,7 @@ class HttpApp:
         return respond
 
     async def _refuse(self, request: Request, error: Exception) -> Response:
-        """Refuse a method that a page does not have, in the form of every other refusal."""
+        """Refuse a method that a page does not support, in the same form as every other refusal."""
         refusal = request.scope[SENDER]
         if not isinstance(refusal, Refusal):
             status = error.status_code if isinstance(error, HTTPException) else 500

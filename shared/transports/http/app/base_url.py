@@ -18,7 +18,7 @@ class BaseUrl:
 
     @property
     def prefix(self) -> str:
-        """The path that a proxy prepends to those of the servers."""
+        """The path that a proxy prepends to the paths of the servers."""
         return "" if self._public_url is None else urlsplit(self._public_url).path.rstrip("/")
 
     def of(self, host: str | None) -> str:
@@ -26,9 +26,9 @@ class BaseUrl:
         return self._public_url or self._local(host or "localhost")
 
     def _own_url(self, host: str) -> str:
-        """Return the URL of the listener with the name that a request has for this machine. Neither the port nor an
-        address is taken from the request: otherwise a client with a token for another listener of this machine could
-        name that one, and send the token here."""
+        """Return the URL of the listener, with the name that a request uses for this machine. Neither the port nor an
+        address comes from the request: otherwise a client with a token for another listener of this machine could
+        name that listener, and send the token here."""
         endpoints = [endpoint for mount in self._mounts for endpoint in mount.endpoints]
         if not endpoints:
             return f"http://{host.lower()}"

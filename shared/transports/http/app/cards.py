@@ -54,7 +54,7 @@ class Cards:
         self._headers = {"headers": [_TOKEN]} if asks_for_token else {}
         self._paths = {place: path for path in (CATALOG, *self._mounts) for place in (path, self._base.prefix + path)}
         self.paths = frozenset(self._paths)
-        """The paths of cards and catalog: a proxy passes its prefix on, or removes it."""
+        """The paths of cards and catalog, with and without the prefix of a proxy, which may forward or remove it."""
         self._answers = lru_cache(64)(_Answer)
 
     def routes(self) -> list[Route]:
@@ -108,7 +108,7 @@ class _Answer:
         self._headers = {**_HEADERS, "etag": self._etag, "content-type": media_type}
 
     def to(self, request: Request) -> Response:
-        """Return the document; 304 if the client already has it (RFC 9110, section 13.1.2)."""
+        """Return the document; 304 if the client already holds it (RFC 9110, section 13.1.2)."""
         client_tags = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
         if not client_tags.isdisjoint({"*", self._etag}):
             return Response(None, 304, self._headers)
@@ -116,7 +116,7 @@ class _Answer:
 
 
 def _domain(base: str) -> str:
-    """Return the domain of the servers; "localhost" for an address, which has no owner and can't be reversed."""
+    """Return the domain of the servers; "localhost" for an IP address, which has no owner and can't be reversed."""
     host = urlsplit(base).hostname or ""
     is_domain = re.fullmatch(r"[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z][a-z0-9-]*", host) is not None
     return host if is_domain else "localhost"

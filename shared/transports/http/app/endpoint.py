@@ -50,7 +50,8 @@ _STOPPING = refuse(503, "the server is stopping", Connection="close", Retry_Afte
 
 
 class Endpoint:
-    """The HTTP endpoint of one server. It serves after `start`, and after `fail` from the next `start` on."""
+    """The HTTP endpoint of one server. It serves after `start`; after `fail`, it serves again from the next `start`
+    on."""
 
     def __init__(self, limits: EndpointLimits, path: str) -> None:
         self._running: Run[Any]
@@ -71,7 +72,7 @@ class Endpoint:
         self.on_served: Served | None = None
         """Called for each stream that has ended, and for each session that its client has ended."""
         self.refused: Counter[int] = Counter()
-        """The number of requests refused before the protocol saw them, by HTTP status."""
+        """The number of requests refused before they reached the protocol, by HTTP status."""
 
     def start(self, running: Run[Any], tasks: TaskGroup) -> None:
         """Serve `running`, with sessions in `tasks`."""
@@ -139,7 +140,7 @@ class Endpoint:
             self.on_served(method, http.path, http.principal)
 
     def note(self, refusal: Refusal, principal: Principal | None = None) -> None:
-        """Count a refusal, of a request of `principal` if known."""
+        """Count a refused request, from `principal` if known."""
         self.refused[refusal.status] += 1
         if self.audit is not None:
             self.audit(refusal, principal)
@@ -206,7 +207,7 @@ class Endpoint:
 
 
 def _is_of_any(message: Message) -> bool:
-    """Return True for messages that may be of either description of the protocol: notifications, and invalid JSON."""
+    """Return True for messages that may belong to either form of the protocol: notifications, and invalid JSON."""
     if isinstance(message, Malformed):
         return message.failure.code == ParseError.code
     return isinstance(message, Notification)

@@ -1,8 +1,9 @@
 """One server at a path of an HTTP listener: its endpoint, life, readiness and counts.
 
-A single server, which was already opened by its caller, is served at once. One of several is opened here, in a
-separate task, so that its failure does not affect the others: while it starts, and after it failed, its endpoint
-refuses with the reason, and the others continue. A failed server is opened again, as if it were new.
+A single server, which its caller has already opened, is served at once. If there are several, each is opened here, in
+a separate task, so that its failure does not affect the others: while it starts, and after it has failed, its
+endpoint refuses requests with the reason, and the others continue. A failed server is opened again, as if it were
+new.
 """
 
 import math
@@ -47,11 +48,11 @@ class Mount:
         settings: BaseModel | None = None,
         name: str = "",
     ) -> None:
-        """A server is opened here, with `settings`, and named in log lines; a running one is served as it is."""
+        """A server is opened here, with `settings`, and named in log lines; a running server is served as it is."""
         self.server = served.server if isinstance(served, Run) else served
         self.path = path
         self.paths = (path, *sse_paths(path))
-        """The paths that it answers."""
+        """The paths at which the server answers."""
         self.name = name or self.server.implementation.name
         self.is_alone = settings is None
         """True if this server is the whole program, and not one of several."""
@@ -62,16 +63,16 @@ class Mount:
         self.scopes: Callable[[], tuple[Sequence[str], Sequence[str]]] = self._scopes
         """Returns the scopes that the server knows, and those that clients should request first."""
         self.audit: Audit | None = None
-        """Records what is done."""
+        """Records requests."""
         self.stores: Stores | None = None
         """The storage shared with other replicas, if the server is opened here."""
         self.endpoints: list[tuple[str, int]] = served.hooks.endpoints if isinstance(served, Run) else []
-        """The addresses and ports of its listener."""
+        """The addresses and ports of the listener."""
         self.endpoint = Endpoint(limits, path)
         self.readiness = Readiness()
         self.metrics = Metrics()
         self.supervised = Supervised(self.name, self._run, alone=self.is_alone)
-        """The life of the server, which other parts of the program may watch."""
+        """The supervised server, whose state other parts of the program may watch."""
         self.supervised.watch(self._on_state_change)
         self._served = served
         self._settings = settings
@@ -80,7 +81,7 @@ class Mount:
         self._is_open = anyio.Event()
 
     def keep_records(self, audit: Audit) -> None:
-        """Record in `audit` what is refused here and, if the server is opened here, what it does."""
+        """Record in `audit` the refused requests and, if the server is opened here, its calls."""
         self.audit = audit
         self.endpoint.audit = partial(audit.refused, self.name)
         self.endpoint.on_served = partial(audit.served, self.name)
@@ -93,8 +94,7 @@ class Mount:
 
     @property
     def implementation(self) -> Implementation:
-        """The description of the server. A proxy for another server returns that server's description while it is
-        known."""
+        """The description of the server. For a proxy, this is the description of the other server, if known."""
         running = self.running
         return (self.server if running is None else running.identity).implementation
 
@@ -117,7 +117,7 @@ class Mount:
         return next((scopes(running) for scopes in sources if running is not None), ((), ()))
 
     async def state(self) -> State:
-        """Return the current state of the server, after two seconds at most. Raises nothing."""
+        """Return the current state of the server, within two seconds. Never raises."""
         if not self.is_alone:
             server_name.set(self.name)
         return await self.readiness.state()
@@ -160,13 +160,13 @@ class Mount:
             await self._is_open.wait()
 
     async def close(self) -> bool:
-        """End the remaining sessions, and then the server. One that does not end within its limits is cancelled, and
-        one that ignores that is abandoned: then this returns False."""
+        """End the remaining sessions, and then the server. If the server does not end within its limits, it is
+        cancelled; if it ignores the cancellation, it is abandoned, and the result is False."""
         return await self.supervised.close(self.drain_seconds)
 
     @asynccontextmanager
     async def _run(self) -> AsyncIterator[Run[Any]]:
-        """Yield the server during one life of it, with its sessions."""
+        """Yield the server, with its sessions, from one opening to its end."""
         life = nullcontext(self._served) if isinstance(self._served, Run) else self._opened(self._served)
         async with life as running, create_task_group() as tasks:
             self.metrics.count(running)

@@ -1,7 +1,8 @@
 """The servers of a listener as OAuth protected resources: their URIs, and the metadata with the issuers of tokens.
 
 Metadata is public: clients without a token request it, and so do pages of any origin. Each path at which a server
-answers has its own, as clients compare its `resource` with the URL that they use (RFC 9728, section 3.3).
+answers has its own metadata, because clients compare the `resource` with the URL that they use (RFC 9728, section
+3.3).
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +29,7 @@ class Issuers:
 
     urls: tuple[str, ...]
     public_url: str | None = None
-    """The URL of the listener for clients; None for the host that their requests name."""
+    """The URL of the listener for clients; None to use the host that their requests name."""
     proof_algorithms: tuple[str, ...] = ()
     """The accepted signature algorithms of proofs of possession (RFC 9449)."""
     needs_proof: bool = False
@@ -58,7 +59,7 @@ class Protection:
         self._found = lru_cache(1_024)(self._resource)
 
     def of(self, path: str, headers: Headers) -> ProtectedResource:
-        """Return the resource of a request at `path`. At a path without a server, tokens for any of them are
+        """Return the resource of a request at `path`. At a path without a server, tokens for any server are
         accepted."""
         return self._found(path, self._base.of(headers.get("host")))
 

@@ -1,7 +1,6 @@
-"""The pages for operators and their programs: liveness, readiness, metrics and current state.
-
-`/healthz` queries no server, so none can delay it. `/readyz` queries all of them at once, with a short limit; without
-a required token, both report only what an orchestrator needs to know.
+"""The pages for operators and their programs: liveness, readiness, metrics and current state. `/healthz` queries no
+server, so no server can delay it. `/readyz` queries all servers at once, with a short time limit. To senders without
+a required token, both report only the facts that an orchestrator needs.
 """
 
 import asyncio
@@ -80,7 +79,7 @@ class Probes:
         return JSONResponse(body, 200 if is_ready else 503, {"cache-control": "no-store"})
 
     async def metrics(self, request: Request, refusal: Refusal | None) -> Response:
-        """Return the metrics of the servers in Prometheus format, of all processes that serve the port."""
+        """Return the metrics of the servers, from all processes that serve the port, in Prometheus format."""
         if refusal is not None:
             return refused(refusal)
         if find_spec("prometheus_client") is None:
@@ -95,7 +94,7 @@ class Probes:
         return Response(text, media_type=None, headers={"content-type": content_type})
 
     async def state(self, request: Request, refusal: Refusal | None) -> Response:
-        """Return connections, calls and queues, as far as the sender may see them."""
+        """Return the connections, calls and queues that the sender may see."""
         refusal = refusal or (_ONLY_WITH_TOKEN if self._is_exposed else None)
         if refusal is not None:
             return refused(refusal)

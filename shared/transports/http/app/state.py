@@ -1,7 +1,7 @@
 """The current state of a listener for operators: connections, calls and queues.
 
-It contains no arguments, no URIs and no tokens, and session ids only as digests. A token that is limited to scopes
-without that of operators shows only the principal's own entries.
+It contains no arguments, no URIs and no tokens, and session ids only as digests. A token whose scopes do not include
+the operators' scope shows only the principal's own entries.
 """
 
 import time

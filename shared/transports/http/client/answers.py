@@ -15,7 +15,7 @@ from .exchange import Reply
 from .pool import FAILURES
 
 DRAINED = 65_536
-"""Bytes of an unneeded body that are read so that its connection can be reused."""
+"""Maximum number of bytes of an unneeded body that are read so that its connection can be reused."""
 DRAIN_SECONDS = 1.0
 _TELLING = (401, 403, 405)
 
@@ -27,8 +27,8 @@ def is_stream(response: Reply) -> bool:
 
 
 async def read_answer(codec: Codec, response: Reply, request: Request) -> Message:
-    """Return the message in the body. Without one, or if only the status explains the failure, return an error with
-    the HTTP status as its code: not admitted, no POSTs here, busy, or a session that is over."""
+    """Return the message in the body. If there is none, or if only the status explains the failure, return an error
+    with the HTTP status as its code: not admitted, no POSTs here, busy, or a session that is over."""
     body = await _body(response)
     if body is None:
         return Malformed(failure(request.id, ParseError(f"an answer of more than {MAX_MESSAGE:,} bytes")))
@@ -61,13 +61,13 @@ async def _body(response: Reply) -> bytes | bytearray | None:
 
 
 def wait_of_reply(response: Reply) -> dict[str, float] | None:
-    """Return the pause that the server asks for, as the data of an error."""
+    """Return the pause that the server requests, as the data of an error."""
     return wait_of(response.status, response.headers.get("retry-after"), time.time())
 
 
 async def drain(response: Reply) -> None:
-    """Read an unneeded body to its end if that is near: an "accepted" is short. If the body is incomplete, the status
-    has said enough."""
+    """Read a short unneeded body, such as that of an "accepted", to its end. An incomplete body is ignored, because
+    the status is enough."""
     remaining, content = DRAINED, response.content
     if content.at_eof():
         return
@@ -78,5 +78,5 @@ async def drain(response: Reply) -> None:
 
 
 def attributed(message: Message, request: Request) -> Message:
-    """Return the message; an error without an id gets that of `request`."""
+    """Return the message; an error without an id gets the id of `request`."""
     return replace(message, id=request.id) if isinstance(message, Failure) and message.id is None else message

@@ -1,4 +1,4 @@
-"""A request with credentials, which is sent again if the server requires other ones."""
+"""A request with credentials, which is sent again if the server requires other credentials."""
 
 import sys
 import time
@@ -17,8 +17,8 @@ FRESH_SECONDS = 1.0
 
 
 class Authorized:
-    """One request with `credentials`, and its reply during the block. `send` sends it with their current headers,
-    each time it is called."""
+    """One request with `credentials`, and its reply during the block. Each call of `send` sends the request with the
+    current headers of the credentials."""
 
     def __init__(
         self, credentials: Credentials, method: str, url: str, send: Callable[[Mapping[str, str]], Answering]

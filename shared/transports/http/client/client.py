@@ -28,10 +28,10 @@ from .site import Site
 from .streams import Post, Streams
 
 MAX_CALLS = 100
-"""The maximum number of simultaneous requests, which need a connection each; more wait for their turn. Streams of
-notifications and our answers to questions are not limited."""
+"""The maximum number of simultaneous requests, each of which needs a connection; further requests wait their turn.
+Streams of notifications and our answers to questions are not limited."""
 FAREWELL_SECONDS = 2.0
-"""Seconds for the messages still being sent at the end, and then for the DELETE that ends a session."""
+"""Seconds to finish sending messages at the end, and then for the DELETE that ends a session."""
 TELL_SECONDS = 30.0
 """Seconds that a server may take to accept a notification or an answer."""
 _INITIALIZED = "notifications/initialized"
@@ -60,9 +60,8 @@ class HttpTransport:
         return await self._inbox.take()
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        """Begin a POST for each message. The one that completes the handshake is waited for: nothing may overtake it.
-
-        Raises BrokenResourceError if that can't be delivered.
+        """Begin a POST for each message, and wait for the message that completes the handshake, which no other may
+        overtake. Raises BrokenResourceError if that message can't be delivered.
         """
         for item in outgoing:
             # The GET stream is opened afterwards: a server may refuse one in a session that is not initialized.
@@ -73,8 +72,8 @@ class HttpTransport:
                 self._begin(item)
 
     def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
-        """Begin a POST for each message. Returns False, and begins none, if one of them must be waited for, or if the
-        session is over and its client has yet to learn that."""
+        """Begin a POST for each message. Returns False, and begins none, if the caller must wait for one of them, or
+        if the session is over and its client has yet to learn that."""
         if self._inbox.is_over:
             return False
         if any(isinstance(item.message, Notification) and item.message.method == _INITIALIZED for item in outgoing):

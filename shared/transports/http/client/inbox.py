@@ -26,7 +26,7 @@ class Inbox:
         return self._end is not None
 
     async def put(self, message: Message) -> None:
-        """Add a message, and wait while there are enough. After the end it is dropped."""
+        """Add a message, and wait while the queue is full. After the end, the message is dropped."""
         if self._end is not None:
             return
         self._messages.append(message)
@@ -35,7 +35,7 @@ class Inbox:
             await self._room.wait()
 
     def end(self, error: BaseException) -> None:
-        """End the queue: `take` raises `error` once it is empty. The first end counts."""
+        """End the queue: `take` raises `error` once the queue is empty. Only the first end takes effect."""
         self._end = self._end or error
         self._news.wake()
 

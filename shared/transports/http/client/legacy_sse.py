@@ -3,8 +3,9 @@
     GET url ──▶ event: endpoint, the URL for POSTs ──▶ event: message, again and again
     POST endpoint ──▶ 202; the answer arrives on the stream
 
-The stream can't be resumed: its end is that of the session. The endpoint must have the origin of the URL, or a server
-could redirect the token and the requests of its user to another one; nor is any redirect followed.
+The stream can't be resumed: the session ends with the stream. The endpoint must have the origin of the URL, or a
+server could redirect the token and the requests of its user to another server. For the same reason, no redirect is
+followed.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ from .pool import FAILURES, MAX_POSTS, MAX_POSTS_AT_ONCE, PATIENCE, Pool, parse_
 ENDPOINT_SECONDS = 30.0
 """Seconds that a server may take to open the stream, and then to name its endpoint."""
 FAREWELL_SECONDS = 2.0
-"""Seconds for the messages still being sent at the end."""
+"""Seconds to finish sending messages at the end."""
 TELL_SECONDS = 30.0
 """Seconds that a server may take to accept a notification or an answer."""
 
@@ -85,9 +86,8 @@ class SseTransport:
         return await self._inbox.take()
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        """Begin a POST for each message. The one that completes the handshake is waited for: nothing may overtake it.
-
-        Raises BrokenResourceError if that can't be delivered.
+        """Begin a POST for each message, and wait for the message that completes the handshake, which no other may
+        overtake. Raises BrokenResourceError if that message can't be delivered.
         """
         for item in outgoing:
             match item.message:
@@ -127,7 +127,7 @@ class SseTransport:
         return send({}) if credentials is None else Authorized(credentials, "POST", str(endpoint), send)
 
     async def _ask(self, request: Request) -> None:
-        """Make a request; if it is refused or fails, deliver an error as its answer."""
+        """Make a request; if the request is refused or fails, deliver an error as its answer."""
         answer: Message
         try:
             async with self._post(request) as response:
@@ -180,8 +180,8 @@ async def open_sse(
     seconds: float = ENDPOINT_SECONDS,
 ) -> AsyncIterator[SseTransport]:
     """Open the event stream at `url` during the block. `headers` and those of `credentials` are sent with every
-    request; `dialect` is that of `ClientOptions`. The server may take `seconds` to open the stream, and again to name
-    its endpoint; credentials may take longer, for example if someone logs in.
+    request; `dialect` is that of `ClientOptions`. The server may take `seconds` to open the stream, and as long again
+    to name its endpoint; credentials may take longer, for example if someone logs in.
 
     Raises PeerError if the server has no stream there, with the HTTP status as its code; TimeoutError if it takes too
     long; and ConnectionError if it can't be reached, or its endpoint must not be used.

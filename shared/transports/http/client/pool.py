@@ -1,7 +1,6 @@
-"""The HTTP connections of a client: one pool for each client, kept alive between calls.
-
-Nothing of it outlives the client, no cookie is stored, and no redirect is ever followed: another server must not get
-the token. The proxy of the environment is looked up once.
+"""The HTTP connections of a client: one pool for each client, kept alive between calls. No connection outlives the
+client, no cookie is stored, and no redirect is ever followed, so that another server can't get the token. The proxy
+of the environment is looked up once.
 """
 
 import os
@@ -24,14 +23,14 @@ from ....version import __version__
 CONNECT_SECONDS = 30.0
 """Seconds to establish a connection, including TLS."""
 IDLE_SECONDS = 4.0
-"""Seconds that an idle connection is reused: servers close theirs after 5 seconds (uvicorn, Node) or more, and a
-request on a connection that is being closed may have been carried out, or not."""
+"""Seconds for which an idle connection is reused: servers close theirs after 5 seconds (uvicorn, Node) or more, and a
+request on a connection that is being closed may or may not have been carried out."""
 MAX_POSTS_AT_ONCE, MAX_POSTS = 100, 1_000
-"""Notifications and answers: the number sent at the same time, with a connection for each; and the number pending
-from which on answers are dropped, since a server may ask endlessly and accept no answer."""
+"""For notifications and answers: the number sent at the same time, each on a connection of its own; and the number
+pending from which on answers are dropped, since a server could ask endlessly and accept no answer."""
 PROBE_SECONDS = 30
-"""Seconds of silence before the system probes a connection: a stream that is only read would not notice that a router
-on the way has forgotten it."""
+"""Seconds of silence before the system probes a connection: the reader of a stream would not notice that a router on
+the way has forgotten the connection."""
 HEADER_BYTES = 32_768
 """The maximum length of one header, and of the first line."""
 
@@ -43,8 +42,8 @@ _UNREACHED = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aioh
 
 
 def parse_url(text: str) -> URL:
-    """Parse the URL of a server. Raises ValueError for an invalid URL, and for one that is not HTTP; the message does
-    not repeat it."""
+    """Parse the URL of a server. Raises ValueError for a URL that is invalid or not HTTP; the message omits the
+    URL."""
     url = URL(text if text.isprintable() and " " not in text else "")
     if url.scheme not in ("http", "https") or not url.host or not url.port:
         raise ValueError("that is not an HTTP URL")
@@ -69,7 +68,8 @@ class Pool:
 
 @asynccontextmanager
 async def lent_http(http: aiohttp.ClientSession | None, url: str) -> AsyncIterator[Pool]:
-    """Yield the pool of `http`, which stays open; if that is None, a new one for `url` during the block.
+    """Yield the pool of `http`, which stays open, or if `http` is None, a new pool for `url` that closes with the
+    block.
 
     Raises ValueError for an invalid URL, and ConnectionError if the proxy that the environment names can't be used.
     """
