@@ -1,6 +1,5 @@
-"""Two connected transports in one process: they exchange bytes, so that the codec is part of every test.
-
-An item of a queue is one complete message, so no framing is needed.
+"""Two connected transports in one process. They exchange bytes, so that the codec is part of every test. Each item of
+a queue is one complete message, so no framing is needed.
 """
 
 from collections.abc import Sequence
@@ -53,7 +52,7 @@ class MemoryTransport:
         return await self._inbox.receive()
 
     def close_sending(self) -> None:
-        """Close the sending direction; messages of the other end can still be received."""
+        """Close the sending direction; messages from the other end can still be received."""
         self._outbox.close()
 
     def close(self) -> None:
@@ -67,8 +66,8 @@ class MemoryTransport:
 
 
 def memory_pair(buffered: float = 1_024, *, dialects: bool = False) -> tuple[MemoryTransport, MemoryTransport]:
-    """Return two connected ends; each direction buffers `buffered` messages before its sender has to wait. The first
-    is the client's; the second accepts `dialects`."""
+    """Return two connected ends; each direction buffers `buffered` messages before its sender must wait. The first is
+    the client's; the second accepts `dialects`."""
     to_second, at_second = anyio.create_memory_object_stream[bytes](buffered)
     to_first, at_first = anyio.create_memory_object_stream[bytes](buffered)
     client = MemoryTransport(to_second, at_first, is_client=True)

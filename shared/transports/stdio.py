@@ -1,9 +1,9 @@
 """The stdio transport: one JSON message per line on fd 0 and fd 1 (2025-11-25, Transports, stdio).
 
 stdout belongs to the protocol, so it is protected twice. The transport keeps a private copy of fd 1 and points 1 at
-stderr, where a write of a C library or of a child does no harm. `print` becomes a line of the log, so that it does
-not wait in a buffer, to be written when fd 1 is the protocol's again, or for a stderr that nobody reads. fd 0 is not
-passed on: children get an empty one.
+stderr, where a write of a C library or of a child does no harm. `print` writes a line to the log, so that its output
+waits neither in a buffer that is flushed when fd 1 is the protocol's again, nor for a stderr that nobody reads. fd 0
+is not passed on: children get an empty one.
 
 Reading and writing depend on the kind of the two descriptors. Pipes and sockets are made non-blocking and waited for.
 A file is always ready. A terminal is shared with the shell, which must not find it non-blocking; terminals, other
@@ -68,7 +68,7 @@ class StdioTransport:
         self.receive, self.send, self.try_send = self._in.receive, self._out.send, self._out.try_send
 
     async def gone(self) -> None:
-        """Wait until the peer has ended its stream, or `stop` was called, and ours has no reader anymore."""
+        """Wait until the peer has ended its stream, or `stop` was called, and our stream has no reader any more."""
         await self.ended.wait()
         while not self._out.is_deserted:  # noqa: ASYNC110 - the system reports it only when polled
             await anyio.sleep(_LOOK_SECONDS)
@@ -156,8 +156,8 @@ class _Input(_Descriptor):
         super().close()
 
     def _arm(self) -> None:
-        """Arrange for the next bytes to arrive. A reader remains registered: changing that costs more than a
-        message."""
+        """Arrange for the next bytes to arrive. The reader remains registered, because changing the registration
+        costs more than a message."""
         loop = asyncio.get_running_loop()
         if self._waits:
             loop.add_reader(self._fd, self._readable)
@@ -202,8 +202,8 @@ class _Output(_Descriptor):
         """The messages that could not be written at once, with their encoding."""
 
     def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
-        """Write a few small messages if that needs no waiting, all of them or nothing. Returns True if they were
-        written."""
+        """Write a few small messages if this is possible without waiting, all of them or nothing. Returns True if
+        they were written."""
         # A socket may accept a part of a write, and the rest would have to wait.
         if not self._is_pipe or len(outgoing) > _FEW:
             return False
@@ -220,7 +220,7 @@ class _Output(_Descriptor):
         return False
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        """Write messages, small ones together. Raises BrokenResourceError when nobody reads anymore."""
+        """Write messages, combining small ones. Raises BrokenResourceError when the reader is gone."""
         (tried, data), self._tried = self._tried, ((), b"")
         # The encoding from `try_send`, which could not write it: encoding takes longer than everything else here.
         ready = [data] if outgoing is tried else []
@@ -295,8 +295,8 @@ async def _write_in_thread(fd: int, data: bytes) -> None:
 
 @asynccontextmanager
 async def stdio(max_message: int = MAX_MESSAGE, *, dialects: bool = False) -> AsyncIterator[StdioTransport]:
-    """This process's own stdin and stdout as a transport; both are restored at the end. With `dialects`, a client may
-    speak one."""
+    """Yield this process's own stdin and stdout as a transport; both are restored at the end. With `dialects`, a
+    client may speak a dialect."""
     _flush(sys.stdout)
     # Earlier output is flushed here: later it would appear in the middle of the protocol.
     fd_in, fd_out = os.dup(0), os.dup(1)

@@ -1,7 +1,7 @@
 """The client transport for a `ws://` or `wss://` URL: one message in each text frame, in both directions.
 
 `websockets` manages the connection, pings the server, and closes it if it does not answer. A server that refuses the
-upgrade answers as to any request over HTTP.
+upgrade answers as it answers any HTTP request.
 """
 
 import logging
@@ -34,7 +34,7 @@ CONNECT_SECONDS = 30.0
 FAREWELL_SECONDS = 2.0
 """Seconds for the close frame to be answered."""
 _MAX_SENT = 6
-"""The most times that the handshake is sent: see `http.client_authorized`."""
+"""Maximum number of times that the handshake is sent: see `http/client/authorized.py`."""
 _SUBPROTOCOLS = (Subprotocol("mcp"),)
 _quiet = logging.getLogger("shared.transports.websocket.frames")
 """The logger of `websockets`, which would record the headers, including a token, and the contents of frames."""
@@ -49,7 +49,7 @@ class WebSocketTransport:
         self._codec = Codec(is_client=True, line_end=b"", dialect=dialect)
 
     async def receive(self) -> Sequence[Message]:
-        """Return the next message. Raises EndOfStream if the server has closed the connection in order, otherwise
+        """Return the next message. Raises EndOfStream if the server has closed the connection properly, otherwise
         BrokenResourceError."""
         try:
             return [self._codec.decode_body(await self._socket.recv(decode=False))]
@@ -154,7 +154,7 @@ async def _connect(url: str, headers: Mapping[str, str]) -> ClientConnection:
 
 class _Connect(connect):
     def process_redirect(self, exc: Exception) -> Exception | str:
-        """Follow no redirect: another server must not get the token."""
+        """Follow no redirect, so that another server can't get the token."""
         return exc
 
 

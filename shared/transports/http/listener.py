@@ -6,7 +6,7 @@ BACKLOG = 2_048
 """Connections that the system holds until they are accepted."""
 LINGER_SECONDS = 1.0
 """Seconds for which a worker or a replica that is about to end still answers on its connections, asking each client
-to open a new one."""
+to open a new connection."""
 
 
 def listen(host: str, port: int, backlog: int = BACKLOG) -> socket.socket:

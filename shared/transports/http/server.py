@@ -26,7 +26,8 @@ from .listener import LINGER_SECONDS, listen
 __all__ = ["HttpOptions", "http_app", "run_http", "run_mounts"]
 
 KEEP_ALIVE = 30
-"""Seconds an unused connection stays open: longer than common clients keep theirs, so that they close first."""
+"""Seconds for which an unused connection stays open: longer than in common clients, so that the client closes
+first."""
 
 _ACCEPT_SECONDS = 0.05
 """Seconds for newly accepted connections to be registered."""
@@ -63,8 +64,8 @@ async def run_mounts(
     started: Started | None = None,
     stop: anyio.Event | None = None,
 ) -> bool:
-    """Serve several servers, each of which is opened and closed here; `front` answers at `/`, if given. The rest is
-    as in `run_http`. Returns True if all servers have ended."""
+    """Serve several servers, each of which is opened and closed here; `front` answers at `/`, if given. Everything
+    else is as in `run_http`. Returns True if all servers have ended."""
     asgi = HttpApp(mounts, options, front)
     await _run(asgi, options, started, stop)
     return not asgi.left_behind
@@ -189,5 +190,5 @@ class _Uvicorn(uvicorn.Server):
         self.on_started()
 
     async def main_loop(self) -> None:
-        """Wait for the stop: nothing has to be checked here, and connections set the date themselves."""
+        """Wait for the stop, without periodic checks: connections set the date themselves."""
         await self._stopped.wait()

@@ -19,7 +19,7 @@ _AT_ONCE = 65_536
 
 
 class Site:
-    """The endpoint at `url`. `fixed` headers are sent with every request, as are those of the `credentials`."""
+    """The endpoint at `url`. The `fixed` headers and those of the `credentials` are sent with every request."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Site:
         return Authorized(credentials, method, str(self._url), send)
 
     def forgets(self, response: Reply) -> bool:
-        """Return True if `response` says that the server does not know our session, and record that (2025-11-25,
+        """Return True if `response` says that the server does not know our session, and record the fact (2025-11-25,
         Streamable HTTP, Session Management)."""
         says_so = response.status == 404 and self.headers.session_id is not None
         self.is_forgotten |= says_so

@@ -22,11 +22,11 @@ from .site import Site
 log = logging.getLogger("shared.transports.http.client")
 
 RETRY_SECONDS = 1.0
-"""Seconds before a stream is reopened, if the server named none."""
+"""Seconds before a stream is reopened, if the server specifies no pause."""
 SHORTEST_SECONDS = 0.01
-"""The shortest pause that a server can ask for."""
+"""The shortest pause that a server can request."""
 MAX_RETRIES = 5
-"""Consecutive attempts to reopen a stream before it is given up."""
+"""Consecutive attempts to reopen a stream before the client gives up."""
 
 
 @dataclass(slots=True, eq=False)
@@ -36,13 +36,13 @@ class Post:
     request: Request
     task: asyncio.Task[None] | None = None
     is_sent: bool = False
-    """True if the server may have received it."""
+    """True if the server may have received the request."""
     answered: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class _Followed:
-    """A stream that is opened by GET, until it has brought the answer to `post`, if given."""
+    """A stream that is opened by GET, until it has delivered the answer to `post`, if given."""
 
     events: EventStream
     post: Post | None
@@ -51,7 +51,7 @@ class _Followed:
     failed: int = 0
     """Consecutive failed attempts."""
     wait: float = 0.0
-    """Seconds of the pause that the server asks for."""
+    """The pause that the server requests, in seconds."""
 
     @property
     def continues(self) -> bool:
@@ -72,7 +72,7 @@ class Streams:
         self._inbox = inbox
 
     async def take_answer(self, response: Reply, post: Post) -> None:
-        """Deliver the answer in a body, or that the session is over."""
+        """Deliver the answer in a body, or the fact that the session is over."""
         if not claims_envelope(post.request.params) and self._site.forgets(response):
             post.answered = True
             await drain(response)
@@ -96,8 +96,8 @@ class Streams:
                 return
 
     async def follow(self, events: EventStream, post: Post | None) -> bool:
-        """Open a stream repeatedly until it has brought the answer to `post`, is no longer offered, or has failed
-        `MAX_RETRIES` times in a row. Returns True if it was ever open."""
+        """Open a stream repeatedly until it has delivered the answer to `post`, is no longer offered, or has failed
+        `MAX_RETRIES` times in a row. Returns True if the stream was ever open."""
         followed = _Followed(events, post)
         if post is not None:
             await asyncio.sleep(followed.pause)

@@ -1,7 +1,7 @@
 """The number of connections of a process, and of one address.
 
-Each uses a descriptor. If these run out, no connection is accepted, so that a thousand idle connections of one
-address would lock out all others.
+Each connection uses a descriptor. Once descriptors run out, no connection is accepted, so a thousand idle connections
+from one address would lock out all other clients.
 """
 
 import logging
@@ -28,7 +28,7 @@ _LOG_SECONDS = 60.0
 
 
 class Capacity:
-    """The connections of one process. One address, or one IPv6 network, may have at most seven eighths of them."""
+    """The connections of one process. One address, or one IPv6 network, may hold at most seven eighths of them."""
 
     def __init__(self, connections: int) -> None:
         self._most = connections
@@ -38,7 +38,7 @@ class Capacity:
         self._logged = -_LOG_SECONDS
 
     def take(self, address: str) -> bool:
-        """Count one connection, and return True, if its address may have one more."""
+        """Count one connection and return True, unless its address already holds too many."""
         address = network_of(address)
         if self._by_address[address] < self._most_of_one and self._taken < self._most:
             self._by_address[address] += 1
@@ -61,7 +61,7 @@ class Capacity:
 
 
 def connections_at_most() -> int:
-    """Return the number of connections that this process may have, after raising its soft limit of descriptors."""
+    """Raise the soft limit of descriptors, and return the number of connections that this process may hold."""
     descriptors = _MOST
     if sys.platform != "win32" and resource is not None:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

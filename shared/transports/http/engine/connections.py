@@ -2,9 +2,9 @@
 
 It limits the size of a request's head, the framing around its body (the sizes of chunks, their extensions, and
 trailers, whose fields are ignored), and the time for head and body to arrive; the limits apply before the sender is
-known. Without them a peer could occupy memory and connections by never finishing. Answers are sent in one write: the
-head and the body of a short one fit into one packet. The date is made when it is needed, so that an idle server
-sleeps.
+known. Without them a peer could occupy memory and connections by never finishing a request. Answers are sent in one
+write: the head and the body of a short answer fit into one packet. The date is computed on demand, so that an idle
+server sleeps.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from .capacity import Capacity
 from .write_backlog import Unread, Upgraded, backlog
 
 MAX_HEAD = 65_536
-"""The maximum length of a request's line and headers; data in the packet of their end may exceed it."""
+"""The maximum length of a request's line and headers; data in the packet that completes them may exceed it."""
 MAX_HEADERS = 200
 """The maximum number of headers of one request."""
 HEAD_SECONDS = 30.0
@@ -36,8 +36,8 @@ _FRAMING = 65_536, 8
 each word of JSON as a chunk."""
 _ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 _UNREAD = 16 * 1_048_576
-"""Bytes of a body that may still arrive after the request is answered, most likely refused. Closing the connection on
-a client that still sends would make it lose the answer."""
+"""Bytes of a body that may still arrive after the request is answered, most likely with a refusal. A client that
+still sends would lose the answer if the connection closed."""
 _LINGER_SECONDS = 30.0
 """Seconds that a client has to read the data written before its connection was closed."""
 _READ_SECONDS = 60.0
@@ -53,11 +53,11 @@ class Connection(HttpToolsProtocol):
     body_seconds = 30.0
     """Seconds for the body of a request to arrive."""
     capacity: Capacity | None = None
-    """The limit of connections; None if a proxy has all of them."""
+    """The limit of connections; None if a proxy holds all connections."""
     unread: Unread
     """The bytes that wait for slow clients of the listener."""
     left: asyncio.Event | None = None
-    """Set when the last connection has ended; not None while each connection is to end with its next answer."""
+    """Set when the last connection has ended; None unless each connection is to end with its next answer."""
 
     _counted = ""
     _head_bytes = 0
@@ -112,8 +112,8 @@ class Connection(HttpToolsProtocol):
         self._has_begun = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Called for a header, or a field of the trailers. Raises ValueError, which ends the connection, for one too
-        many."""
+        """Called for a header, or a field of the trailers. Raises ValueError, which ends the connection, if there are
+        too many."""
         # Trailers are not passed to the application: it decides by the headers, and has begun to (RFC 9110, section
         # 6.5.1).
         if self._awaits == "head":
@@ -138,8 +138,8 @@ class Connection(HttpToolsProtocol):
             self.leave()
 
     def leave(self) -> None:
-        """End the connection with the pending answer, which says so. One that waits for a request stays open, and so
-        does one whose answer has already begun."""
+        """End the connection with the pending answer, which announces the end. A connection that waits for a request
+        stays open, and so does a connection whose answer has already begun."""
         cycle: RequestResponseCycle | None = self.cycle
         # The header `connection: close` is among the first bytes of an answer.
         if cycle is not None and not cycle.response_started:
@@ -198,8 +198,7 @@ class Connection(HttpToolsProtocol):
         return bool(cycle.response_complete)
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Leave the bytes after the head of a WebSocket request to `data_received`. Raises HttpParserUpgrade for
-        that."""
+        """Raise HttpParserUpgrade, to leave the bytes after the head of a WebSocket request to `data_received`."""
         if self._get_upgrade() == b"websocket":
             raise  # noqa: PLE0704 - uvicorn calls this where it has caught that
         super()._unsupported_upgrade_warning()
@@ -227,7 +226,7 @@ class Connection(HttpToolsProtocol):
             self._counted = ""
 
     def _await_reading(self, before: float = math.inf) -> None:
-        """Abort the connection if as many bytes are unread as `before`, else check again later."""
+        """Abort the connection if as many bytes are unread as `before`; otherwise check again later."""
         unread = backlog(self._written)
         if unread < before:
             self._reading = self.loop.call_later(_READ_SECONDS, self._await_reading, unread)
@@ -241,7 +240,7 @@ class Connection(HttpToolsProtocol):
             self._reading = None
 
     def _time(self) -> None:
-        """Set the timer for the awaited part."""
+        """Set the timer for the part of the request that is awaited."""
         self._timed = self._awaits
         if self._timer is not None:
             self._timer.cancel()
@@ -263,7 +262,8 @@ class Connection(HttpToolsProtocol):
 
 def break_off(receive: Callable[..., Any]) -> None:
     """Abort the answer to the request of this `receive`, and its connection if that is a `Connection`: the client
-    reads the rest elsewhere, or not at all. uvicorn would report it as a fault of the application."""
+    reads the rest elsewhere, or not at all. uvicorn would report an incomplete answer as a fault of the
+    application."""
     cycle = getattr(receive, "__self__", None)
     if isinstance(cycle, RequestResponseCycle):
         cycle.disconnected = True
@@ -329,7 +329,7 @@ class _Corked:
             self._loop.call_later(_LINGER_SECONDS, self._transport.abort)
 
     def uncork(self) -> asyncio.Transport:
-        """Return the underlying transport, once all is written."""
+        """Write everything, and return the underlying transport."""
         self._flush()
         return self._transport
 

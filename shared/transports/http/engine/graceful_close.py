@@ -1,7 +1,7 @@
 """The closing of a replica's port without losing the requests of clients that move to another replica.
 
-When a socket is closed, the system resets the connections that wait to be accepted. Requests on them may have been
-carried out, as far as a proxy knows, so that it does not send them to another replica.
+When a socket is closed, the system resets the connections that wait to be accepted. For all a proxy knows, requests
+on them may have been carried out, so it does not send them to another replica.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ _SO_ATTACH_FILTER = 26
 
 
 def take_no_more(listener: socket.socket) -> None:
-    """Let the system ignore new connection attempts, if it can: on Linux. Waiting connections can still be accepted.
-    A client tries again after a second, and is then refused or reaches another replica; otherwise the system might
-    accept it in the moment before the socket is closed."""
+    """Make the system ignore new connection attempts, where this is supported (Linux). Waiting connections can still
+    be accepted. A client tries again after a second, and is then refused or reaches another replica; otherwise the
+    system might accept its connection just before the socket is closed."""
     if sys.platform == "linux":
         # A filter of one instruction, "drop it" (Linux, networking/filter: BPF_RET | BPF_K, 0).
         instruction = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0))

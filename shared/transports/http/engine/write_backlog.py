@@ -1,5 +1,5 @@
-"""The number of written bytes that a peer has not read, which distinguishes a slow peer from a dead one, and their
-limit over all peers."""
+"""The number of written bytes that a peer has not read, which distinguishes a slow peer from a dead peer, and a limit
+on this number over all peers."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ else:
 log = logging.getLogger("shared.transports.http")
 
 UNREAD = 64 * 1_048_576
-"""Bytes that may wait for all clients of a listener. Systems buffer small answers, which don't count."""
+"""Maximum number of bytes that wait for all clients of a listener, except for small answers, which systems buffer."""
 _LOG_SECONDS = 60.0
 """Seconds between two log records of connections that were cut off."""
 
@@ -40,8 +40,8 @@ def backlog(transport: asyncio.Transport) -> int:
 
 
 class Unread:
-    """The bytes that wait for slow clients in the buffers of one listener. If there are too many, connections of the
-    address with the most are closed, the oldest first."""
+    """The bytes that wait for slow clients in the buffers of one listener. If there are too many, connections from
+    the address with the most unread bytes are closed, oldest first."""
 
     def __init__(self, limit: int = UNREAD) -> None:
         self._limit = limit
@@ -60,7 +60,7 @@ class Unread:
             self._cut()
 
     def remove(self, transport: asyncio.Transport) -> None:
-        """Count the bytes no longer, which were read or dropped."""
+        """Stop counting the bytes, which were read or dropped."""
         address, size = self._waiting.pop(transport, ("", 0))
         self._by_address[address] -= size
         if not self._by_address[address]:
@@ -82,4 +82,4 @@ class Upgraded(asyncio.Protocol):
     """A protocol that takes over a connection."""
 
     unread: Unread | None = None
-    """The count of its listener, set before `connection_made`."""
+    """The unread bytes of the listener, set before `connection_made`."""

@@ -8,9 +8,9 @@
 An open stream is the session: when it ends, for any reason, its calls and subscriptions are cancelled, and its
 address is unknown. No client returns to it, so its events are not stored, and have no ids.
 
-It stays at the replica that has the connection, which its id names. Another replica passes a POST on unchanged: only
-the replica with the stream knows the owner of the session, and how to decode the message. So the one that passes it
-on answers 202 to all that it could deliver, and errors are reported on the stream.
+It stays on the replica that holds the connection, which its id names. Another replica forwards a POST unchanged: only
+the replica with the stream knows the owner of the session, and how to decode the message. So the forwarding replica
+answers 202 to every POST that it could deliver, and errors are reported on the stream.
 
 `initialize` negotiates any version with a handshake, not only 2024-11-05: the official SDKs negotiate over this
 transport as over every other, and a host whose URL ends in /sse would otherwise lose the later features. 2026-07-28
@@ -72,7 +72,7 @@ class LegacySse:
         limits: EndpointLimits,
         path: str,
     ) -> None:
-        """The streams count among `sessions`; `bodies` reads the bodies of messages; `path` is that of the
+        """The streams count towards `sessions`; `bodies` reads the bodies of messages; `path` is the path of the
         endpoint."""
         self._running = running
         self._tasks = tasks
@@ -187,14 +187,15 @@ class LegacySse:
     # Changes of the replicas
 
     def lost(self) -> None:
-        """End all streams because no other replica can deliver to them anymore; their clients open new ones."""
+        """End all streams because no other replica can deliver messages to them any more; their clients open new
+        streams."""
         self.end_all(orderly=False)
 
     def returned(self) -> None:
-        """Called when this replica has rejoined the others; it has no streams yet."""
+        """Do nothing: a replica that has just rejoined the others has no streams."""
 
     def left(self) -> None:
-        """Called when another replica is gone, and its streams with it."""
+        """Do nothing: the streams of a lost replica are gone, too."""
 
     # The end
 

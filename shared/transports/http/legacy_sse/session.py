@@ -77,7 +77,7 @@ class LegacySession:
         self.uses = -1  # the `initialize` that opens other sessions is a request to this one
         self.codec = codec
         self.is_ending = False
-        """True once it has stopped accepting messages."""
+        """True once the session has stopped accepting messages."""
         self._limit = limits.stream_bytes
         self._receive = http.receive
         self._unsent: list[ServerSentEvent] = []
@@ -96,17 +96,17 @@ class LegacySession:
 
     @property
     def is_idle(self) -> bool:
-        """True if its client has not begun to use it: `initialize` has not been answered, and no dialect is
+        """True if the client has not begun to use the session: `initialize` has not been answered, and no dialect is
         spoken."""
         return self.codec.dialect is None and self._connection.session.version is None
 
     @property
     def idle_seconds(self) -> float:
-        """The seconds for which it has been open and not initialized."""
+        """The seconds for which the session has been open without being initialized."""
         return asyncio.get_running_loop().time() - self._opened if self.is_idle else 0.0
 
     def take(self, headers: Headers, messages: Sequence[Message], principal: Principal | None) -> Refusal | None:
-        """Process the messages of a POST of `principal`, which are answered on the stream. Returns a refusal with
+        """Process the messages of a POST from `principal`, which are answered on the stream. Returns a refusal with
         status 400 for messages that must not reach the session."""
         self._connection.session.principal = principal
         if self.codec.dialect is None:
@@ -125,8 +125,8 @@ class LegacySession:
         return None
 
     def take_passed_on(self, post: Post) -> Sequence[Message]:
-        """Process messages that were posted at another replica, which has already answered, and return them. Refused
-        requests are answered by errors on the stream."""
+        """Process messages that were posted to another replica, which has already answered, and return them. Refused
+        requests are answered with errors on the stream."""
         headers = Headers({} if post.version is None else {VERSION_HEADER: post.version})
         messages = self.codec.feed_body(post.body)
         principal, current = post.principal, self._connection.session.principal
@@ -184,7 +184,7 @@ class LegacySession:
         self.end(seconds)
 
     async def close(self) -> None:
-        """Cancel pending calls, wait for that, and cancel the subscriptions."""
+        """Cancel pending calls, wait for their end, and cancel the subscriptions."""
         self.is_ending = True
         self._idle.cancel()
         if self._stalled is not None:
@@ -223,7 +223,7 @@ class LegacySession:
 
 
 def replica_of(id: str) -> int | None:
-    """Return the replica that has the stream of the session `id`; None if the id names none."""
+    """Return the replica that holds the stream of the session `id`; None if the id names no replica."""
     named = re.match(r"([0-9]{1,7})-", id)
     return None if named is None else int(named[1])
 

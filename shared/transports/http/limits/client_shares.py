@@ -1,10 +1,10 @@
 """The shares of clients in the sessions and requests of an endpoint, so that no client takes all of them.
 
-If all places are taken, a new session replaces one of the client that has the most; a request without a session is
-refused.
+If all places are taken, a new session replaces a session of the client that holds the most; a request without a
+session is refused.
 
-A client is an address together with a principal. Behind a proxy, and with one token for all, all clients are one:
-they can only replace each other's handshakes, which expire first.
+A client is an address together with a principal. Behind a proxy, and with one token for all, all clients are the same
+client: they can only replace each other's handshakes, which expire first.
 """
 
 from collections import Counter
@@ -32,7 +32,8 @@ def client_name(principal: str | None, host: str) -> str:
 
 @lru_cache(1_024)
 def network_of(host: str) -> str:
-    """Return the address that `host` counts as: for IPv6 the network of 64 bits, since a host chooses the rest."""
+    """Return the address under which `host` is counted: for IPv6, the 64-bit network, since a host chooses the
+    rest."""
     try:
         address = ip_address(host)
     except ValueError:  # a name that a proxy has sent
@@ -44,7 +45,7 @@ def network_of(host: str) -> str:
 
 
 class Place(Protocol):
-    """A session of any kind, as it is counted here."""
+    """A session of any kind that is counted here."""
 
     client: str
     uses: int
@@ -52,15 +53,15 @@ class Place(Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """True if it may be replaced before sessions that are in use."""
+        """True if the session may be replaced before sessions that are in use."""
 
     @property
     def idle_seconds(self) -> float:
-        """The seconds for which it has been idle; 0 if it is not."""
+        """The seconds for which the session has been idle; 0 if it is in use."""
 
 
 GiveWay = Callable[[Any], None]
-"""Ends a session, which no longer counts afterwards."""
+"""Ends a session, which is no longer counted afterwards."""
 
 
 class _Share:
@@ -80,7 +81,7 @@ class Shares:
     """The sessions of an endpoint by client."""
 
     def __init__(self, limit: int, allowances: Allowances | None = None) -> None:
-        """`limit` is the maximum number of sessions; `allowances` has that of one principal."""
+        """`limit` is the maximum number of sessions; `allowances` contains the limit of one principal."""
         self._limit = limit
         self._allowances = allowances
         self._taken = 0
@@ -117,7 +118,7 @@ class Shares:
             del self._by_client[session.client]
 
     def make_room(self, client: str) -> Refusal | None:
-        """Make room for a new session of `client`, possibly by ending another one. Returns a refusal if that is
+        """Make room for a new session of `client`, possibly by ending another session. Returns a refusal if that is
         impossible."""
         allowances, account = self._allowances, account_of(client)
         if allowances is not None and self._by_account[account] >= allowances.limits.sessions:
@@ -140,7 +141,8 @@ class Shares:
         return allowances.too_many_sessions()
 
     def _yielding(self, client: str) -> tuple[_Share, Place | None]:
-        """Return the share of the client that has the most, and its session to end; None if none may be ended."""
+        """Return the share of the client that holds the most sessions, and the session to end; None if no session may
+        be ended."""
         holder, share = max(self._by_client.items(), key=lambda item: len(item[1]))
         if holder == client:
             return share, _first(share.unused, _is_forgotten)

@@ -45,8 +45,8 @@ class EndpointLimits:
     keep_alive_seconds: float = 15.0
     """Seconds after which a comment is sent on a stream, and a ping on a WebSocket."""
     requests: int = 1_024
-    """Simultaneous requests without a session, besides as many listen streams as there may be sessions. One client
-    has at most half of either."""
+    """Simultaneous requests without a session, in addition to as many listen streams as there may be sessions. One
+    client may hold at most half of either."""
     sessions: SessionLimits = field(default_factory=SessionLimits)
     clients: ClientLimits | None = None
     """The limits of one principal; None for no such limits."""

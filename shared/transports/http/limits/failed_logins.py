@@ -1,8 +1,8 @@
 """The limit of failed authentications from one address, beyond which unknown tokens are not checked.
 
-Checking a token may be costly, for this server and for its issuer. Senders who guess tokens, or have none, are
-limited by address; senders at the same address with tokens that were seen before, as through a proxy, are served as
-usual.
+Checking a token may be costly, for this server and for its issuer. Senders who guess tokens, or send none, are
+limited by address. Other senders at the same address, as behind a proxy, are served as usual if their tokens were
+accepted before.
 """
 
 import math
@@ -71,8 +71,8 @@ class Attempts:
                 del self._under_way[key]
 
     async def refuse(self, refusal: Refusal, address: str) -> Refusal:
-        """Return `refusal` for a request that was not authenticated; 429 for an address that has had too many of
-        them."""
+        """Return `refusal` for a request that was not authenticated; 429 for an address with too many such
+        requests."""
         error = await self._allowances.check(client_name(None, address))
         return refusal if error is None else limit_exceeded(error)
 
@@ -82,8 +82,8 @@ def _knows_nobody(_request: HttpRequest) -> bool:
 
 
 def _is_attempt(denial: Denial) -> bool:
-    """Return True if the credentials themselves were invalid: not if the issuer can't be reached, or if only the
-    nonce that comes with the denial was missing."""
+    """Return True if the credentials themselves were invalid. Return False if the issuer can't be reached, or if only
+    the nonce that comes with the denial was missing."""
     return denial.status != _UNAVAILABLE and all(name != "dpop-nonce" for name, _ in denial.headers)
 
 

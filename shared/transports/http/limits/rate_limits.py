@@ -1,7 +1,6 @@
-"""The allowances of one principal at a listener: requests per second, simultaneous calls, sessions, bytes per day.
-
+"""The allowances of one principal on a listener: requests per second, simultaneous calls, sessions, bytes per day.
 Senders without a principal are counted by address. Rates and bytes are counted for all replicas together, calls and
-sessions in each process. A refusal says when to try again; calls that have begun continue, however much they use.
+sessions in each process. A refusal says when to try again. Calls that have begun continue, regardless of their use.
 """
 
 import math
@@ -80,7 +79,7 @@ class Allowances:
         return await self.check(client, requests) if requests else None
 
     def charge(self, client: str, requests: float) -> None:
-        """Take `requests` that are served already from the allowance of `client`."""
+        """Take `requests` that have already been served from the allowance of `client`."""
         self.limiter.spend(account_of(client), self._rate, requests)
 
     def spend(self, client: str, size: int) -> None:
@@ -93,7 +92,7 @@ class Allowances:
         return self._calls
 
     def begin(self, client: str) -> LimitExceeded | None:
-        """Begin a call of `client`, which counts until `end`. Returns an error if it may not begin."""
+        """Begin a call of `client`, which is counted until `end`. Returns an error if the call may not begin."""
         account = account_of(client)
         under_way = self._calls.get(account, 0)
         if under_way >= self.limits.calls:
@@ -121,7 +120,8 @@ class Allowances:
 
 
 def refused_message(message: Message, error: LimitExceeded) -> Message:
-    """Return a replacement for a message whose requests may not be served now: their answers, and its other parts."""
+    """Return a replacement for a message whose requests may not be served now: the answers to these requests, and the
+    other parts of the message."""
     requests = [part for part in _single(message) if isinstance(part, Request)]
     # As an unreadable request: the session answers it instead, with its id, also within a batch.
     answers = tuple(Malformed(failure(part.id, error), is_call=True) for part in requests)

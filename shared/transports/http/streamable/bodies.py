@@ -1,4 +1,4 @@
-"""The bodies of requests: read within limits, and large ones decoded one after another."""
+"""The bodies of requests, read within limits; large bodies are decoded one after another."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -33,8 +33,8 @@ class Bodies:
 
     async def read(self, http: Http, decode: Callable[[bytes], T]) -> T | Refusal:
         """Return the body of a request, decoded by `decode`. Refusals: 413 beyond the limit, 400 for invalid gzip,
-        429 if too much of this client is being read. The time limit is that of the connection. Raises Gone if the
-        client goes away."""
+        429 if too much data from this client is being read. The time limit of the connection applies. Raises Gone if
+        the client goes away."""
         # The connection stays open: closing it on a client that still sends would reset it, and lose this answer.
         refusal = check_length(http.headers, self._limit)
         if refusal is not None:
@@ -68,8 +68,8 @@ class Bodies:
         raise Gone
 
     async def decode(self, client: str, decode: Callable[[bytes], T], body: bytes) -> T:
-        """Return a body decoded by `decode`. Large ones are decoded one in a turn of the event loop, client by
-        client: many at once would delay all others."""
+        """Return a body decoded by `decode`. Large bodies are decoded one per turn of the event loop, client by
+        client: many at once would delay all other clients."""
         if len(body) < _LARGE:
             return decode(body)
         async with self._turns.take(client):
@@ -78,7 +78,7 @@ class Bodies:
 
 
 class _Share:
-    """The share of one body in the memory for all."""
+    """The share of one body in the memory for all bodies."""
 
     def __init__(self, memory: Portions, client: str) -> None:
         self._memory = memory
@@ -86,7 +86,7 @@ class _Share:
         self._size = 0
 
     def grow(self, size: int) -> bool:
-        """Grow the share to `size` bytes. Returns False if the client may not have it."""
+        """Grow the share to `size` bytes. Returns False if the client may not use that much."""
         may = self._memory.take(self._client, size - self._size)
         if may:
             self._size = size

@@ -1,6 +1,7 @@
 """The arguments of tools that are repeated in headers, for checking a request before it is served.
 
-A server's own tools declare them. Those of other servers, as behind a gateway, are known from its lists.
+A server's own tools declare these arguments. For the tools of other servers, as behind a gateway, they are known from
+the lists.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from ....server.run import Run
 from ....server.tools import RegisteredTool
 
 MAX_LISTED = 10_000
-"""The maximum number of remembered tools of other servers; the earliest listed are forgotten first."""
+"""The maximum number of remembered tools of other servers; beyond it, the first listed are dropped."""
 
 
 class RepeatedArguments:
@@ -42,7 +43,7 @@ class RepeatedArguments:
         return parameters
 
     def learn(self, result: dict[str, Any]) -> None:
-        """Remember the tools in a result of `tools/list` before it is sent, unless they are our own."""
+        """Remember the tools in a result of `tools/list` before it is sent, except for the server's own."""
         if self._running.features.tools:
             return
         tools = result.get("tools")

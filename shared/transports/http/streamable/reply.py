@@ -39,11 +39,11 @@ _STREAM_HEADERS = [
 MOMENT_SECONDS = 0.02
 """Seconds for which a request is served before its client is watched."""
 COMPRESS_FROM = 1_024
-"""The length in bytes from which on JSON is compressed; a shorter one would fit into one packet anyway."""
+"""The length in bytes from which on JSON is compressed; shorter JSON fits into one packet anyway."""
 
 
 class Gone(Exception):
-    """The client has gone away before its request was complete."""
+    """Raised if the client has gone away before its request was complete."""
 
 
 class Stage(Enum):
@@ -61,7 +61,7 @@ class Reply:
         """`gzip` is true if the client accepts it."""
         self.stage = Stage.NEW
         self.spend: Callable[[int], None] | None = None
-        """Called with the number of received and sent bytes of bodies, if they are counted."""
+        """Called with the number of received and sent bytes of bodies, if bytes are counted."""
         self.unspent = 0
         """Received bytes that are reported with the next sent ones."""
         self._send = send
@@ -69,7 +69,7 @@ class Reply:
         self._writing = asyncio.Lock()
 
     async def refuse(self, refusal: Refusal) -> None:
-        """Answer with an error; a stream that has begun just ends."""
+        """Answer with an error, or end a stream that has begun."""
         if self.stage is Stage.NEW:
             await self.json(refusal.status, encode(refusal.failure), refusal.headers)
         else:
@@ -151,8 +151,8 @@ class Http:
 
 
 class Watch:
-    """Watches a client while its request is served, once that takes a moment: most requests are answered before that
-    is worthwhile.
+    """Watches a client while its request is served, after a moment: most requests are answered before watching is
+    worthwhile.
 
     Calls `keep_alive` every `seconds`, and `gone` when the client has gone away.
     """

@@ -1,10 +1,9 @@
 """One session of the handshake era over HTTP: many POSTs and at most one GET form one peer.
 
 It drives the connection with that peer: messages of POSTs are processed at once, and outgoing messages go to the
-streams that HTTP responses read. Idle, a session is a few objects, without a task or a timer.
-
-If several replicas serve one server, each that was asked for the session has it: all know the client's identity,
-while calls and questions stay where they arrived.
+streams that HTTP responses read. An idle session is a few objects, without a task or a timer. If several replicas
+serve one server, each replica that received a request for the session holds it: all know the client's identity, while
+calls and questions stay where they arrived.
 """
 
 import asyncio
@@ -30,7 +29,7 @@ from .streams import Reader, Streams
 _ENDED = refuse(404, "the session has ended")
 _STOPPING = refuse(503, "the server is stopping")
 LOST = Refusal(503, failure(None, Unavailable(may_have_run=True)))
-"""The answer to a request whose state the other replicas can't be told, or after this replica was separated from
+"""The answer to a request whose state can't be sent to the other replicas, or after this replica was separated from
 them."""
 CATCH_UP_SECONDS = 0.5
 """Seconds that a session waits for a reader that is too far behind before disconnecting it. A burst does not make a
@@ -38,7 +37,7 @@ client slow."""
 
 
 class HttpSession:
-    """One session, which ends by `leave` or `finish`."""
+    """One session, which ends with `leave` or `finish`."""
 
     __slots__ = (
         "_adopting",
@@ -58,18 +57,21 @@ class HttpSession:
     )
 
     def __init__(self, running: Run[Any], record: SessionRecord, keeping: Keeping) -> None:
-        """`record` is the record in the store, or the first state. `keeping` is the state that all sessions share."""
+        """`record` is the record in the store, or the initial state. `keeping` is the state that all sessions
+        share."""
         self.id, self.client = record.id, record.client
         self.uses = int(record.snapshot.state is State.OPEN)
-        """The number of its requests known to this replica; a session from another replica begins with one."""
+        """The number of the session's requests known to this replica; a session from another replica begins with
+        one."""
         self._keeping = keeping
         self._known = NEW
         self._streams = Streams(record.id, keeping.log.session(record.id), keeping.store, keeping.limits.retry_ms)
         self._connection = running.connect(record.principal, self._deliver, record.client)
         self.changes = running.parts.for_principal(record.principal).changes
-        """The registry of its subscriptions."""
+        """The registry of the session's subscriptions."""
         self._adopting: dict[str, str] | None = None
-        """The resources that it begins to report instead of other replicas, by the id of the subscribing request."""
+        """The resources that this replica begins to report in place of other replicas, by the id of the subscribing
+        request."""
         self._held: Sequence[Outgoing] = ()
         self._waiting: tuple[asyncio.TimerHandle, Callable[[], None]] | None = None
         self._open = 0
@@ -87,11 +89,11 @@ class HttpSession:
 
     @property
     def connection(self) -> Connection:
-        """The connection with its peer, for inspection."""
+        """The connection to the peer, for inspection."""
         return self._connection
 
     async def publish(self) -> None:
-        """Inform other replicas of the changes of its lasting state. Raises Unavailable."""
+        """Inform other replicas of the changes to its persistent state. Raises Unavailable."""
         session, before = self._connection.session, self._known
         if session.is_at(before):
             return
@@ -106,8 +108,8 @@ class HttpSession:
         self._known = snapshot
 
     async def publish_scopes(self) -> None:
-        """Inform other replicas of the scopes that its calls have needed, which readers there need as well. Raises
-        the errors of `publish`."""
+        """Inform other replicas of the scopes that its calls have required, which readers there require as well.
+        Raises the errors of `publish`."""
         if self._connection.session.needed_scopes != self._known.needed_scopes:
             await self.publish()
 
@@ -123,7 +125,7 @@ class HttpSession:
         return SessionRecord(self.id, self.principal, self.client, seconds, self._known)
 
     def post(self, message: Message, ids: tuple[RequestId, ...], principal: Principal | None) -> Reader | None:
-        """Process a message of `principal`, the owner of the session, with the rights of this token. Returns the
+        """Process a message from `principal`, the owner of the session, with the rights of this token. Returns the
         reader of the answers to the requests `ids` in it, or None if there are no requests."""
         # The same principal, but this token may allow less or more than the one before.
         self._connection.session.principal = principal
@@ -139,7 +141,7 @@ class HttpSession:
         return self._connection.session.principal
 
     def subscribes(self, uri: str) -> bool:
-        """Return True if its client is notified of that resource from here."""
+        """Return True if this replica notifies the client of changes of that resource."""
         return uri in self._connection.session.subscriptions.subscribed
 
     def unsubscribe(self, uri: str) -> list[str]:
@@ -147,7 +149,7 @@ class HttpSession:
         return self._connection.session.subscriptions.unsubscribe(uri)
 
     def adopt(self, uris: Sequence[str]) -> None:
-        """Report resources instead of a replica that is gone. Their changes since then are unknown, so the client is
+        """Report resources in place of a replica that is gone. Their changes since then are unknown, so the client is
         asked to read them again."""
         for uri in uris:
             # As a request of the client's own, so that all checks of a subscription apply. No client knows the id, so
@@ -158,7 +160,7 @@ class HttpSession:
 
     @property
     def listens(self) -> bool:
-        """True if its client listens here to unrequested messages."""
+        """True if the client listens to unrequested messages on this replica."""
         return self._streams.listens
 
     def take(self, message: Message) -> None:
@@ -194,7 +196,7 @@ class HttpSession:
 
     @property
     def idle_seconds(self) -> float:
-        """The seconds for which it has not been used; 0 while it is used."""
+        """The seconds for which the session has been unused; 0 while it is in use."""
         return self._keeping.idle.waited(self)
 
     def opened(self) -> None:
@@ -217,12 +219,13 @@ class HttpSession:
 
     @property
     def is_busy(self) -> bool:
-        """True if it has state here that can't continue at another replica."""
+        """True if the session holds state here that can't continue on another replica."""
         return self._connection.is_busy
 
     async def finish(self, *, orderly: bool, goes_on: bool = False) -> None:
         """End the session: pending calls are finished within limits if `orderly`, otherwise cancelled. Its streams
-        end, those without an answer with a refusal. If it `goes_on` at other replicas, only its local part ends."""
+        end, those without an answer with a refusal. If the session `goes_on` on other replicas, only its local part
+        ends."""
         refusal = _STOPPING if orderly else LOST if goes_on else _ENDED
         try:
             if orderly:
@@ -262,7 +265,7 @@ class HttpSession:
             self._streams.compact()
 
     def _adopted(self, outgoing: Sequence[Outgoing]) -> Sequence[Outgoing]:
-        """Return `outgoing` with a notification instead of each answer to an adopted subscription."""
+        """Return `outgoing`, with a notification in place of each answer to an adopted subscription."""
         adopting, replaced = self._adopting or {}, list[Outgoing]()
         for item in outgoing:
             uri = None if item.about is None else adopting.pop(str(item.about), None)

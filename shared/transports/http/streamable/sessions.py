@@ -58,7 +58,7 @@ class Sessions:
         self._tasks = tasks
         self._limits = limits
         self.is_alone = running.replication.replica is None
-        """True if no other replica can have any of them."""
+        """True if no other replica can hold any of the sessions."""
         replica = running.replication.replica or Stores().replica()
         self.replica = replica
         self._store, self._bus = replica.sessions, replica.bus
@@ -74,7 +74,7 @@ class Sessions:
         self._ended = 0
         self._entering: Counter[str] = Counter()
         self._gone: set[str] = set()
-        """Ids of sessions that ended while the store was being asked for them."""
+        """Ids of sessions that ended while they were being looked up in the store."""
         self._is_ending = False
         self._is_leaving = False
         """True if new requests must go to the other replicas."""
@@ -91,12 +91,12 @@ class Sessions:
 
     @property
     def streams(self) -> int:
-        """The number of streams being read in all of them."""
+        """The number of streams being read in all sessions."""
         return sum(session.streams for session in (*self._opening, *self._by_id.values()))
 
     def open(self, principal: Principal | None, client: str) -> HttpSession | Refusal:
-        """Open a session whose id is not known to anyone yet. Returns a refusal if there are too many and none can be
-        ended for it."""
+        """Open a session whose id is not known to anyone yet. Returns a refusal if there are too many sessions and
+        none can be ended to make room."""
         refusal = self.shares.make_room(client)
         if refusal is not None:
             return refusal
@@ -162,15 +162,15 @@ class Sessions:
         self._store.leave(session.id, ids)
 
     async def share(self, session: HttpSession, message: Message) -> None:
-        """Inform other replicas of the changes by `message`, and pass it on to those that it concerns: the one that
-        asked a question, or the one that serves a cancelled request."""
+        """Inform other replicas of the changes that `message` makes, and forward the message to the replicas that it
+        concerns: the one that asked a question, or the one that serves a cancelled request."""
         await session.publish()
         for part in _single(message):
             await self._pass_on(session, part)
 
     def take_over(self, session: HttpSession, message: Message) -> None:
-        """Stop all other replicas from reporting a resource to which the client has subscribed here by `message`, or
-        from which it has unsubscribed."""
+        """Stop all other replicas from reporting a resource to which the client has subscribed here with `message`,
+        or from which it has unsubscribed."""
         for part in _single(message):
             if isinstance(part, Request) and part.method in _SUBSCRIBING:
                 uri = part.params.get("uri")
@@ -180,7 +180,7 @@ class Sessions:
                     self._store.watch(session.id, uri, is_watched=is_watched)
 
     async def _pass_on(self, session: HttpSession, message: Message) -> None:
-        """Pass a message on to the replica that it is for."""
+        """Forward a message to the replica that needs it."""
         if isinstance(message, Response | Failure):
             # Our ids of questions contain the number of the replica, so an answer finds its replica without asking
             # the store.
@@ -222,13 +222,13 @@ class Sessions:
             self._tasks.start_soon(self._let_go, session)
 
     async def _let_go(self, session: HttpSession) -> None:
-        """Release a session that has made room; it ends if no other replica has it."""
+        """Release a session that has made room; it ends if no other replica holds it."""
         is_back = session.id in self._by_id
         goes_on = is_back or not await self._store.lapse(session.id, busy=False)
         await self._finish(session, orderly=False, goes_on=goes_on)
 
     def _on_notice(self, notice: Notice) -> None:
-        """Handle notice from another replica about a session."""
+        """Handle a notice from another replica about a session."""
         if notice.post is not None:
             self.on_post(notice.session, notice.post)
             return
@@ -248,7 +248,7 @@ class Sessions:
             self._end(session)
 
     async def _unsubscribe(self, session: HttpSession, uri: str) -> None:
-        """Handle a subscription of the client at another replica, or the end of one."""
+        """Handle a subscription, or the end of a subscription, that the client made on another replica."""
         with logged():
             await session.changes.release(session.unsubscribe(uri), session.client)
 
@@ -260,7 +260,7 @@ class Sessions:
             self._end(session, goes_on=True)
 
     def returned(self) -> None:
-        """Called when this replica has rejoined the others; it has no sessions yet."""
+        """Do nothing: a replica that has just rejoined the others has no sessions."""
 
     def left(self) -> None:
         """Take over the subscriptions of a replica that is gone, for clients that listen here."""
@@ -268,7 +268,7 @@ class Sessions:
             self.adopt(session)
 
     def adopt(self, session: HttpSession) -> None:
-        """Notify the client of `session`, if it listens here, of the resources that it has subscribed to at replicas
+        """Notify the client of `session`, if it listens here, of the resources to which it has subscribed on replicas
         that are gone."""
         if session.listens and not self.is_alone:
             self._tasks.start_soon(self._adopt, session)
@@ -284,7 +284,7 @@ class Sessions:
             self._gone.add(id)
 
     def _lapse(self, session: HttpSession) -> None:
-        """Handle a session that nobody has used here for too long."""
+        """Handle a session that has been unused here for too long."""
         self._lapsed.append(session)
         if len(self._lapsed) == 1:
             self._tasks.start_soon(self._end_lapsed)
@@ -348,7 +348,7 @@ class Sessions:
             self.count_ended()
 
     def count_ended(self) -> None:
-        """Count the end of a session, here or elsewhere; after many, their memory is returned to the system."""
+        """Count the end of a session, here or elsewhere. After many ends, the memory is returned to the system."""
         self._ended += 1
         if self._ended == BURST and not self._is_ending:  # otherwise the tasks may have ended
             self._tasks.start_soon(self._give_back)

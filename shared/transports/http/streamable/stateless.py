@@ -1,10 +1,10 @@
 """The requests of 2026-07-28: each POST is a separate peer, served inside its HTTP request.
 
-The reply is JSON if the answer is the first message to send, with the status that belongs to it, and an event stream
-if a notification comes first. A client that goes away cancels its request.
+If the answer is the first message to send, the reply is JSON with the status of the answer; if a notification comes
+first, it is an event stream. A client that goes away cancels its request.
 
 A request of a dialect is served in the same way. Its client may accept only one of the two forms, and the status is
-200: the documents of the dialects have no other one for an answer.
+200, the only status that the documents of the dialects define for an answer.
 """
 
 import asyncio
@@ -118,8 +118,8 @@ class _StatelessRequest:
         only: str | None = None,
         learn: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
-        """`codec` has decoded the request. `only` is the media type of the answer if no other is accepted. `learn`
-        receives the result before it is sent."""
+        """`codec` has decoded the request. `only` is the media type of the answer, if the client accepts no other.
+        `learn` receives the result before it is sent."""
         self._codec = codec
         self._only = only
         self._learn = learn

@@ -1,12 +1,13 @@
 """The streams of one session, their readers, and the routing of each message to exactly one of them.
 
 * a message that belongs to a request of the client goes to the stream of its POST, the answer last;
-* every other message goes to the session's own stream, which a GET reads. Without one it waits, each message once.
+* every other message goes to the session's own stream, which a GET reads. Without a GET, the message
+  waits, without duplicates.
 
 A POST whose client goes away continues to be served, since that does not cancel it. Once the client has seen an event
 of a stream it may request the rest, by a GET with `Last-Event-ID`, at any replica. Before that, the stream is lost:
-its answer is dropped, and a question to the client moves to the session's own stream. The retention of events is
-decided by their log. (2025-11-25, Transports, Streamable HTTP.)
+its answer is dropped, and a question to the client moves to the session's own stream. Their log decides how long
+events are retained. (2025-11-25, Transports, Streamable HTTP.)
 """
 
 from collections.abc import Callable, Sequence
@@ -83,7 +84,8 @@ class Reader:
         self._moved.wake()
 
     def begin(self) -> None:
-        """Begin the response, if it has not: it shows the client, or a proxy, that the connection is alive."""
+        """Begin the response, if it has not begun: this shows the client, or a proxy, that the connection is
+        alive."""
         self._begin = True
         self.wake()
 
@@ -110,8 +112,8 @@ class Streams:
     __slots__ = ("_events", "_forbidden", "_gets", "_id", "_posts", "_retry_ms", "_sessions")
 
     def __init__(self, id: str, events: SessionEvents, sessions: SessionStore, retry_ms: int = 1_000) -> None:
-        """`id` is the session's, `events` are its streams at all replicas, `sessions` knows which requests are being
-        served. Clients should wait `retry_ms` before they reconnect."""
+        """`id` is the id of the session, `events` are its streams on all replicas, and `sessions` records which
+        requests are being served. Clients should wait `retry_ms` before they reconnect."""
         self._id = id
         self._events = events
         self._sessions = sessions
@@ -183,7 +185,7 @@ class Streams:
         self._events.taken()
 
     def watch_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
-        """Call `wake` whenever a reader has taken messages. Returns a function that ends this."""
+        """Call `wake` whenever a reader has taken messages, until the returned function is called."""
         return self._events.watch_taken(wake)
 
     # Writing
@@ -215,7 +217,7 @@ class Streams:
         self._events.close(refusal)
 
     def hand_over(self, refusal: Refusal) -> None:
-        """End the local streams because this replica stops and the session continues at others. Unanswered requests
+        """End the local streams because this replica stops and the session continues on others. Unanswered requests
         fail: with `refusal`, or if the client has already seen an event, with an error that another replica can
         deliver. Readers are asked to reconnect."""
         posts, self._posts = self._posts or {}, None
@@ -271,8 +273,8 @@ class Streams:
     def _tell(
         self, stream: EventStream | None, item: Outgoing, message: Request | Notification, *, patient: bool
     ) -> bool:
-        """Send a message that is not an answer. Returns False if its reader should be waited for. On a lost stream
-        only questions, and their cancellation, still matter."""
+        """Send a message that is not an answer. Returns False if the caller should wait for the reader. On a lost
+        stream only questions, and their cancellation, still matter."""
         is_own = stream is None or stream.is_lost
         if stream is None or stream.is_lost:
             late = item.about is not None

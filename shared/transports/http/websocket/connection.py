@@ -31,13 +31,13 @@ _COPIES = 3
 _UNTAKEN = 65_536
 """Bytes of unconsumed messages from which on reading is paused."""
 _FRAME = 64
-"""Bytes that a message counts besides its text, which may be empty."""
+"""Bytes counted for a message in addition to its text, which may be empty."""
 _READ = 4_096
-"""Bytes that are parsed at once: at most 700 frames, which take some milliseconds."""
+"""Number of bytes parsed at once: at most 700 frames, which take some milliseconds."""
 _FRAMES = 200
 """Frames after which parsing waits for the next turn of the event loop."""
 _PATIENCE = 2
-"""Silent pauses in a row after which the peer counts as dead."""
+"""Consecutive silent pauses after which the peer is considered dead."""
 
 quiet = logging.getLogger("shared.transports.http.websocket.frames")
 """The logger of `websockets`, which would record every connection, and the contents of its frames."""
@@ -45,11 +45,11 @@ quiet.setLevel(logging.WARNING)
 
 
 class WebSocket(Upgraded):
-    """One connection, once `frames` have accepted it. It ends by `close`."""
+    """One connection, once `frames` have accepted it. It ends with `close`."""
 
     def __init__(self, frames: ServerProtocol, pauses: ExpiryQueue, message_seconds: float) -> None:
-        """`pauses` is that of all connections: at the end of one, the peer is pinged. `message_seconds` is the time
-        limit for a message to arrive."""
+        """`pauses` is shared by all connections: at the end of each pause, the peer is pinged. `message_seconds` is
+        the time limit for a message to arrive."""
         self._frames = frames
         self._pauses = pauses
         self._message_seconds = message_seconds
@@ -94,7 +94,7 @@ class WebSocket(Upgraded):
 
     @property
     def is_closed(self) -> bool:
-        """True if either side has closed it, or the connection is lost."""
+        """True if either side has closed the connection, or it is lost."""
         return self._frames.state is not OPEN
 
     def finish(self) -> None:
@@ -243,7 +243,7 @@ class WebSocket(Upgraded):
 
     def _read_on(self) -> None:
         """Resume reading unless data remains, or too much is unconsumed. Data after a close frame is read and
-        dropped: closing the connection on a peer that still sends would lose it the close frame."""
+        dropped: a peer that still sends would lose the close frame if the connection closed."""
         waits = self._is_full or self._untaken > _UNTAKEN
         if waits:
             self._since = None  # the time in which we do not read does not count for the peer

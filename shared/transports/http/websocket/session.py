@@ -53,8 +53,8 @@ def negotiate(headers: HttpHeaders, max_message: int) -> tuple[ServerProtocol, b
 
 
 def _select(_frames: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
-    """Select the subprotocol. A client that requests none gets none, and speaks the same; browsers fail if none of
-    their requested ones is selected."""
+    """Select the subprotocol. A client that requests none gets none, and uses the same messages; browsers fail if
+    none of the requested subprotocols is selected."""
     if offered and SUBPROTOCOL not in offered:
         raise NegotiationError("no common subprotocol")
     return SUBPROTOCOL if offered else None
@@ -71,8 +71,8 @@ class WebSocketSession:
         encode: Callable[[Message], bytes],
         use: Callable[["WebSocketSession"], None],
     ) -> None:
-        """`client` is the owner of the session's place; `decode` makes messages of a text, and `encode` a text of a
-        message, which is empty if the peer gets none; `use` is called for each received message."""
+        """`client` is the owner of the session's place; `decode` converts a text to messages, and `encode` a message
+        to a text, which is empty if nothing is to be sent; `use` is called for each received message."""
         self.client = client
         self.uses = -1  # the `initialize` that opens other sessions is a message to this one
         self._use = use
@@ -90,7 +90,7 @@ class WebSocketSession:
 
     @property
     def idle_seconds(self) -> float:
-        """The seconds for which it has been open without a message."""
+        """The seconds for which the connection has been open without a message."""
         return asyncio.get_running_loop().time() - self._opened if self.is_idle else 0.0
 
     def lapse(self) -> None:
@@ -118,7 +118,8 @@ class WebSocketSession:
         self._end(CloseCode.GOING_AWAY, "the server is stopping", seconds)
 
     def lapse_of_token(self, seconds: float) -> None:
-        """End the connection because the token of its peer is no longer valid, as when the server stops."""
+        """End the connection because the token of its peer is no longer valid, in the same way as when the server
+        stops."""
         self._end(CloseCode.POLICY_VIOLATION, "the token is no longer valid", seconds)
 
     def _end(self, code: int, reason: str, seconds: float) -> None:

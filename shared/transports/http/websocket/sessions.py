@@ -41,7 +41,7 @@ class WebSocketSessions:
         limits: EndpointLimits,
         allowances: Allowances | None = None,
     ) -> None:
-        """They count among `sessions`; `bodies` decodes messages; `allowances` limit their number."""
+        """The WebSockets count towards `sessions`; `bodies` decodes messages; `allowances` limit their number."""
         self.on_limited: Limited = _ignore
         """Called for each refused message."""
         self._allowances = allowances
@@ -59,7 +59,7 @@ class WebSocketSessions:
     """The number of open streams; each is a session."""
 
     def end_all(self, *, orderly: bool) -> None:
-        """End all of them; pending calls are finished if `orderly`, otherwise cancelled."""
+        """End all WebSockets; pending calls are finished if `orderly`, otherwise cancelled."""
         for session in self._open:
             session.finish(self._running.calls.limits.drain_seconds) if orderly else session.fail()
 
