@@ -83,7 +83,7 @@ def of_files(folder: Path) -> list[Mistake]:
                 {"path": path("pair.json"), "edits": [{"oldText": "1", "newText": "2"}]},
                 lambda text: {"edits": [{"oldText": "1", "newText": "2", _part(r"give (count) to", text): 0}]}),
         mistake("a bad pattern", "search_content", {"path": path("."), "pattern": "work("},
-                lambda text: {_part(r"set (literal) for", text): True}),
+                lambda text: {_part(r"set (literal) to", text): True}),
         mistake("a destination that exists", "copy_file", {"source": readme, "destination": main},
                 lambda text: _then("Choose another name", text, {"destination": path("copy.md")})),
         mistake("a directory that is not there", "write_file", {"path": path("new/a.txt"), "content": "x"},
@@ -91,7 +91,7 @@ def of_files(folder: Path) -> list[Mistake]:
         mistake("a wrong choice", "write_file", {"path": path("b.txt"), "content": "x", "mode": "new"},
                 lambda text: {"mode": _part(r"'(create)'", text)}),
         mistake("an old etag", "write_file", {"path": path("pair.json"), "content": "{}\n", "if_match": "123"},
-                lambda text: {"if_match": _part(r"etag is (\w+) now", text)}),
+                lambda text: {"if_match": _part(r"etag is now (\w+)", text)}),
         mistake("lines past the end", "read_text_file", {"path": main, "offset": 900},
                 lambda text: {"offset": int(_part(r"has (\d+) lines", text))}),
         mistake("text for a number", "read_text_file", {"path": main, "head": "five"},
@@ -99,7 +99,7 @@ def of_files(folder: Path) -> list[Mistake]:
         mistake("text for a list", "read_multiple_files", {"paths": readme},
                 lambda text: _then("paths: Input should be a valid array", text, {"paths": [readme]})),
         mistake("deleting what is not empty", "delete_file", {"path": path("src")},
-                lambda text: {_part(r"With (recursive): true", text): True}),
+                lambda text: {_part(r"Give (recursive): true", text): True}),
     ]  # fmt: skip
 
 

@@ -81,7 +81,7 @@ def test_p2_includes_that_go_round_in_a_circle_are_named(tmp_path: Path) -> None
         "_a.md": "{% include '_b.md' %}",
         "_b.md": "{% include '_a.md' %}",
     }
-    with pytest.raises(PromptError, match=r"circle: '_a\.md' includes '_b\.md' includes '_a\.md'"):
+    with pytest.raises(PromptError, match=r"circular includes: '_a\.md' includes '_b\.md' includes '_a\.md'"):
         texts(library(tmp_path, files), "one")
 
 
@@ -133,7 +133,7 @@ def test_a_hidden_folder_with_commands_is_named_and_served_as_a_folder_of_its_ow
 BROKEN: dict[str, tuple[bytes, int | None, str]] = {
     "not UTF-8": (b"---\ndescription: a\n---\n\nb\xff", 5, "it is not UTF-8"),
     "no text": (b"", 1, "it has no text"),
-    "no end": (b"---\ndescription: a\n", 1, "has no end"),
+    "no end": (b"---\ndescription: a\n", 1, "has no closing --- line"),
     "aliases that multiply": (
         b"---\ndescription: a\na: &a [x, x, x, x, x, x, x, x, x, x]\n"
         + b"".join(b"%c: &%c [%s]\n" % (one + 1, one + 1, b", ".join([b"*%c" % one] * 10)) for one in range(97, 106))
