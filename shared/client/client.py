@@ -182,6 +182,7 @@ class Client(TypedCalls, Entered):
         """Call a tool, without waiting for its result if the server makes the call a task. A server of 2026-07-28
         decides that itself, and how long it retains the task and its result. A server of 2025-11-25 is asked for a
         task if the tool supports tasks, and to retain the task for `kept_seconds`; it may choose another time.
+
         Questions that arrive before the task exists are answered here. Raises the errors of `call_tool`.
         """
         params = await self._call_of(name, arguments, timeout)

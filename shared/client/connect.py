@@ -44,8 +44,9 @@ def connect(
 ) -> AbstractAsyncContextManager[Client]:
     """Connect to the server at a URL, over HTTP or WebSocket, or to the server that a command starts. `dialect`
     overrides the dialect of the options; `how`, and the errors raised, are those of `connect_http`,
-    `connect_websocket` and `connect_stdio`. Raises ValueError for another kind of URL, and TypeError if `how` does
-    not fit the target.
+    `connect_websocket` and `connect_stdio`.
+
+    Raises ValueError for another kind of URL, and TypeError if `how` does not fit the target.
     """
     if dialect is not None:
         options = replace(options or ClientOptions(), dialect=dialect)

@@ -2,9 +2,9 @@
 
 server.open(extensions=[access(Policy("files", rules))])
 
-For a principal, tools, prompts and resources that the operator never grants it do not exist: they are not listed, and
-unknown by name. Those that a token with further scopes would allow are listed, and refused with the names of all
-needed scopes, so that the client can obtain such a token (2026-07-28, Authorization, Scope Challenge Handling).
+Tools, prompts and resources that the operator never grants to a principal do not exist for it: they are not listed,
+and unknown by name. Those that a token with further scopes would allow are listed, and refused with the names of all
+required scopes, so that the client can obtain such a token (2026-07-28, Authorization, Scope Challenge Handling).
 """
 
 import logging
@@ -74,7 +74,7 @@ def access(policy: Policy) -> Extension[Any]:
 
 
 def _scopes(policy: Policy, running: Run[Any]) -> tuple[list[str], list[str]]:
-    """Return all scopes that are needed anywhere in `running`, and those to request at first."""
+    """Return all scopes that are required anywhere in `running`, and those to request first."""
     tools = [(tool.name, tool.options) for tool in running.features.tools.on_offer(running.settings)]
     # The tools of another server are unknown.
     others = frozenset() if _declares_tools(running) else policy.of_others
@@ -86,7 +86,8 @@ def _declares_tools(running: Run[Any]) -> bool:
 
 
 class _Lookout:
-    """Warns the operator of rules for tools that do not exist, once. They may be added later, so the rules remain."""
+    """Warns the operator once about rules for tools that do not exist. The tools may be added later, so the rules
+    remain."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -128,26 +129,26 @@ class Access:
         return self._guarded(method.handler, handler)
 
     def hides_tool(self, running: Run[Any], principal: Principal | None, name: str) -> bool:
-        """Return True if the tool of that name does not exist for `principal`."""
+        """Return True if the tool with that name does not exist for `principal`."""
         return self.policy.concerns(principal) and not self.policy.could_have(principal, self.tool(running, name))
 
     # Needed scopes
 
     def tool(self, running: Run[Any], name: str) -> frozenset[str]:
-        """Return the scopes that a call of the tool of that name needs."""
+        """Return the scopes that a call of the tool with that name requires."""
         registered = running.features.tools.get(name)
         return self.policy.of_tool(name, None if registered is None else registered.options)
 
     def resource(self, _running: Run[Any], uri: str) -> frozenset[str]:
-        """Return the scopes that reading the resource needs."""
+        """Return the scopes that reading the resource requires."""
         return self.policy.of_resource(uri)
 
     def prompt(self, _running: Run[Any], name: str) -> frozenset[str]:
-        """Return the scopes that the prompt of that name needs."""
+        """Return the scopes that the prompt with that name requires."""
         return self.policy.of_prompt(name)
 
     def _needed(self, running: Run[Any], name: str, params: Any) -> _Needed | None:
-        """Return the scopes that the request of the method `name` with these params needs; None if there is nothing
+        """Return the scopes that a request of the method `name` with these params requires; None if there is nothing
         to guard."""
         if name == "tools/call":
             called = params.name
@@ -202,8 +203,8 @@ class Access:
         return handle
 
     def _listening(self, handler: Handler) -> Handler:
-        """Return a handler that leaves out the resources of a stream that do not exist for its principal, like those
-        that do not exist at all."""
+        """Return a handler that omits from a stream the resources that do not exist for its principal, as if they did
+        not exist at all."""
 
         async def handle(running: Run[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
             principal, policy = context.peer.principal, self.policy

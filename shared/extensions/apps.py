@@ -11,8 +11,8 @@ server = Server(..., extensions=[apps(App("ui://weather/days", read_page))])
         return text_of(days)
 
 A result is the same for every client: data for the page alone is in the result's `_meta.view`, and only for clients
-that declared that they show such pages. Other clients are not told of them, and see the same lists as before. A page
-holds no data, so anyone who names it may read it, declared or not, and whatever a token allows.
+that declared that they show such pages. Other clients do not learn of the pages, and see unchanged lists. A page
+contains no data, so anyone who knows its URI may read it, whatever the client declares and its token allows.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -50,7 +50,7 @@ Permission = Literal["camera", "microphone", "geolocation", "clipboardWrite"]
 
 @record
 class App:
-    """One page, which tools name by its URI. Raises DeclarationError for a URI that is not that of a page."""
+    """One page, which tools name by its URI. Raises DeclarationError for a URI that is not a page's."""
 
     uri: str
     page: Callable[[], str]
@@ -82,8 +82,8 @@ def shows_apps(context: Context[Any]) -> bool:
 
 
 def show(context: Context[Any], view: Mapping[str, Any]) -> None:
-    """Give the page of the called tool its data besides the result. It is left out if the client shows no pages, if
-    it has more than `MAX_VIEW` bytes, or if the whole result is over the limit of a call."""
+    """Send data for the page of the called tool along with the result. The data is omitted if the client shows no
+    pages, if it takes more than `MAX_VIEW` bytes, or if the whole result exceeds the limit of a call."""
     if shows_apps(context):
         context.call.view = view
 

@@ -1,8 +1,8 @@
 """Serves each client only in its own roots: its calls get a state made for these roots.
 
-A client with a session is asked once, by the first call that needs to know, and again after it has reported a change
-of its roots. A client without a session is asked in each call that allows questions; in any other call it counts as a
-client without roots, which gives it the least access.
+A client with a session is asked for its roots once, by the first call that needs them, and again after it has
+reported a change. A client without a session is asked in each call that allows questions; in any other call it is
+treated as a client without roots, with the least access.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,15 +22,14 @@ from ..server.run import Run
 from ..server.running import Opening
 
 Narrow = Callable[[Any, Sequence[str]], Awaitable[Any]]
-"""Derives from the server's state that of a client whose roots have these URIs."""
+"""Derives, from the server's state, the state for a client whose roots have these URIs."""
 
 _NEED_NONE = {"tools/list", "resources/templates/list", "resources/unsubscribe", "prompts/list"}
 
 
 def narrow_to_roots(opening: Opening, narrow: Narrow) -> None:
-    """For a lifespan: has each call of a client that has roots get the state that `narrow` makes for them, of the
-    server's own state and the URIs of the roots. Where the client does not name its roots, calls that need the state
-    fail."""
+    """Give each call of a client with roots the state that `narrow` makes from the server's own state and the URIs of
+    the roots. If the client does not name its roots, calls that need the state fail. For use in a lifespan."""
     roots = ClientRoots(narrow, opening.limits.roots_seconds)
     extension = Extension[Any]("client roots", around=roots.around)
     extension.around_at_once = roots.around_at_once
@@ -58,7 +57,7 @@ class ClientRoots:
         self._known: WeakKeyDictionary[ServerSession, _SessionRoots] = WeakKeyDictionary()
 
     def around(self, method: Method, handler: Handler) -> Handler:
-        """The handler of `method` so that it is called with the state for its client."""
+        """Return the handler of `method`, called with the state for its client."""
         if method.name in _NEED_NONE:
             return handler
 
@@ -69,7 +68,7 @@ class ClientRoots:
         return handle
 
     def around_at_once(self, method: Method, handler: AtOnce) -> AtOnce:
-        """The handler that answers at once, for clients without roots and for those whose state is known."""
+        """Return the handler that answers at once, for clients without roots and for clients whose state is known."""
 
         def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any] | None:
             if not context.peer.can("roots"):
@@ -96,7 +95,7 @@ class ClientRoots:
         return cached.state
 
     async def _learn(self, cached: _SessionRoots, context: Context[Any]) -> None:
-        """Ask the client, unless another call does it at this time. Raises ToolError where it does not say."""
+        """Ask the client, unless another call is asking it. Raises ToolError if the client does not answer."""
         session, failures = context.link.session, cached.failures
         async with cached.asking:
             if cached.failures != failures:

@@ -1,7 +1,7 @@
-"""Serves principals with their own settings: each of them has its own run of the server.
+"""Serves principals with their own settings: each has its own run of the server.
 
-So runs share nothing: neither files nor caches, cursors and subscriptions, nor listeners to changes. All of them open
-and close with the run that they are part of.
+The runs share nothing: no files, caches, cursors, subscriptions or listeners to changes. All of them open and close
+with the run of which they are a part.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -19,7 +19,7 @@ NARROWING = "narrowing"
 
 
 class _Joined:
-    """Stores that have already been joined: to the other replicas, the runs of one replica are one."""
+    """Stores that have already been joined: the other replicas see the runs of one replica as one."""
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
@@ -30,8 +30,8 @@ class _Joined:
 
 
 def narrowing(settings: Mapping[str, BaseModel | None]) -> Extension[Any]:
-    """Return the extension that serves principals of these names by these settings, or for None by those of the run;
-    `*` means all other names."""
+    """Return the extension that serves principals with these names under these settings, or for None under the
+    settings of the run; `*` means all other names."""
 
     @asynccontextmanager
     async def living(running: Run[Any]) -> AsyncIterator[None]:

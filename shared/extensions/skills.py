@@ -1,4 +1,4 @@
-"""Skills: folders of instructions for a model, beside the tools that they describe (the extension
+"""Skills: folders of instructions for a model, in addition to the tools that they describe (the extension
 io.modelcontextprotocol/skills, SEP-2640).
 
     class Library:
@@ -6,14 +6,14 @@ io.modelcontextprotocol/skills, SEP-2640).
         async def get(self, context, path): ...
         async def read(self, context, skill, file): ...
 
-server = Server(..., extensions=[skills(Library())])
+    server = Server(..., extensions=[skills(Library())])
 
 Every file of a skill is a resource, `skill://<path of the skill>/<file>`, for clients of all versions; those of
 2026-07-28 also list skills with the digests of their files, and directories. Call `changes.resources()` when a skill
-comes, goes or changes.
+is added, removed or changed.
 
 A name from a client never becomes a path: it is compared with the files of the skill in the source, and a source is
-called with well-formed paths of skills only.
+called only with well-formed paths of skills.
 """
 
 import hashlib
@@ -110,7 +110,7 @@ class Skill:
                 raise DeclarationError(f"skill {self.path!r}: not a path of a file: {name[:200]!r}")
 
     def uri(self, file: str = MANIFEST) -> str:
-        """Return the URI of one of its files."""
+        """Return the URI of one of the skill's files."""
         return f"{_SCHEME}{self.path}/{quote(file)}"
 
     def file_at(self, uri: str) -> str | None:
@@ -128,7 +128,7 @@ class Skill:
         return SkillEntry(uri=self.uri(), frontmatter=self.frontmatter, resources=resources).to_wire()
 
     def resource(self, file: str = MANIFEST) -> Resource:
-        """Return one of its files as lists of resources show it."""
+        """Return one of its files in the form that lists of resources contain."""
         size, kind = self.files[file].size, _kind(file)
         if file != MANIFEST:
             return Resource(uri=self.uri(file), name=join_lines(file.rpartition("/")[2]), mime_type=kind, size=size)
@@ -256,14 +256,14 @@ def skills(source: SkillSource) -> Extension[Any]:
 def _cut(
     running: Run[Any], what: str, items: Sequence[T], key: Callable[[T], str], cursor: str | None
 ) -> tuple[Sequence[T], dict[str, str]]:
-    """Return the page of a list that may differ from caller to caller, and the result's field for the next page."""
+    """Return the page of a list that may differ between callers, and the result's field for the next page."""
     size, signer = running.server.page_size, running.signer
     shown, following = page(items, cursor, key, name=what, size=size, signer=signer)
     return shown, {} if following is None else {"nextCursor": following}
 
 
 def _enclosing_paths(uri: str) -> Iterator[str]:
-    """Iterate over the paths of the skills that `uri` may be in, the innermost first."""
+    """Iterate over the paths of the skills that may contain `uri`, innermost first."""
     if not uri.startswith(_SCHEME):
         return
     parts = uri.removeprefix(_SCHEME).split("/", MAX_DEPTH)

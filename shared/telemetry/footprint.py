@@ -90,8 +90,9 @@ def share_one_arena() -> None:
 
 
 async def stay_small(used: asyncio.Event) -> None:
-    """Check, a second after memory was `used`, whether the process has grown, and if so return free memory. Runs
-    until it is cancelled, or ends at once if no memory can be returned.
+    """Check, a second after memory was `used`, whether the process has grown, and if so return free memory.
+
+    Runs until it is cancelled, or ends at once if no memory can be returned.
     """
     before, trim = _resident(), _of_glibc("malloc_trim")
     while trim is not None and before is not None:

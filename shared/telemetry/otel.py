@@ -1,8 +1,9 @@
-"""Sends spans and counts to an OpenTelemetry collector, by OTLP over HTTP. Only this file uses the library, and it is
-loaded only if an operator names a collector. Other code creates spans with `shared.tracing.spans`. The library sends
-from bounded queues in its own threads: a slow or missing collector causes the loss of spans, and delays no request.
-The variables of the SDK apply, such as OTEL_EXPORTER_OTLP_HEADERS, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and
-OTEL_METRIC_EXPORT_INTERVAL.
+"""Sends spans and counts to an OpenTelemetry collector, by OTLP over HTTP.
+
+Only this file uses the library, and it is loaded only if an operator names a collector. Other code creates spans with
+`shared.tracing.spans`. The library sends from bounded queues in its own threads: a slow or missing collector causes
+the loss of spans, and delays no request. The variables of the SDK apply, such as OTEL_EXPORTER_OTLP_HEADERS,
+OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and OTEL_METRIC_EXPORT_INTERVAL.
 """
 
 import logging

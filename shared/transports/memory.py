@@ -1,5 +1,7 @@
-"""Two connected transports in one process. They exchange bytes, so that the codec is part of every test. Each item of
-a queue is one complete message, so no framing is needed.
+"""Two connected transports in one process.
+
+They exchange bytes, so that the codec is part of every test. Each item of a queue is one complete message, so no
+framing is needed.
 """
 
 from collections.abc import Sequence

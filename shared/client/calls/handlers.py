@@ -113,6 +113,7 @@ def _logged(log: Log, params: dict[str, Any]) -> None:
 
 def completed(form: ElicitForm, answer: ElicitResult) -> ElicitResult:
     """Return `answer` as it is sent to the server: fields that an accepted form omits get their defaults (SEP-1034).
+
     Raises InvalidAnswer if the answer violates the schema of the form.
     """
     if answer.action != "accept":

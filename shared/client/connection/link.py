@@ -96,9 +96,10 @@ class Link:
             self.connection.lose("the client is closed")
 
     async def current(self, seconds: float | None) -> Connection:
-        """Return the connection to use. A lost connection is reopened, if that is enabled. Raises TimeoutError after
-        `seconds`, while the opening continues; Unreached if no connection can be opened; and PeerError if the server
-        refuses.
+        """Return the connection to use. A lost connection is reopened, if that is enabled.
+
+        Raises TimeoutError after `seconds`, while the opening continues; Unreached if no connection can be opened;
+        and PeerError if the server refuses.
         """
         if not self.connection.gone.is_set() or self._start is None:
             return self.connection

@@ -111,8 +111,9 @@ async def subscribed(
     connection: Connection, subscription: Subscription
 ) -> AsyncIterator[Callable[[], Awaitable[object]]]:
     """Subscribe to the changes of `subscription` during the block. Yields a function that waits until no more changes
-    can arrive, because the server has ended the stream or is gone; the function may raise ConnectionError. Raises
-    PeerError if the server refuses, TimeoutError if it does not answer, and ConnectionError.
+    can arrive, because the server has ended the stream or is gone; the function may raise ConnectionError.
+
+    Raises PeerError if the server refuses, TimeoutError if it does not answer, and ConnectionError.
     """
     open_one = _listening if connection.session.stateless else _subscribing
     connection.subscriptions.append(subscription)

@@ -46,7 +46,9 @@ class Kind(Generic[Item]):
 
     async def items(self, member: Member) -> list[Item]:
         """Return the items of a server; an empty list if the server declares no such list. The names are stored in
-        `member`. Raises ConnectionError if the server is not ready, and the errors of the client's call.
+        `member`.
+
+        Raises ConnectionError if the server is not ready, and the errors of the client's call.
         """
         client = member.client
         items = await self.ask(client) if client.server.can(self.capability) else []

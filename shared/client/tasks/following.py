@@ -120,9 +120,10 @@ async def follow(
     id: str, way: TaskChannel, first: TaskState | None = None, *, cancels: bool = True
 ) -> dict[str, Any]:
     """Wait for the task and return its result. If the wait is cancelled, so is the task, unless `cancels` is False.
-    `first` is the state of the task, if known. Raises PeerError if the task failed, TaskCancelled, TaskLost if the
-    server no longer knows the task, InvalidResult for an invalid state, and the errors of `TaskChannel.ask` and
-    `TaskChannel.answer`.
+    `first` is the state of the task, if known.
+
+    Raises PeerError if the task failed, TaskCancelled, TaskLost if the server no longer knows the task, InvalidResult
+    for an invalid state, and the errors of `TaskChannel.ask` and `TaskChannel.answer`.
     """
     following = _Following(id, way)
     try:

@@ -1,6 +1,7 @@
 """Questions that run as tasks because a server of 2025-11-25 requests a task with `params.task`: it receives the
-task's id at once, and fetches the answer with `tasks/result` (2025-11-25, Utilities, Tasks). The tasks are in memory
-while the client lives, limited in number and time; their ids can't be guessed.
+task's id at once, and fetches the answer with `tasks/result` (2025-11-25, Utilities, Tasks).
+
+The tasks are in memory while the client lives, limited in number and time; their ids can't be guessed.
 """
 
 import secrets

@@ -1,8 +1,8 @@
-"""DIALECTS: the methods of dialects that the specification does not have.
+"""DIALECTS: the methods of dialects that are not in the specification.
 
-`protocol/wire/dialects` calls them by the names below and writes their results in the form of its document. They are
-not announced to peers that speak the specification; a peer of 2026-07-28 that names them is answered, and has its
-usual rights. Each result is `{"value": ...}`, with any value.
+`protocol/wire/dialects` calls them by the names below, and writes their results in the form of the dialect's
+document. They are not announced to peers that speak the specification; a peer of 2026-07-28 that calls them gets an
+answer, with its usual rights. Each result is `{"value": ...}`, with any value.
 
 Most programs never meet a dialect: a document's handlers are loaded with its first request.
 """
@@ -62,16 +62,16 @@ _ROWS = {row.name: row for row in REQUESTS}
 
 
 async def ask(running: Run[Any], context: Context[Any], method: str, params: Params) -> dict[str, Any]:
-    """Return the result of the protocol's `method` with `params` instead of the call of a dialect: everything around
-    it, rules and records included, sees the call in that form. Raises the exceptions of its handler."""
+    """Return the result of the protocol's `method` with `params`, in place of a dialect's call: everything around the
+    call, including rules and records, sees it in that form. Raises the exceptions of its handler."""
     with context.call.acting_as(_ROWS[method], params):
         return await running.handlers[method](running, context, params)
 
 
 async def list_all(running: Run[Any], context: Context[Any], method: str, key: str) -> list[dict[str, Any]]:
     """Return the entries that the protocol's `method` lists under `key`, as many as one call may list; empty if the
-    server has no such list. A server with others behind it has their entries too. Raises the exceptions of its
-    handler."""
+    server has no such list. A gateway's lists include the entries of the servers behind it. Raises the exceptions of
+    its handler."""
     entries: list[dict[str, Any]] = []
     cursor: str | None = None
     if not running.identity.has(_ROWS[method].capability):

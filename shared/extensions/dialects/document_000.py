@@ -3,10 +3,10 @@ leaves to a server:
 
 * A `toolId` is the server's name, a slash and the tool's name, as in the example of 4.1.3. The server's name may be
   missing. Underscores and case in the tool's name are ignored: `filesystem/readFile` is `read_file`. A server that
-  combines others also accepts the name of the server that has the tool.
+  combines others also accepts the name of the server that offers the tool.
 * A tool's result is its structured content, or else its text, or else the array of its content. With both structured
   and non-text content, both are returned under their names in the specification. A failed call is an error.
-* A `resourceId` is a URI or a URI template. `query` has the template's variables; other values become the URI's
+* A `resourceId` is a URI or a URI template. `query` contains the template's variables; other values become the URI's
   query. Non-string values are serialized as JSON, and null is left out.
 * A resource's result is its text, or else the array of its contents.
 """
@@ -107,7 +107,7 @@ HANDLERS: Mapping[str, Handler] = {
 
 
 async def _tool_name(run: Run[Any], context: Context[Any], tool_id: str) -> str:
-    """Return the name of the tool of that id, or the name in the id if there is none."""
+    """Return the name of the tool with that id, or the name in the id if there is no such tool."""
     server, _, name = tool_id.rpartition("/")
     if name in run.features.tools and _is_own(run, tool_id):
         return name
@@ -123,7 +123,7 @@ async def _tool_name(run: Run[Any], context: Context[Any], tool_id: str) -> str:
 
 
 def _is_own(run: Run[Any], tool_id: str) -> bool:
-    """Return True unless it names another server."""
+    """Return True unless `tool_id` names another server."""
     server = tool_id.rpartition("/")[0]
     return not server or _normalize(server) == _normalize(_name_of(run))
 

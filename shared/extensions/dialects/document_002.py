@@ -1,9 +1,11 @@
 """The methods of document 002 that the specification does not have, with the decisions that it leaves to a server:
 
-* beside `version`, the answer to `initialize` has the names of the specification: `protocolVersion`, `serverInfo`,
-`capabilities`, `instructions`; * tools and prompts are defined there, under `tools` and `prompts`: there is no method
-that lists them. A source of prompts contributes as many as one call may list; * `lastModified` of a resource is what
-its contents say under that name in `_meta`, as those of files do, or else what its declaration says.
+* in addition to `version`, the answer to `initialize` contains the names of the specification: `protocolVersion`,
+  `serverInfo`, `capabilities`, `instructions`;
+* the answer defines tools and prompts, under `tools` and `prompts`: there is no method that lists them. A source of
+  prompts contributes as many as one call may list;
+* `lastModified` of a resource is the value under that name in the `_meta` of its contents, as files have it, or else
+  the value in its declaration.
 """
 
 from collections.abc import Mapping
@@ -59,8 +61,8 @@ async def read_resource(running: Run[Any], context: Context[Any], params: Params
 
 
 def _declared_time(running: Run[Any], uri: str) -> str | None:
-    """Return the time of the last change of the resource according to its declaration; None if that has none, or is
-    another server's."""
+    """Return the time of the resource's last change according to its declaration; None if the declaration has none,
+    or belongs to another server."""
     try:
         resource, _ = running.features.resources.match(uri)
     except ResourceNotFound:
@@ -91,7 +93,7 @@ def _named(prompt: _Object) -> _Object:
 
 
 def _schema_of(prompt: Prompt) -> _Object:
-    """Return the schema of the arguments of a prompt, which have no types: all are text."""
+    """Return the schema of a prompt's arguments, which have no types: all are text."""
     arguments = prompt.arguments or []
     return {
         "type": "object",

@@ -1,7 +1,7 @@
 """Tasks in the form of 2025-11-25, and of no other version (2025-11-25, Utilities, Tasks).
 
-The client requests a task with the call, and reads its result by `tasks/result`, which waits for it and meanwhile
-sends the client the questions of the task.
+The client requests a task with the call, and reads its result with `tasks/result`, which waits for the result, and
+meanwhile sends the client the task's questions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -95,8 +95,8 @@ def _fields(task: TaskRecord) -> dict[str, Any]:
 
 
 def _is_asked_for(context: Context[Any]) -> bool:
-    """Return True if the call is to be run as a task. The request is ignored if no tasks are declared (2025-11-25,
-    Tasks, Capability Negotiation)."""
+    """Return True if the client requests that the call be run as a task. The request is ignored if no tasks are
+    declared (2025-11-25, Tasks, Capability Negotiation)."""
     is_requested = context.peer.may_request_tasks and (context.call.raw or {}).get("task") is not None
     return is_requested and context.running.identity.has(("tasks", "requests", "tools", "call"))
 
@@ -104,7 +104,8 @@ def _is_asked_for(context: Context[Any]) -> bool:
 def request_of(context: Context[Any], name: str, support: str | None) -> TaskRequest | None:
     """Return the request to run the call of the tool `name` as a task; None if there is none.
 
-    Raises InvalidParams for an invalid request, and MethodNotFound if the tool has no tasks, or nothing else.
+    Raises InvalidParams for an invalid request, and MethodNotFound if the tool does not support tasks, or supports
+    only tasks.
     """
     if not _is_asked_for(context):
         if support == "required" and context.peer.may_request_tasks:

@@ -1,8 +1,8 @@
-"""The questions of a task of 2025-11-25: they go to the clients that wait for the result of the task, by
-`tasks/result`, and the answers go to the store (2025-11-25, Utilities, Tasks, Input Required Status).
+"""The questions of a task of 2025-11-25: they are sent to the clients that wait for the result of the task with
+`tasks/result`, and the answers are written to the store (2025-11-25, Utilities, Tasks, Input Required Status).
 
-If two clients wait, both are asked; the first answer counts, and the question to the other is withdrawn. The question
-of a client that leaves without an answer goes to the next one. A client may run the request as its own task.
+If two clients wait, both are asked; the first answer is used, and the question to the other client is withdrawn. If a
+client leaves without answering, the next client is asked. A client may run the request as its own task.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class Asking:
         self._asked: dict[str, CancelScope] = {}
 
     def look(self, task: TaskRecord) -> None:
-        """Ask the new questions of the task in its present state, and withdraw those that are no longer open."""
+        """Ask the task's new questions, and withdraw those that are no longer open."""
         for key in [key for key in self._asked if key not in task.questions]:
             self._asked.pop(key).cancel()
         for key, request in task.questions.items():

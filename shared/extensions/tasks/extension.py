@@ -28,7 +28,7 @@ from .hosted import Form, HostedCall, Report
 from .runner import POLL_MS, STOPPED, Support, Tasks, iso, living, tasks_of
 
 SYNCHRONOUS_SECONDS = 0.5
-"""Seconds until a call becomes a task, if its tool does not always run as one."""
+"""Seconds until a call becomes a task, unless its tool always runs as a task."""
 
 _NAME = "extension"
 _PATH = ("extensions", TASKS)
@@ -89,7 +89,7 @@ def detailed(task: TaskRecord) -> dict[str, Any]:
 
 def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None = None) -> Extension[Any]:
     """Return the extension. A call becomes a task after `seconds`. `support` returns the task support of each tool,
-    if the tools are not those of the server itself."""
+    if the tools belong to other servers."""
 
     def around(method: Method, handler: Handler) -> Handler:
         if method.name != "tools/call":
@@ -138,8 +138,8 @@ async def _host(
     handler: Handler,
     after_seconds: float,
 ) -> dict[str, Any]:
-    """Handle a call that may become a task. Raises MissingCapability if it would have to, for a client without
-    tasks."""
+    """Handle a call that may become a task. Raises MissingCapability if the call must become a task but the client
+    does not support tasks."""
     # A call that is passed on to another server in the same process is a task of the first, if any.
     if context.call.task is not None or context.link.calls is not running.calls:
         return await handler(running, context, params)
@@ -195,7 +195,7 @@ async def _get(running: Run[Any], context: Context[Any], params: TaskParams) -> 
 
 
 async def _update(running: Run[Any], context: Context[Any], params: UpdateTaskParams) -> dict[str, Any]:
-    """`tasks/update`: answers to questions; those to questions that are not open are ignored."""
+    """`tasks/update`: answers to questions. Answers to questions that are not open are ignored."""
     await _find(running, context, params.task_id)
     answers = {key: {"result": answer} for key, answer in params.input_responses.items()}
     await tasks_of(running).change(params.task_id, lambda task, now: states.answered(task, answers, now))
@@ -203,7 +203,7 @@ async def _update(running: Run[Any], context: Context[Any], params: UpdateTaskPa
 
 
 async def _cancel(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
-    """`tasks/cancel`: changes nothing if the task is over."""
+    """`tasks/cancel`: does nothing if the task is over."""
     await _find(running, context, params.task_id)
     await tasks_of(running).change(params.task_id, states.cancelled)
     return {}
@@ -222,7 +222,7 @@ def _require_extension(peer: Peer) -> None:
 async def _listens(
     running: Run[Any], context: Context[Any], requested: SubscriptionFilter
 ) -> tuple[Mapping[str, object], Follow] | None:
-    """Send a listen stream the tasks that it names, beginning with their present state."""
+    """Send a listen stream the tasks that it names, beginning with their current state."""
     if not requested.task_ids or not running.identity.has(_PATH):
         return None
     _require_extension(context.peer)
@@ -243,10 +243,10 @@ class _TaskNotifications:
         self._tasks = tasks
         self._context = context
         self._sent = dict.fromkeys(ids, -1)
-        """The revision that was sent last, by id."""
+        """The last revision that was sent, by id."""
 
     async def follow(self) -> None:
-        """Send until cancelled. When the server stops, the reason that the tasks end is still sent."""
+        """Send until cancelled. When the server stops, the reason for the end of the tasks is still sent."""
         try:
             async with create_task_group() as following:
                 for id_ in self._sent:

@@ -26,9 +26,9 @@ from .runner import Tasks, log_failure, principal_of
 
 REASON_CHARACTERS = 200
 MESSAGE_CHARACTERS = 1_000
-"""The length of a status message, which is sent with each answer about it."""
+"""The maximum length of a status message, which is sent with each answer about the task."""
 REPORT_SECONDS = 0.2
-"""Seconds between two reports of a call to the store, at least."""
+"""Minimum number of seconds between two reports of a call to the store."""
 
 
 class Report(NamedTuple):
@@ -39,7 +39,8 @@ class Report(NamedTuple):
     message: str | None
 
     def __str__(self) -> str:
-        """Return it in words: `importing, 40%`; without a known total, only the message."""
+        """Return the progress in words, such as `importing, 40%`; if the total is unknown, return only the
+        message."""
         if not self.total:
             return self.message or f"{self.progress:g}"
         share = f"{min(self.progress / self.total, 1):.0%}"
@@ -121,13 +122,13 @@ class HostedCall:
         self._timer = asyncio.get_running_loop().call_later(seconds, self._detach_soon)
 
     def stay(self) -> None:
-        """Keep the call from becoming a task: it has ended, or is answered directly."""
+        """Prevent the call from becoming a task, because it has ended or is answered directly."""
         if self._timer is not None:
             self._timer.cancel()
 
     async def detach(self) -> bool:
-        """Turn the call into a task, which answers the call. Return False if there are too many, or the call is
-        over, or the server stops. Raises the exceptions of the store."""
+        """Turn the call into a task, and answer the call with it. Return False if there are too many tasks, the call
+        is over, or the server stops. Raises the exceptions of the store."""
         if not self.is_detached:
             # A call that is cancelled here must not leave a task without work.
             await asyncio.shield(self._detach_soon())
@@ -166,7 +167,7 @@ class HostedCall:
     # Reports and questions of the call
 
     async def report(self, progress: float, total: float | None, message: str | None) -> None:
-        """Record the progress of the call. Of reports that come close together the last reaches the store."""
+        """Record the progress of the call. Of reports in quick succession, only the last reaches the store."""
         self.note(progress, total, message)
 
     def note(self, progress: float, total: float | None, message: str | None) -> None:
@@ -232,7 +233,7 @@ class HostedCall:
             )
 
     async def fail(self, reason: str) -> None:
-        """Cancel the call with a reason; one that has ended keeps its outcome."""
+        """Cancel the call with a reason; a call that has ended keeps its outcome."""
         if not self._is_done:
             await self._end("failed", _error_of(InternalError(reason)), reason)
 
@@ -265,7 +266,8 @@ class HostedCall:
         self._note(await self._tasks.store.get(self.id))
 
     def _note(self, task: TaskRecord | None) -> None:
-        """Take over the present state of the task, or its absence. A state older than the last one is ignored."""
+        """Take over the current state of the task, or its absence. A state older than the last known state is
+        ignored."""
         if task is None:
             self.give_up()
         # Reads overtake each other: an older one must not undo a newer state.

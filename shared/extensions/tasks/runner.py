@@ -3,8 +3,8 @@
 a call ──▶ HostedCall.detach ──▶ the store ──▶ its peer is answered ──▶ the call works on ──▶ the store requests about
 a task ──▶ the store ──▶ its listeners: the call, a listen stream, a request that waits for its result
 
-Requests about a task, and its answers, go through the store only. So a request about it may come on any connection,
-and to any process that shares the store.
+Requests about a task, and its answers, go through only the store. So a request about a task may arrive on any
+connection, at any process that shares the store.
 """
 
 import asyncio
@@ -42,7 +42,8 @@ Support = Callable[[Run[Any], Context[Any], str], Awaitable[ToolTasks]]
 
 
 def principal_of(peer: Peer) -> str | None:
-    """Return the owner of a task of `peer`. Without a principal the id is all that is needed to access it."""
+    """Return the owner of the tasks of `peer`. Without a principal, anyone who knows the id of a task can access
+    it."""
     return None if peer.principal is None else peer.principal.key
 
 
@@ -71,7 +72,7 @@ class AtWork(Protocol):
         """Stop the work on the task, which has ended."""
 
     async def fail(self, reason: str) -> None:
-        """Cancel the call with a reason; one that has ended keeps its outcome."""
+        """Cancel the call with a reason; a call that has ended keeps its outcome."""
 
 
 class Tasks:
@@ -86,17 +87,17 @@ class Tasks:
         self.crew = TaskSet(_failed)
         """Tasks that wait for the store, started by code that must not wait."""
         self.at_work: dict[str, AtWork] = {}
-        """The calls of this process that are tasks, and not over, by id."""
+        """The unfinished calls of this process that are tasks, by id."""
         self.is_stopping = False
 
     async def support_of(self, context: Context[Any], name: str) -> ToolTasks:
-        """Return the task support of the tool of that name for the call of `context`."""
+        """Return the task support of the tool with that name for the call of `context`."""
         if self.support is None:
             return self.running.features.tools.task_support(name)
         return await self.support(self.running, context, name)
 
     async def find(self, id: str, form: str, peer: Peer) -> TaskRecord:
-        """Return the task of that id and form, for `peer`. Raises InvalidParams if it does not own such a task, and
+        """Return the task with that id and form, for `peer`. Raises InvalidParams if the peer owns no such task, and
         InsufficientScope if its token would not allow the call."""
         task = await self.store.get(id)
         # One answer for all three: it does not reveal that another principal has such a task.
@@ -107,8 +108,8 @@ class Tasks:
         return task
 
     async def change(self, id: str, change: Callable[[TaskRecord, float], TaskRecord]) -> TaskRecord | None:
-        """Replace the task by the result of `change`, called with it and the time. Return the new task; None if it
-        is gone. Raises OverflowError if there is no room for its result."""
+        """Replace the task by the result of `change`, which is called with the task and the time. Return the new
+        task; None if the task is gone. Raises OverflowError if there is no room for its result."""
         while (before := await self.store.get(id)) is not None:
             # Compare and set: if another request has changed it since it was read, it is changed again.
             after = change(before, time.time())
@@ -117,8 +118,8 @@ class Tasks:
         return None
 
     async def follow(self, id: str) -> AsyncGenerator[TaskRecord, None]:
-        """Iterate over the states of the task, from the present one on, until it is over or gone. Changes that come
-        close together are one."""
+        """Iterate over the states of the task, from the current state on, until the task is over or gone. Changes in
+        quick succession are combined."""
         moved, seen = asyncio.Event(), -1
         unlisten = self.store.listen(id, moved.set)
         try:
@@ -138,15 +139,16 @@ class Tasks:
             unlisten()
 
     def lost(self) -> None:
-        """Stop the tasks that run here: the others have given up this replica, and marked them as failed."""
+        """Stop the tasks that run here, which the other replicas have marked as failed because this replica was
+        lost."""
         for hosted in tuple(self.at_work.values()):
             hosted.give_up()
 
     def returned(self) -> None:
-        """Do nothing: this replica is one of the others again."""
+        """Do nothing: this replica has rejoined the others."""
 
     def left(self) -> None:
-        """Do nothing: another replica is gone, and the listeners to its tasks find out themselves."""
+        """Do nothing: the listeners to the tasks of a lost replica detect the loss themselves."""
 
     def stop(self) -> None:
         """Prepare to stop: the tasks that run here fail with a reason, and no call becomes a task."""
@@ -162,7 +164,7 @@ class Tasks:
 @asynccontextmanager
 async def living(running: Run[Any], *, support: Support | None = None) -> AsyncIterator[Tasks]:
     """Open the tasks of `running`, in the stores that it shares with others, or in memory of its own. `support`
-    returns the task support of tools, if they are not those of the server itself."""
+    returns the task support of tools, if the tools belong to other servers."""
     replica = running.replication.replica
     own = MemoryTasks(running.server.task_limits) if replica is None else None
     store = own if replica is None else replica.tasks(running.server.task_limits)
@@ -183,7 +185,8 @@ async def living(running: Run[Any], *, support: Support | None = None) -> AsyncI
 
 
 def log_failure(what: str, error: BaseException) -> None:
-    """Log a failure. An unavailable store causes one for every task, so it is logged without a traceback."""
+    """Log a failure. An unavailable store causes a failure for every task, so that failure is logged without a
+    traceback."""
     if isinstance(error, Unavailable):
         log.warning("%s: %s", what, error)
     else:

@@ -17,24 +17,25 @@ _FINAL = frozenset({"completed", "failed", "cancelled"})
 
 
 def is_over(task: TaskRecord) -> bool:
-    """Return True if its state is final."""
+    """Return True if the state of the task is final."""
     return task.status in _FINAL
 
 
 def reported(task: TaskRecord, message: str, now: float) -> TaskRecord:
-    """Record its progress."""
+    """Return the task with its new progress."""
     return task if is_over(task) or task.message == message else _next(task, now, message=message)
 
 
 def asked(task: TaskRecord, questions: Mapping[str, Any], now: float) -> TaskRecord:
-    """Add `questions`, whose keys are new, to those that it waits for."""
+    """Return the task with `questions`, whose keys are new, added to its open questions."""
     if is_over(task) or not questions:
         return task
     return _next(task, now, status="input_required", questions={**task.questions, **questions})
 
 
 def answered(task: TaskRecord, answers: Mapping[str, Any], now: float) -> TaskRecord:
-    """Add answers. Those to unknown questions, or to questions no longer open, change nothing."""
+    """Return the task with the answers added. Answers to unknown questions, or to questions no longer open, change
+    nothing."""
     matching = {key: answer for key, answer in answers.items() if key in task.questions}
     if is_over(task) or not matching:
         return task
@@ -42,7 +43,7 @@ def answered(task: TaskRecord, answers: Mapping[str, Any], now: float) -> TaskRe
 
 
 def withdrawn(task: TaskRecord, keys: Iterable[str], now: float) -> TaskRecord:
-    """Remove the questions and answers of these keys: they were taken, or are not needed anymore."""
+    """Return the task without the questions and answers with these keys, which were taken or are no longer needed."""
     gone = set(keys)
     if is_over(task) or gone.isdisjoint({*task.questions, *task.answers}):
         return task
@@ -52,14 +53,14 @@ def withdrawn(task: TaskRecord, keys: Iterable[str], now: float) -> TaskRecord:
 def ended(
     task: TaskRecord, status: TaskStatus, outcome: Mapping[str, Any], now: float, message: str | None = None
 ) -> TaskRecord:
-    """End it with `outcome`, its result or error; `message` is the reason, if that is not obvious."""
+    """Return the task ended with `outcome`, its result or error; `message` is the reason, if it is not obvious."""
     if is_over(task):
         return task
     return _next(task, now, status=status, outcome=outcome, message=message, questions={}, answers={})
 
 
 def cancelled(task: TaskRecord, now: float, message: str | None = None) -> TaskRecord:
-    """Cancel it."""
+    """Return the cancelled task."""
     return task if is_over(task) else _next(task, now, status="cancelled", message=message, questions={}, answers={})
 
 

@@ -1,11 +1,12 @@
 """The connection to one peer: its messages become calls, and messages for the peer wait until they are fetched.
 
-messages ──▶ take ──▶ session.receive ──▶ calls.begin for a Call, calls.cancel for Cancelled, an answer stored calls
-──▶ session.finish ──▶ `due` is called ──▶ outgoing ──▶ the transport
+    messages ──▶ take ──▶ session.receive ──▶ calls.begin for a Call, calls.cancel for Cancelled, an answer stored
+    calls ──▶ session.finish ──▶ `due` is called ──▶ outgoing ──▶ the transport
 
 A connection is driven by the owner of the peer: `serve` for a stream of messages, an HTTP session and a single HTTP
-request on their own. An idle connection is an object without a task. Its calls end with it. `serve` stops reading
-only while a peer does not read its answers, so cancellations always get through.
+request on their own. An idle connection is an object without a task. Its calls end with it.
+
+`serve` stops reading only while a peer does not read its answers, so cancellations always get through.
 """
 
 import asyncio

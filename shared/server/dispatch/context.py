@@ -133,16 +133,19 @@ class Context(Generic[State]):
 
     def turn(self, of: Turns | None = None, *, brief: bool = False) -> AbstractAsyncContextManager[None]:
         """Wait for this client's turn for work in a thread, or for a turn of the client `of`, and hold it during the
-        block. The waiting time counts towards the budget of the call. Work is `brief` if it is bounded to less than a
+        block.
+
+        The waiting time counts towards the budget of the call. Work is `brief` if it is bounded to less than a
         second; it then waits only for other brief work. Work of at most a millisecond needs no turn.
         """
         calls = self.link.calls
         return (of or (calls.brief_turns if brief else calls.turns)).take(self.link.client)
 
     async def close_stream(self, retry_ms: int = 1_000) -> None:
-        """Disconnect the client while the call continues: the client reconnects for the answer after `retry_ms`. Use
-        this for long calls over HTTP, which then hold no connection. Does nothing if the protocol can't do this: on
-        other transports, in versions before 2025-11-25, and without sessions.
+        """Disconnect the client while the call continues: the client reconnects for the answer after `retry_ms`.
+
+        Use this for long calls over HTTP, which then hold no connection. Does nothing if the protocol can't do this:
+        on other transports, in versions before 2025-11-25, and without sessions.
         """
         self.link.session.pause(self.call, retry_ms)
         await self._flush()

@@ -32,8 +32,9 @@ _OF_HOSTS = {"wait_for_previous", "task_progress", "random_string"}
 
 def coerce(arguments: Any, errors: Sequence[ErrorDetails], is_optional: Callable[[str], bool]) -> bool:
     """Convert each refused value of `arguments` to its other form, in place, and remove the values that mean "left
-    out". Return True if anything has changed. `is_optional` returns True for the name of an argument that may be left
-    out.
+    out".
+
+    Return True if anything has changed. `is_optional` returns True for the name of an argument that may be left out.
     """
     changed = False
     for error in errors:

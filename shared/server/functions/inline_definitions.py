@@ -7,8 +7,9 @@ _DEFINITIONS = "#/$defs/"
 
 
 def inline_definitions(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema with each reference replaced by its definition. Only the first replacement includes the
-    descriptions. A definition that refers to itself stays a definition.
+    """Return the schema with each reference replaced by its definition.
+
+    Only the first replacement includes the descriptions. A definition that refers to itself stays a definition.
     """
     definitions: dict[str, Any] = schema.get("$defs", {})
     if not definitions:

@@ -1,5 +1,6 @@
-"""The access log: one line for each HTTP request that has ended, with its sender and outcome. The log contains no
-tokens and no query strings, and session ids only as digests.
+"""The access log: one line for each HTTP request that has ended, with its sender and outcome.
+
+The log contains no tokens and no query strings, and session ids only as digests.
 """
 
 import logging

@@ -1,6 +1,7 @@
-"""The pages for operators and their programs: liveness, readiness, metrics and current state. `/healthz` queries no
-server, so no server can delay it. `/readyz` queries all servers at once, with a short time limit. To senders without
-a required token, both report only the facts that an orchestrator needs.
+"""The pages for operators and their programs: liveness, readiness, metrics and current state.
+
+`/healthz` queries no server, so no server can delay it. `/readyz` queries all servers at once, with a short time
+limit. To senders without a required token, both report only the facts that an orchestrator needs.
 """
 
 import asyncio

@@ -61,7 +61,9 @@ class HttpTransport:
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
         """Begin a POST for each message, and wait for the message that completes the handshake, which no other may
-        overtake. Raises BrokenResourceError if that message can't be delivered.
+        overtake.
+
+        Raises BrokenResourceError if that message can't be delivered.
         """
         for item in outgoing:
             # The GET stream is opened afterwards: a server may refuse one in a session that is not initialized.

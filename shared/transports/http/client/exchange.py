@@ -1,6 +1,8 @@
-"""POSTs on connections of the pool, which take half the time of POSTs in an aiohttp session. For each request, a
-session recomputes values that are the same for all requests of a client: cookies, redirects, proxies, traces, the
-encoding of the URL and of the body. Here the head is built once; connections and their parsing are aiohttp's.
+"""POSTs on connections of the pool, which take half the time of POSTs in an aiohttp session.
+
+For each request, a session recomputes values that are the same for all requests of a client: cookies, redirects,
+proxies, traces, the encoding of the URL and of the body. Here the head is built once; connections and their parsing
+are aiohttp's.
 """
 
 import asyncio

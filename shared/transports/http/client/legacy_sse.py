@@ -87,7 +87,9 @@ class SseTransport:
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
         """Begin a POST for each message, and wait for the message that completes the handshake, which no other may
-        overtake. Raises BrokenResourceError if that message can't be delivered.
+        overtake.
+
+        Raises BrokenResourceError if that message can't be delivered.
         """
         for item in outgoing:
             match item.message:

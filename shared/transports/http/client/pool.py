@@ -1,6 +1,7 @@
-"""The HTTP connections of a client: one pool for each client, kept alive between calls. No connection outlives the
-client, no cookie is stored, and no redirect is ever followed, so that another server can't get the token. The proxy
-of the environment is looked up once.
+"""The HTTP connections of a client: one pool for each client, kept alive between calls.
+
+No connection outlives the client, no cookie is stored, and no redirect is ever followed, so that another server can't
+get the token. The proxy of the environment is looked up once.
 """
 
 import os

@@ -1,4 +1,5 @@
 """The allowances of one principal on a listener: requests per second, simultaneous calls, sessions, bytes per day.
+
 Senders without a principal are counted by address. Rates and bytes are counted for all replicas together, calls and
 sessions in each process. A refusal says when to try again. Calls that have begun continue, regardless of their use.
 """

@@ -1,9 +1,10 @@
 """One session of the handshake era over HTTP: many POSTs and at most one GET form one peer.
 
 It drives the connection with that peer: messages of POSTs are processed at once, and outgoing messages go to the
-streams that HTTP responses read. An idle session is a few objects, without a task or a timer. If several replicas
-serve one server, each replica that received a request for the session holds it: all know the client's identity, while
-calls and questions stay where they arrived.
+streams that HTTP responses read. An idle session is a few objects, without a task or a timer.
+
+If several replicas serve one server, each replica that received a request for the session holds it: all know the
+client's identity, while calls and questions stay where they arrived.
 """
 
 import asyncio
