@@ -1,6 +1,6 @@
 """MCP Apps: pages that a host shows instead of a tool's text (the extension io.modelcontextprotocol/ui, SEP-1865).
 
-server = Server(..., extensions=[apps(App("ui://weather/days", read_page))])
+    server = Server(..., extensions=[apps(App("ui://weather/days", read_page))])
 
     @server.tool(read_only=True, app="ui://weather/days")
     async def forecast(ctx: Context[State], city: str) -> str:

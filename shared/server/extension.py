@@ -1,7 +1,7 @@
 """`Extension`: methods besides those of the protocol, with their capabilities, or other handlers for existing
 methods.
 
-server = Server(..., extensions=[skills(Library())])
+    server = Server(..., extensions=[skills(Library())])
 
 It is a `Features` with a name: features are declared on it as on a server, and join those of the server. The methods
 of the protocol are an extension as well, CORE in `handlers`, so both are handled alike. Its lifespan opens what one

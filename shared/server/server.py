@@ -1,6 +1,6 @@
 """`Server`: an author's declaration of a server. Each `open` runs it once, with its own settings.
 
-server = Server[Files](Implementation(name="filesystem", version="1"), settings=Settings)
+    server = Server[Files](Implementation(name="filesystem", version="1"), settings=Settings)
 
     @server.lifespan
     async def open_files(opening: Opening) -> AsyncIterator[Files]:

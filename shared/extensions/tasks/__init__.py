@@ -1,6 +1,6 @@
 """Tasks: tool calls that outlive their request, their connection and its session.
 
-server = Server(..., extensions=[tasks()])
+    server = Server(..., extensions=[tasks()])
 
     @server.tool(task="optional")
     async def import_csv(ctx: Context[State], ...) -> str: ...

@@ -1,7 +1,7 @@
 """The tasks of one running server: those that are stored, those that run here, and notifications of their changes.
 
-a call ──▶ HostedCall.detach ──▶ the store ──▶ its peer is answered ──▶ the call works on ──▶ the store requests about
-a task ──▶ the store ──▶ its listeners: the call, a listen stream, a request that waits for its result
+    a call ──▶ HostedCall.detach ──▶ the store ──▶ its peer is answered ──▶ the call works on ──▶ the store
+    requests about a task ──▶ the store ──▶ its listeners: the call, a listen stream, a request that awaits its result
 
 Requests about a task, and its answers, go through only the store. So a request about a task may arrive on any
 connection, at any process that shares the store.
