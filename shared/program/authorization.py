@@ -1,6 +1,6 @@
 """Authenticators of a listener, built from the options.
 
-Nothing of OAuth is loaded before an operator names an issuer.
+No OAuth code is loaded before an operator names an issuer.
 """
 
 import logging
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 log = logging.getLogger("shared.program")
 
 _CACHE_SECONDS, _ANSWER_CACHE_SECONDS = 300.0, 60.0
-"""Seconds for which a valid token is cached: a signed one, and one that its issuer was asked about."""
+"""Seconds for which a valid token is cached: a signed token, and a token that its issuer has confirmed."""
 
 
 def static_tokens(options: ProtectionOptions, token: str | None, path: Path | None = None) -> StaticTokens:
-    """Return the operator's own tokens: `token`, which was read from the file at `path` if there is one, and those of
-    a file of named tokens. Both files are read again after a change. Raises ValueError, in one line."""
+    """Return the operator's own tokens: `token`, read from the file at `path` if given, and the tokens in a file of
+    named tokens. Both files are read again after a change. Raises ValueError, in one line."""
     files: list[TokensFile] = []
     # A pipe gives its token once.
     if path is not None and path.is_file():
@@ -44,7 +44,7 @@ def static_tokens(options: ProtectionOptions, token: str | None, path: Path | No
 
 
 def authenticator_of(options: ProtectionOptions, own: StaticTokens) -> "Authenticator":
-    """Return the authenticator of a listener: by the operator's `own` tokens, and by those of issuers. Raises
+    """Return the authenticator of a listener, which accepts the operator's `own` tokens and those of issuers. Raises
     ValueError, in one line, if the options can't be used."""
     if not options.auth_issuer:
         return own
@@ -98,8 +98,8 @@ def issuers_of(options: ProtectionOptions) -> "Issuers | None":
 
 
 def check_public_url(url: str) -> str:
-    """Return `url` in its canonical form (2026-07-28, Authorization, Canonical Server URI). Raises ValueError if a
-    listener can't have it."""
+    """Return `url` in its canonical form (2026-07-28, Authorization, Canonical Server URI). Raises ValueError if the
+    URL is invalid for a listener."""
     from ..auth.metadata import canonical
 
     parts, is_well_formed = urlsplit(url), re.fullmatch(r"[!#-\[\]-~]+", url)

@@ -1,7 +1,7 @@
 """The event loop of a program, which `sys.exit()` in a task does not end.
 
-asyncio lets a SystemExit of any task leave the loop, also of one that a tool has started: the calls of all clients
-would end with it. The task itself has failed by then, and what waits for it gets the exception.
+asyncio lets a SystemExit from any task end the loop, even from a task that a tool has started: the calls of all
+clients would end with it. Here only the task fails, and its waiters get the exception.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ log = logging.getLogger("shared.program")
 
 
 def new_event_loop(is_over: Callable[[], bool], *, fast: bool) -> asyncio.AbstractEventLoop:
-    """Return a new loop, with `fast` one of uvloop if it is installed. Once `is_over` returns True, SystemExit ends
-    it."""
+    """Return a new loop; with `fast`, a uvloop loop if uvloop is installed. Once `is_over` returns True, SystemExit
+    ends it."""
     if fast and find_spec("uvloop") is not None:
         import uvloop
 

@@ -32,7 +32,7 @@ class Installation(NamedTuple):
     """The origin of the bundle: a path, or a URL as pip accepts it; None if the installer has recorded nothing."""
     editable: bool = False
     site: Path | None = None
-    """The directory of packages that it is in; None for a checkout."""
+    """The directory of packages that contains the bundle; None for a checkout."""
 
     @classmethod
     def in_site(cls, python: Path, site: Path) -> "Installation":
@@ -43,12 +43,12 @@ class Installation(NamedTuple):
 
     @property
     def is_ephemeral(self) -> bool:
-        """True if it is in uv's cache, like an environment of uvx."""
+        """True if the environment is in uv's cache, like those of uvx."""
         return is_ephemeral(self.python)
 
     def specification(self, *extras: str) -> str:
-        """Return the requirement for an installer for this copy with these extras. Raises ValueError if it is
-        unknown."""
+        """Return the requirement with which an installer installs this copy with these extras. Raises ValueError if
+        the source is unknown."""
         is_path = self.source is not None and Path(self.source).is_absolute()
         if self.source is None or (is_path and not Path(self.source).exists()):
             raise ValueError("the wheel or checkout from which this copy was installed is missing or unknown")
@@ -56,8 +56,8 @@ class Installation(NamedTuple):
         return f"{self.source}{chosen}" if is_path else f"{NAME}{chosen} @ {self.source}"
 
     def install_command(self, *extras: str, reinstall: bool = False) -> str:
-        """Return the command that adds `extras` to the present ones; with `reinstall`, it reinstalls the bundle's own
-        files."""
+        """Return the command that adds `extras` to the installed extras, or with `reinstall`, the command that
+        reinstalls the bundle's own files."""
         words, keeps = self._installer(reinstall)
         had = [] if keeps else [extra for extra, libraries in self.lacking().items() if not libraries]
         requested = list(extras) if keeps else sorted({*had, *extras})
@@ -88,7 +88,7 @@ class Installation(NamedTuple):
         return [*words, *([force, "--no-deps"] if reinstall else []), *(["-e"] if self.editable else [])], True
 
     def lacking(self) -> dict[str, list[str]]:
-        """Return the libraries that each extra lacks, ignoring their versions; empty for a checkout."""
+        """Return the missing libraries of each extra, ignoring versions; empty for a checkout."""
         note = None if self.site is None else next(self.site.glob(_info("METADATA")), None)
         if self.site is None or note is None:
             return {}
@@ -114,7 +114,7 @@ def is_ephemeral(path: Path) -> bool:
 
 
 def shell_line(words: Sequence[str]) -> str:
-    """Return a command as a user types it."""
+    """Return a command as a user would type it."""
     if os.name == "posix":
         return shlex.join(words)
     return " ".join(f'"{word}"' if re.search(r"[^\w.:\\/@=+-]", word) else word for word in words)

@@ -36,7 +36,7 @@ Put = Callable[[Entry, Entry], object]
 
 
 def beside(entry: Entry, stem: str = ".mcp-") -> Entry:
-    """Return a fresh name in the directory of the entry, for a file that is not complete yet."""
+    """Return a fresh name, in the directory of the entry, for an incomplete file."""
     return entry._replace(name=entry.sibling(fresh_name(stem)), stat=None)
 
 
@@ -46,7 +46,7 @@ def fresh_name(stem: str = ".mcp-") -> str:
 
 
 def is_fresh_name(name: str) -> bool:
-    """Return True if `name` is one of `beside`, which a killed process leaves."""
+    """Return True if `name` has the form that `beside` returns; a killed process leaves such files."""
     return _FRESH.fullmatch(name) is not None
 
 
@@ -60,8 +60,8 @@ def replace(
 ) -> os.stat_result:
     """Put `data` under the entry's name, and return its stat; `check` runs last before that and may raise.
 
-    `existing` is the stat of the file to replace, by a rename or by `put`; `attributes` are its own, if they were
-    read. If it is None the name must be free: `FileExistsError`. Raises OSError.
+    `existing` is the stat of the file to replace, by a rename or by `put`; `attributes` are the attributes of that
+    file, if they were read. If `existing` is None, the name must be free: `FileExistsError`. Raises OSError.
     """
     return put_in_place(prepared(entry, data, existing, attributes=attributes), entry, existing, check, put)
 
@@ -73,7 +73,7 @@ def put_in_place(
     check: Callable[[], None] = lambda: None,
     put: Put | None = None,
 ) -> os.stat_result:
-    """Do the second half of `replace`, for a file that was `prepared`, which is removed after an error."""
+    """Do the second half of `replace`, for a file from `prepared`. The file is removed after an error."""
     with ExitStack() as leftovers:
         # After an exchange of names, this is the old file.
         leftovers.callback(discard, fresh)
@@ -96,7 +96,7 @@ def prepared(
     attributes: Attributes | None = None,
 ) -> Entry:
     """Create a file beside the entry that holds `data` on the disk and is ready to replace `existing`, which has
-    these `attributes`, if they were read; `mode` is that of a file which replaces nothing, and the umask counts.
+    these `attributes`, if they were read; `mode` is the mode of a file that replaces nothing; the umask applies.
     `fresh` is its name, from `beside`. Raises OSError."""
     fresh = fresh or beside(entry)
     # Private until it has the mode of the file it replaces.
@@ -119,8 +119,8 @@ def prepared(
 
 
 def landed(fresh: Entry, entry: Entry, existing: os.stat_result | None) -> os.stat_result:
-    """Return the stat of the file that was `fresh`, under the entry's name, or of `existing` if that was overwritten.
-    A rename changes the time of the inode."""
+    """Return the stat of the file that was `fresh`, under the entry's name, or of `existing` if that file was
+    overwritten. A rename changes the time of the inode."""
     now, prepared_stat = current(entry), fresh.stat
     if prepared_stat is None:
         raise ValueError("the file has not been prepared")
@@ -138,8 +138,8 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
 def sync(descriptor: int, full: int | None = _FULL_SYNC) -> None:
     """Write the file to the disk. Raises OSError.
 
-    On macOS `fsync` leaves it in the cache of the drive. Some file systems lack `full`, which empties that cache:
-    there `fsync` has to do, as in SQLite.
+    On macOS `fsync` leaves it in the cache of the drive. Some file systems do not support `full`, which empties that
+    cache: `fsync` is used there, as in SQLite.
     """
     if sys.platform != "win32" and full is not None:
         with suppress(OSError):
@@ -149,8 +149,8 @@ def sync(descriptor: int, full: int | None = _FULL_SYNC) -> None:
 
 
 def add(descriptor: int, data: bytes) -> None:
-    """Append all of `data` to the file, which is open to append. If not all of it could be written, the written part
-    is removed again, unless another process has added more. Raises OSError."""
+    """Append all of `data` to the file, which is open for appending. If only a part could be written, that part is
+    removed again, unless another process has appended more data. Raises OSError."""
     begin, written = os.fstat(descriptor).st_size, 0
     try:
         while written < len(data):
@@ -168,7 +168,7 @@ def discard(fresh: Entry) -> None:
 
 
 def rename(old: Entry, new: Entry) -> None:
-    """Give `old` the name `new`, over a file that has it. Raises OSError."""
+    """Give `old` the name `new`, replacing any file with that name. Raises OSError."""
     SYSTEM.replace((old.directory, old.name), (new.directory, new.name))
 
 
@@ -184,8 +184,8 @@ def _rename_over(fresh: Entry, entry: Entry) -> None:
 def overwrite(fresh: Entry, entry: Entry) -> None:
     """Write the contents of `fresh` over those of the file at the entry, which stays the same inode. Raises OSError.
 
-    It is not atomic: a process that is killed meanwhile leaves a part of them there, and all of them in `fresh`. Room
-    is reserved first, if the system can, so that a full disk changes nothing.
+    The write is not atomic: a process that is killed meanwhile leaves a part of the contents there, and all of them
+    in `fresh`. Space is reserved first, if the system supports that, so that a full disk changes nothing.
     """
     source = SYSTEM.open_file(fresh.directory, fresh.name)
     try:
@@ -222,7 +222,7 @@ def link(old: Entry, new: Entry) -> None:
 def give_name(old: Entry, new: Entry) -> None:
     """Give `old`, which is not a directory, the free name `new`. Raises FileExistsError if it exists, and OSError.
 
-    This is a hard link, and then the old name goes. Without hard links it is a check and a rename: a file that
+    This makes a hard link, and then removes the old name. Without hard links it is a check and a rename: a file that
     appears in between would be replaced.
     """
     try:
@@ -262,8 +262,8 @@ def sync_directory(entry: Entry) -> None:
 
 
 def _take_over(descriptor: int, existing: os.stat_result, attributes: Attributes) -> None:
-    """Give a file the metadata of another one, except for its owner and its group if the system does not allow it.
-    Raises MetadataError, OSError."""
+    """Give a file the metadata of another file, except for owner and group if the system does not allow that. Raises
+    MetadataError, OSError."""
     lost = {*give_metadata(descriptor, existing, attributes)} - {"owner", "group"}
     if lost:
         raise MetadataError(f"its attribute {min(lost)}")

@@ -1,8 +1,8 @@
 """A name in a directory, and the system calls on it.
 
 On systems with directory descriptors, each call names the directory by its descriptor, so no part above the name is
-looked up again and no link on the way can be put in between. On others the name is a whole path. No call follows a
-link at its end.
+looked up again, and no link can be inserted on the way. On other systems the name is a full path. No call follows a
+link at the end of the name.
 """
 
 import errno
@@ -20,7 +20,7 @@ RACE_FREE = (
     and hasattr(os, "O_NOFOLLOW")
     and hasattr(os, "O_DIRECTORY")
 )
-"""True if check and use are one step here. False: the path is checked before and after each open."""
+"""True if check and use are one step on this system. If False, the path is checked before and after each open."""
 CHECKED_TWICE = (
     "this system has no directory descriptors: paths are checked before and after they are opened, and a process "
     "that changes directories at the right moment can escape the allowed ones"
@@ -28,7 +28,7 @@ CHECKED_TWICE = (
 """The warning that a server logs at its start in that case."""
 
 _BLOCK = 65_536
-"""Bytes of a read. Memory for many more would be allocated from the system each time."""
+"""Number of bytes in one read. Memory for many more would be allocated from the system each time."""
 
 
 class Place(NamedTuple):
@@ -105,7 +105,7 @@ def is_same(path: str, stat_: os.stat_result) -> bool:
 
 
 def create(entry: Entry, mode: int) -> int:
-    """Create the file, which must not exist yet, and open it for writing; the umask counts. Raises OSError."""
+    """Create the file, which must not exist yet, and open it for writing; the umask applies. Raises OSError."""
     return SYSTEM.create(entry.directory, entry.name, mode)
 
 
@@ -156,7 +156,7 @@ def kind_of(entry: "os.DirEntry[str]") -> str:
 
 
 def make_directory(entry: Entry, mode: int = 0o777) -> None:
-    """Create a directory; the umask counts. Raises OSError."""
+    """Create a directory; the umask applies. Raises OSError."""
     SYSTEM.make_directory(entry.directory, entry.name, mode)
 
 
@@ -215,7 +215,8 @@ def read_bytes(descriptor: int, count: int) -> bytes:
 
 
 def etag_of(stat_: os.stat_result) -> str:
-    """Return a short mark of a version of a file, 16 hexadecimal digits, to tell later if the file is the same.
+    """Return a short mark for the version of a file, 16 hexadecimal digits, for detecting later whether the file is
+    unchanged.
 
     It is made from data that the file system itself records with every change: inode, size, and the times of the last
     change of the content and of the inode (RFC 9110, section 8.8.1, calls that a strong validator). So nothing has to

@@ -1,5 +1,5 @@
-"""Metadata of a file besides its bytes: owner, group, permissions, and on Linux its extended attributes, which hold
-the access control lists and the labels of security modules (xattr(7), acl(5)).
+"""The metadata of a file: owner, group, permissions, and on Linux its extended attributes, which hold the access
+control lists and the labels of security modules (xattr(7), acl(5)).
 
 Trusted attributes are visible to privileged processes only (`CAP_SYS_ADMIN`): other processes can neither copy nor
 see them.
@@ -18,7 +18,8 @@ from .system import SYSTEM
 _INHERITED = ("system.posix_acl_access", "system.posix_acl_default")
 """The access control lists, which a new file may inherit from its directory although it must have none."""
 _OF_THE_FILE_ITSELF = {"security.capability", "security.ima", "security.evm"}
-"""Any write removes the first, as it does set-user-id; the others are sums over content and inode."""
+"""Any write removes the first attribute, just as it removes set-user-id; the others are checksums of content and
+inode."""
 _HAS_OWNERS = hasattr(os, "fchown")
 """False on Windows, where an open file can't be given an owner or a mode."""
 
@@ -64,11 +65,12 @@ def first_mode(original: os.stat_result) -> int:
 
 
 def give_metadata(descriptor: int, original: os.stat_result, attributes: Attributes) -> list[str]:
-    """Give an open file or directory the metadata `original` and these attributes, and return what it can't have:
-    "owner", "group", and names of attributes.
+    """Give an open file or directory the metadata `original` and these attributes, and return the parts that could
+    not be set: "owner", "group", and names of attributes. Set-user-id and set-group-id of files are omitted, because
+    any write removes them.
 
-    Set-user-id and set-group-id of files are left out, as by any write. Raises MetadataError if the access control
-    list, or the user or group in it, can't be copied, since it may protect the file; and OSError.
+    Raises MetadataError if the access control list, or the user or group in it, can't be copied, since it may protect
+    the file; and OSError.
     """
     if sys.platform == "win32" or not _HAS_OWNERS:
         return []
@@ -90,13 +92,14 @@ def give_metadata(descriptor: int, original: os.stat_result, attributes: Attribu
 
 
 def lost_owner(original: os.stat_result, now: os.stat_result) -> list[str]:
-    """Return which of owner and group differ from those of the file `original`."""
+    """Return the names of those of "owner" and "group" that differ from the file `original`."""
     same = {"owner": now.st_uid == original.st_uid, "group": now.st_gid == original.st_gid}
     return [name for name, is_same in same.items() if not is_same]
 
 
 def give_owner_to_link(new: Entry, original: os.stat_result) -> list[str]:
-    """Give a link the owner and group of the link `original`, and return what it can't have. Raises OSError."""
+    """Give a link the owner and group of the link `original`, and return the parts that could not be set. Raises
+    OSError."""
     if sys.platform == "win32" or not _HAS_OWNERS:
         return []
     current_stat = SYSTEM.stat(new.directory, new.name)
