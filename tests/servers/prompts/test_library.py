@@ -149,8 +149,16 @@ BROKEN: dict[str, tuple[bytes, int | None, str]] = {
     "deep": (b"---\ndescription: " + b"[" * 30_000 + b"\n---\nx", 2, "more than 12 levels"),
     "a second document": (b"---\ndescription: a\n...\n--- {}\n---\nx", 2, "more than one document"),
     "a list": (b"---\n- a\n---\nx", 2, "not a mapping"),
-    "an unknown key": (b"---\ndescription: a\n\ntitel: b\narguments: [{name: a}]\n---\n{{ a }}", 4, "which means"),
-    "a merge key": (b"---\ndescription: a\nmessages: &t [{text: a}]\n<<: *t\n---\nx", 4, "'<<', which means"),
+    "an unknown key": (
+        b"---\ndescription: a\n\ntitel: b\narguments: [{name: a}]\n---\n{{ a }}",
+        4,
+        "not a known key",
+    ),
+    "a merge key": (
+        b"---\ndescription: a\nmessages: &t [{text: a}]\n<<: *t\n---\nx",
+        4,
+        "'<<', which is not a known key",
+    ),
     "long front matter": (b"---\ndescription: a\ntitle: " + b"x" * 64_000 + b"\n---\nx", 2, "more than 64,000 char"),
     "nothing to say": (b"---\ndescription: a\n---\n", 4, "it has no text"),
 }

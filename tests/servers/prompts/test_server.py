@@ -125,12 +125,12 @@ async def test_p4_what_editors_do_to_files_is_told_once_and_read_then(
         with (lib / "b.md").open("w") as file:
             file.write("---\ndescription: Some")
             file.flush()
-            await said(caplog, "lib: b.md:1: its front matter has no end")
+            await said(caplog, "lib: b.md:1: its front matter has no closing --- line")
             file.write("thing.\n---\nSay it.")
         await follower.changed()
         assert "b" in await names(follower.peer)
         put(lib, {"a.md": "---\ndescription: ["})
-        await said(caplog, "lib: a.md:1: its front matter has no end")
+        await said(caplog, "lib: a.md:1: its front matter has no closing --- line")
         assert await text_of(follower, "a") == "New."
         (lib / "old").rename(lib / "new")
         await follower.changed()

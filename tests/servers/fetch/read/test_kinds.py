@@ -114,7 +114,7 @@ def test_a_format_that_does_not_fit_names_those_that_do():
         check(Kind("pdf", "application/pdf"), "html", None, None, 1)
     assert caught.value.code == "bad_argument"
     assert str(caught.value) == (
-        'the page is a PDF ("application/pdf"), which can\'t be given as html.'
+        'the page is a PDF ("application/pdf"), which can\'t be returned as html.'
         " Formats for it: markdown, metadata, text."
     )
 

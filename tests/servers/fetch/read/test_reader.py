@@ -77,7 +77,7 @@ async def test_an_error_of_a_reader_reaches_the_caller(reader: Reader):
     with pytest.raises(FetchError, match="the JSON has nothing at '/b'") as caught:
         await reader.read(loaded('{"a": 1}', "application/json"), "markdown", "/b")
     assert caught.value.code == "not_found"
-    assert caught.value.suggestion == "The last part that exists is an object of 1 members."
+    assert caught.value.suggestion == "The last part that exists is an object with 1 members."
     assert caught.value.quoted == '"a"'
 
 
