@@ -152,7 +152,7 @@ BROKEN: dict[str, tuple[bytes, int | None, str]] = {
     "an unknown key": (
         b"---\ndescription: a\n\ntitel: b\narguments: [{name: a}]\n---\n{{ a }}",
         4,
-        "not a known key",
+        "not a known",
     ),
     "a merge key": (
         b"---\ndescription: a\nmessages: &t [{text: a}]\n<<: *t\n---\nx",
