@@ -2,9 +2,10 @@
 protected resource.
 
 The author of such a document chooses URLs that this process then opens, from inside its network. So a document may
-name only addresses that are at least as public as its own: one from the public web must not name an address of a
-private network, and one from a private network none of this machine. Link-local addresses, where clouds hand out
-credentials to any client inside, are never allowed. https is required, except within one machine.
+name only addresses that are at least as public as its own: a document from the public web must not name an address of
+a private network, and a document from a private network must not name an address of this machine. Link-local
+addresses, where clouds hand out credentials to any client inside, are never allowed. https is required, except within
+one machine.
 
 (RFC 9728, section 7.7; RFC 8414, section 6.)
 """
@@ -20,14 +21,14 @@ import anyio
 from ..errors import AuthError
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Returns the addresses of a host and a port. Raises OSError if it has none."""
+"""Returns the addresses of a host and a port. Raises OSError if there are none."""
 
 _PUBLIC, _PRIVATE, _LOOPBACK, _FORBIDDEN = range(4)
 _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 class ForbiddenAddress(AuthError):
-    """A URL that is not opened; the text gives the reason."""
+    """Raised for a URL that must not be opened; the text gives the reason."""
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
@@ -74,7 +75,7 @@ class Addresses:
         """Return the addresses to connect to for `url`, which the document from `referrer` names; for a URL from the
         operator or the user, `referrer` is None, or the URL itself. Empty if a proxy from the environment connects.
 
-        Raises `ForbiddenAddress` if the document may not name it, OSError if the host has no address.
+        Raises `ForbiddenAddress` if the document may not name the address, and OSError if the host has no address.
         """
         parts = check_scheme(url)
         origin = None if referrer is None else check_scheme(referrer)

@@ -35,20 +35,20 @@ class LocalTokens(Protocol):
     """The operator's own tokens."""
 
     def owner_of(self, token: str) -> Principal | None:
-        """Return the owner of `token`; None if it is not one of them."""
+        """Return the owner of `token`; None if `token` is not one of these tokens."""
 
 
 class Checker(Protocol):
     """Checks the tokens of issuers."""
 
     async def check(self, token: str, audiences: Collection[str], now: float) -> Grant:
-        """Return the grant of `token`. Raises `BadToken`, or AuthError if it can't be checked."""
+        """Return the grant of `token`. Raises `BadToken`, or AuthError if the token can't be checked."""
 
 
 @record
 class _Sent:
     scheme: Literal["bearer", "dpop", "key"]
-    """The scheme; `key` is the header for keys, which does not take tokens of issuers."""
+    """The scheme; `key` is the header for keys, in which tokens of issuers are not accepted."""
     token: str
 
 
@@ -115,7 +115,7 @@ class OAuthTokens:
 
     @property
     def unreached(self) -> str | None:
-        """A description of the issuers if none of them has answered yet; None once one has."""
+        """A description of the issuers if none of them has answered yet; None after the first answer."""
         return self._contact.unreached
 
     def knows(self, request: HttpRequest) -> bool:
@@ -162,7 +162,8 @@ def _key(sent: _Sent, resource: ProtectedResource) -> tuple[bytes, str]:
 
 
 def _read(request: HttpRequest) -> _Sent | Denial | None:
-    """Return the token of a request; None if it has none. It must be in the header, once, and nowhere else."""
+    """Return the token of a request; None if there is none. The token must be in the header, once, and nowhere
+    else."""
     headers = request.headers
     # URLs end up in logs and histories (RFC 6750, section 5.3; 2026-07-28 forbids it).
     if request.query and _has_token(request.query):

@@ -28,7 +28,7 @@ class ClaimRules:
     principal_claim: str = "sub"
     """The claim that contains the principal's name, as used in settings."""
     has_several_issuers: bool = False
-    """True if such a name must be combined with that of its issuer."""
+    """True if such a name must be combined with the name of its issuer."""
 
 
 @record
@@ -37,7 +37,7 @@ class Grant:
 
     principal: Principal
     thumbprint: str | None
-    """The thumbprint of the key that it is bound to (RFC 9449, section 6.1); None if it is not bound."""
+    """The thumbprint of the key to which the token is bound (RFC 9449, section 6.1); None if it is not bound."""
 
 
 def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], now: float, rules: ClaimRules) -> Grant:
@@ -108,7 +108,7 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
 
 
 def _name(claims: Mapping[str, Any], name: str) -> str:
-    """Return a claim with a name; empty if it is missing. Names are written to logs."""
+    """Return a claim that contains a name; empty if the claim is missing. Names are written to logs."""
     value = claims.get(name)
     if value is None:
         return ""
@@ -118,7 +118,7 @@ def _name(claims: Mapping[str, Any], name: str) -> str:
 
 
 def _thumbprint(claims: Mapping[str, Any]) -> str | None:
-    """Return the thumbprint of the key that a token is bound to. A token that is bound to anything else can't be
+    """Return the thumbprint of the key to which a token is bound. A token that is bound to anything else can't be
     checked here."""
     if "cnf" not in claims:
         return None

@@ -1,4 +1,4 @@
-"""Proofs that the sender of a token has the key it is bound to: made by clients, checked by servers.
+"""Proofs that the sender of a token holds the key to which it is bound: made by clients, checked by servers.
 
 (RFC 9449, DPoP. Keys, signatures and thumbprints are joserfc's.)
 """
@@ -24,7 +24,7 @@ _TYPE = "dpop+jwt"
 
 
 class BadProof(Exception):
-    """An invalid proof. The text contains no part of it."""
+    """Raised for an invalid proof. The text contains no part of the proof."""
 
     code = "invalid_dpop_proof"
 
@@ -34,10 +34,10 @@ class Proof:
     """The result of a valid proof: possession of a key, for one request."""
 
     thumbprint: str
-    """The thumbprint of the key (RFC 7638), which a bound token has as `cnf.jkt`."""
+    """The thumbprint of the key (RFC 7638), which a bound token contains as `cnf.jkt`."""
     id: str
     at: float
-    """The time when it was made, in seconds since 1970."""
+    """The time at which the proof was made, in seconds since 1970."""
     nonce: str | None
 
 
@@ -50,7 +50,7 @@ def make_proof(
     key: ECKey, method: str, url: str, now: float, *, token: str | None = None, nonce: str | None = None
 ) -> str:
     """Return the DPoP header of a request: with `token` to a resource, without to a token endpoint. `nonce` is the
-    last one from this server."""
+    last nonce from this server."""
     claims: dict[str, Any] = {"jti": secrets.token_urlsafe(16), "htm": method, "htu": target(url), "iat": int(now)}
     if token is not None:
         claims["ath"] = token_hash(token)
@@ -74,7 +74,8 @@ def target(url: str) -> str:
 
 def check_proof(text: str, method: str, url: str, now: float, *, token: str) -> Proof:
     """Return the facts proved by the DPoP header of a request of `method` to `url`, which comes with `token`. The
-    caller checks that it was not sent before, and its nonce. Raises `BadProof` (RFC 9449, section 4.3)."""
+    caller checks the nonce of the proof, and that the proof was not sent before. Raises `BadProof` (RFC 9449, section
+    4.3)."""
     try:
         signed = read_signed(text)
         if signed.header.get("typ") != _TYPE:

@@ -14,10 +14,10 @@ from .web import Answer, Unreachable, Web, WebError
 
 
 class Introspection:
-    """Checks opaque tokens. There is only one issuer, since no other may see its tokens, or our secret."""
+    """Checks opaque tokens. There is only one issuer, because no other issuer may see its tokens, or our secret."""
 
     def __init__(self, issuer: Issuer, client: str, secret: str, rules: ClaimRules, web: Web) -> None:
-        """`client` and `secret` are the credentials of this server at the issuer."""
+        """`client` and `secret` are this server's credentials for the issuer."""
         self._issuer = issuer
         self._client, self._secret = client, secret
         self._rules = rules

@@ -25,12 +25,12 @@ from .web import Unreachable, Web, WebError
 
 MAX_KEYS = 100
 REFETCH = 30.0
-"""The minimum number of seconds between two fetches of all keys because of an unknown one."""
+"""The minimum number of seconds between two fetches of all keys because of an unknown key."""
 RETRY = 5.0
-"""The number of seconds before the next request to an issuer after a failed one."""
+"""The number of seconds before the next request to an issuer after a failed request."""
 STALE = 24 * 3600.0
 MOST_TRIED = 4
-"""Maximum number of keys that are tried for a token that names none."""
+"""Maximum number of keys that are tried for a token that names no key."""
 MAX_WAITING = 256
 _FRESH = 600.0
 _LEAST_FRESH, _MAX_FRESH = 60.0, 24 * 3600.0
@@ -41,8 +41,8 @@ log = logging.getLogger("shared.auth.issuers")
 
 
 async def find_metadata(web: Web, issuer: str, near: str | None = None) -> IssuerMetadata:
-    """Return the metadata of `issuer`, from the first of its well-known URLs that has it; `near` is the URL of the
-    document that names the issuer. Raises AuthError."""
+    """Return the metadata of `issuer`, from the first of its well-known URLs that provides the document; `near` is
+    the URL of the document that names the issuer. Raises AuthError."""
     metadata = await first_metadata(web, issuer_metadata_urls(issuer), issuer, near)
     if metadata is None:
         raise MetadataError(f"the issuer {escape(issuer)[:200]} has no metadata at its well-known URLs")
@@ -91,8 +91,8 @@ class Issuer:
         self._turn = anyio.Lock()
 
     async def keys(self, kid: str | None, algorithm: str) -> Sequence[Key]:
-        """Return the keys that may have signed a token which names `kid` and `algorithm`. Raises AuthError if the
-        keys can't be fetched."""
+        """Return the keys that may have signed a token that names `kid` and `algorithm`. Raises AuthError if the keys
+        can't be fetched."""
         matching = self._matching(kid, algorithm)
         now = self._clock()
         # While another task fetches new keys, the old ones are used: the new ones are most likely the same.

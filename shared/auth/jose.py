@@ -26,7 +26,7 @@ _LEAST_RSA = 2048
 
 
 class BadToken(Exception):
-    """An invalid signed token. The text contains no part of it."""
+    """Raised for an invalid signed token. The text contains no part of the token."""
 
 
 @record
@@ -84,7 +84,7 @@ def verify(token: Signed, key: Key, algorithms: Collection[str]) -> None:
 
 
 def public_key(jwk: Any) -> Key | None:
-    """Return the key of a JWK for signatures of the usual kinds; None for any other."""
+    """Return the key of a JWK for signatures of the usual kinds; None for any other JWK."""
     if not isinstance(jwk, dict):
         return None
     kinds: dict[str, type[RSAKey | ECKey | OKPKey]] = {"RSA": RSAKey, "EC": ECKey, "OKP": OKPKey}

@@ -9,7 +9,7 @@ from .jose import ALGORITHMS, BadToken, Signed, read_signed, verify
 
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 _KEYS = frozenset({"jku", "jwk", "x5u", "x5c", "cty"})
-"""Header parameters that would bring their own key, or another token inside."""
+"""Header parameters that would supply a key, or contain another token."""
 
 
 @record

@@ -17,7 +17,7 @@ _PORTS = {"https": 443, "http": 80}
 
 
 class MetadataError(AuthError):
-    """A document that is not used; the text gives the reason."""
+    """Raised for a document that must not be used; the text gives the reason."""
 
 
 class ResourceMetadata(BaseModel):
@@ -55,7 +55,7 @@ class IssuerMetadata(BaseModel):
 
 def resource_metadata_urls(url: str) -> tuple[str, ...]:
     """Return the URLs for the metadata of the protected resource at `url`, in the order to try (RFC 9728, section
-    3.1). Raises `MetadataError` if it is not a URL."""
+    3.1). Raises `MetadataError` if the text is not a URL."""
     parts = _split(url, "a protected resource")
     origin = f"{parts.scheme}://{parts.netloc}"
     path = parts.path.rstrip("/")
@@ -66,8 +66,8 @@ def resource_metadata_urls(url: str) -> tuple[str, ...]:
 
 
 def issuer_metadata_urls(issuer: str) -> tuple[str, ...]:
-    """Return the URLs for the metadata of `issuer`, in the order to try (2026-07-28, Authorization Server
-    Discovery). Raises `MetadataError` if it is not a URL."""
+    """Return the URLs for the metadata of `issuer`, in the order to try (2026-07-28, Authorization Server Discovery).
+    Raises `MetadataError` if the text is not a URL."""
     parts = _split(issuer, "an authorization server")
     origin = f"{parts.scheme}://{parts.netloc}"
     path = parts.path.rstrip("/")
@@ -80,8 +80,8 @@ def issuer_metadata_urls(issuer: str) -> tuple[str, ...]:
 
 
 def read_issuer_metadata(document: Any, issuer: str) -> IssuerMetadata:
-    """Return the metadata of `issuer`, from which its URL was made. Raises `MetadataError`, also if it belongs to
-    another issuer: the identifiers are compared exactly (RFC 8414, section 3.3)."""
+    """Return the metadata of `issuer`, from which the document's URL was made. Raises `MetadataError`, also if the
+    document belongs to another issuer: the identifiers are compared exactly (RFC 8414, section 3.3)."""
     metadata = _read(IssuerMetadata, document, "an authorization server")
     if metadata.issuer != issuer:
         raise MetadataError(f"the metadata at the URL of the issuer {escape(issuer)[:300]} belongs to another issuer")
@@ -89,8 +89,8 @@ def read_issuer_metadata(document: Any, issuer: str) -> IssuerMetadata:
 
 
 def read_resource_metadata(document: Any, url: str) -> ResourceMetadata:
-    """Return the metadata of the protected resource that `url` belongs to. Raises `MetadataError`, also if it belongs
-    to another resource (RFC 9728, section 3.3)."""
+    """Return the metadata of the protected resource to which `url` belongs. Raises `MetadataError`, also if the
+    document belongs to another resource (RFC 9728, section 3.3)."""
     metadata = _read(ResourceMetadata, document, "a protected resource")
     if not covers(metadata.resource, url):
         parts = _split(url, "a protected resource")
@@ -142,7 +142,7 @@ def canonical(uri: str) -> str:
 
 
 def covers(resource: str, url: str) -> bool:
-    """Return True if `url` is the resource, or lies beneath it. A text that is not a URI covers nothing."""
+    """Return True if `url` is `resource`, or lies beneath it. A text that is not a URI covers nothing."""
     try:
         whole, part = urlsplit(canonical(resource)), urlsplit(canonical(url))
     except ValueError:

@@ -1,12 +1,13 @@
-"""Scopes that a request needs, and scopes that a principal can have: by the settings, or by default.
+"""The scopes that a request requires, and the scopes that a principal can have, according to the settings or by
+default.
 
 * Needed: `NAME:read`, with the name of the server, for a tool that only reads, a resource or a prompt; `NAME:write`
   for any other tool, and for everything else.
 * Implied: `X:write` includes `X:read`, `X:*` includes all of X, and `*` includes everything.
 
-The rules of an operator have two parts: other scopes that something needs, and the most that a principal can have. An
-object that a principal could never use does not exist for it; if a further scope would allow it, the refusal names
-that scope.
+The rules of an operator have two parts: other scopes that an object requires, and the maximum scopes that a principal
+can have. An object that a principal could never use does not exist for it; if a further scope would allow it, the
+refusal names that scope.
 """
 
 import re
@@ -22,7 +23,7 @@ from ..protocol.identity import Principal
 from ..protocol.records import record
 
 ALL_OTHERS = "*"
-"""The name in the rules for all principals without an entry."""
+"""The name, in the rules, of all principals without an entry."""
 
 OPERATOR = "operator"
 """The scope of a token that shows the state of all clients."""
@@ -36,11 +37,11 @@ class ScopedTool(Protocol):
 
     @property
     def read_only(self) -> bool:
-        """True if it changes nothing."""
+        """True if the tool changes nothing."""
 
     @property
     def scopes(self) -> Collection[str] | None:
-        """The scopes that its author declared; None for those that follow from the rest."""
+        """The scopes that the tool's author declared; None for the scopes that follow from the other options."""
 
 
 @record
@@ -48,9 +49,9 @@ class Entitlement:
     """The rights that the operator grants one principal."""
 
     ceilings: tuple[frozenset[str], ...] = ()
-    """The maximum scopes that it can have, whatever its token says: each set must allow a request."""
+    """The maximum scopes that the principal can have, whatever its token says: each set must allow a request."""
     settings: Any = None
-    """The settings by which it is served, instead of the general ones; None for those."""
+    """The settings under which the principal is served; None for the general settings."""
 
 
 @record
@@ -67,13 +68,13 @@ class Rules:
 
     @property
     def narrowed(self) -> dict[str, Any]:
-        """The settings of all principals with an entry, None for the general ones; empty if all are None."""
+        """The settings of all principals with an entry, None for the general settings; empty if all are None."""
         settings = {name: entitlement.settings for name, entitlement in self.principals.items()}
         return settings if any(settings.values()) else {}
 
 
 class Policy:
-    """The scopes needed at the server called `server`, and the principals that can have them."""
+    """The scopes that the server called `server` requires, and the principals that can have them."""
 
     def __init__(self, server: str, rules: Rules | None = None) -> None:
         self.server = server
@@ -87,7 +88,7 @@ class Policy:
     # Needed scopes
 
     def of_tool(self, name: str, tool: ScopedTool | None) -> frozenset[str]:
-        """Return the scopes that a call of the tool needs. Of a tool that is not declared here, only the name is
+        """Return the scopes that a call of the tool requires. For a tool that is not declared here, only the name is
         known."""
         scopes = self.rules.scopes.get(name)
         if scopes is not None:
@@ -122,15 +123,15 @@ class Policy:
         return self._write_scopes
 
     def supported(self, tools: Iterable[tuple[str, ScopedTool]]) -> list[str]:
-        """Return all scopes that are needed anywhere here, if these are the declared tools."""
+        """Return all scopes that this server requires anywhere, given the declared `tools`."""
         needed = [self.read_scopes, *self.rules.scopes.values(), *(self.of_tool(*tool) for tool in tools)]
         return sorted(frozenset().union(*needed))
 
     # Scopes of principals
 
     def entitlement(self, principal: Principal | None) -> Entitlement | None:
-        """Return the entitlement of `principal` by the rules; None without rules. An anonymous sender counts as one
-        of all others."""
+        """Return the entitlement of `principal` by the rules; None without rules. An anonymous sender is treated like
+        all others."""
         principals = self.rules.principals
         if not principals:
             return None
@@ -149,7 +150,7 @@ class Policy:
         return entitled is None or all(grants(ceiling, needed) for ceiling in entitled.ceilings)
 
     def require(self, principal: Principal | None, needed: Collection[str]) -> None:
-        """Raise InsufficientScope, which names all needed scopes, if the token of `principal` is not enough."""
+        """Raise InsufficientScope, which names all required scopes, if the token of `principal` does not suffice."""
         if principal is not None and principal.scopes is not None and not grants(principal.scopes, needed):
             raise InsufficientScope(needed)
 
@@ -161,7 +162,7 @@ def grants(owned: Collection[str], needed: Iterable[str]) -> bool:
 
 @lru_cache(1_024)  # each call needs some, of those that the operator has named
 def _enough(scope: str) -> list[str]:
-    """Return all scopes that are enough for `scope`."""
+    """Return all scopes that include `scope`."""
     parts = scope.split(":")
     # `*` and `files:*` include `files:read` (2026-07-28, Authorization: a broader scope counts as a narrower one).
     wider = [":".join([*parts[:count], "*"]) for count in range(len(parts))]

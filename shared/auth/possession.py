@@ -1,4 +1,4 @@
-"""Checks that the sender of a token has the key that it is bound to (RFC 9449, sections 4.3, 7 and 9)."""
+"""Checks that the sender of a token holds the key to which it is bound (RFC 9449, sections 4.3, 7 and 9)."""
 
 from hashlib import sha256
 from hmac import compare_digest
@@ -18,8 +18,8 @@ class Possession:
     """Requires proofs, and checks them."""
 
     def __init__(self, mode: Literal["bound", "required", "nonce"] = "bound", secret: bytes | None = None) -> None:
-        """`bound`: tokens that are bound to a key need a proof. `required`: only bound tokens are accepted. `nonce`:
-        in addition, proofs must contain one of our nonces, signed with `secret`, which is the same for all
+        """`bound`: tokens that are bound to a key require a proof. `required`: only bound tokens are accepted.
+        `nonce`: in addition, proofs must contain one of our nonces, signed with `secret`, which is the same for all
         replicas."""
         self.needs_bound = mode != "bound"
         """True if only bound tokens are accepted."""
@@ -65,7 +65,7 @@ class Possession:
 
 
 async def _check_claim(resource: ProtectedResource, claim: Claim, proof: Proof, now: float) -> Denial | None:
-    """Return the refusal of a proof that is new here but was used at another replica."""
+    """Return the refusal of a proof that is new here but was used on another replica."""
     # For as long as it may be accepted anywhere, including where the clock is that far behind.
     seconds = proof.at + WINDOW - now + WINDOW
     try:

@@ -23,7 +23,7 @@ class _KeyProofs:
     owner: str
     """The owner of the key."""
     proofs: dict[bytes, float] = field(default_factory=dict)
-    """The times at which its proofs were made, by shortened digests of their ids, in the order of arrival."""
+    """The times at which the key's proofs were made, by shortened digests of their ids, in the order of arrival."""
     floor: float = 0.0
     """A proof made no later than this is refused, as it may have been sent before."""
 
@@ -31,7 +31,7 @@ class _KeyProofs:
 class SeenProofs:
     """The proofs of the last minutes, so that each is accepted once.
 
-    If a key has made more proofs than can be stored, its older ones are refused: only that key is affected. A limit
+    If a key has made more proofs than can be stored, its older proofs are refused: only that key is affected. A limit
     of keys for each principal leaves room for the keys of others.
     """
 
@@ -103,7 +103,7 @@ class Nonces:
         self._seconds = seconds
 
     def current(self, now: float) -> str:
-        """Return the nonce to give out."""
+        """Return the nonce to issue now."""
         return self._at(int(now // self._seconds))
 
     def is_ours(self, nonce: str | None, now: float) -> bool:

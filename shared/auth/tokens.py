@@ -1,6 +1,6 @@
-"""Static bearer tokens: anyone who has one may use the server.
+"""Static bearer tokens: anyone who holds a token may use the server.
 
-A token comes as `Authorization: Bearer …` (RFC 6750) or, for clients that can't send that, as `X-API-Key`.
+A token arrives as `Authorization: Bearer …` (RFC 6750) or, from clients that can't send that header, as `X-API-Key`.
 
 Tokens are compared by digest and in constant time. The key of a principal is derived from the digest, so that neither
 logs nor sessions contain the token.
@@ -23,8 +23,8 @@ class StaticTokens:
     anonymously."""
 
     def __init__(self, tokens: Iterable[str], *files: "TokensFile") -> None:
-        """The `files` have more tokens, and may change. Raises ValueError for an empty token, which every client
-        would have."""
+        """The `files` contain further tokens, and may change. Raises ValueError for an empty token, which every
+        client would send."""
         tokens = tuple(tokens)
         if not all(token.strip() for token in tokens):
             raise ValueError("an empty token would admit every client")

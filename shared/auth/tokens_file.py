@@ -52,17 +52,17 @@ class NamedToken:
     name: str
     digest: str
     scopes: frozenset[str] | None = None
-    """The scopes that it allows; None for everything."""
+    """The scopes that the token allows; None for everything."""
     expires: datetime | None = None
 
 
 def digest_of(token: str) -> str:
-    """Return the digest of a token as the file has it."""
+    """Return the digest of a token in the form used in the file."""
     return f"sha256:{sha256(token.encode()).hexdigest()}"
 
 
 def read_tokens(text: str, path: Path) -> dict[str, NamedToken]:
-    """Return the tokens that `text` names, by their names. Raises ValueError, in one line that begins with `path`."""
+    """Return the tokens in `text`, by their names. Raises ValueError, in one line that begins with `path`."""
     try:
         content = tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
@@ -184,7 +184,7 @@ class TokenFile(TokensFile):
     """The single token in a file, in its current state: a new token replaces the old one."""
 
     def owner_of(self, token: str) -> Principal | None:
-        """Return the owner of this token; None if it is another one."""
+        """Return the owner of this token; None if the file contains another token."""
         self._refresh()
         digest = sha256(token.encode()).digest()
         # One comparison in constant time, at a tenth of the cost of a lookup that reveals nothing.

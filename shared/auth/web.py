@@ -1,6 +1,6 @@
-"""JSON over HTTPS, as authorization servers use it, limited in size. The only place in this package that uses an HTTP
-client for that. There are no redirects, as the redirecting server would choose where tokens and secrets go, and no
-cookies. Proxies and `SSL_CERT_FILE` are those of the environment.
+"""JSON over HTTPS, as authorization servers use it, limited in size. No other module of this package uses an HTTP
+client for that. Redirects are not followed, because the redirecting server would choose where tokens and secrets go,
+and cookies are not stored. Proxies and `SSL_CERT_FILE` are those of the environment.
 """
 
 import json
@@ -22,11 +22,11 @@ _TRIED = 3
 
 
 class WebError(AuthError):
-    """An authorization server sent an answer that can't be used."""
+    """Raised if an authorization server sent an answer that can't be used."""
 
 
 class Unreachable(WebError):
-    """There was no answer in time."""
+    """Raised if there was no answer in time."""
 
 
 @record
@@ -37,7 +37,7 @@ class Answer:
     headers: Mapping[str, str]
     """The headers by their names in lower case."""
     document: Any
-    """The JSON of the body; None if it has none."""
+    """The JSON of the body; None if there is none."""
 
 
 class Web:
@@ -47,7 +47,7 @@ class Web:
     def __init__(
         self, *, verify: ssl.SSLContext | None = None, patience: float = PATIENCE, resolve: Resolve = resolve
     ) -> None:
-        """`verify` has the trusted certificates, if they are not the usual ones."""
+        """`verify` contains the trusted certificates, if they are not the usual ones."""
         self._verify = verify
         self._patience = patience
         self._addresses = Addresses(resolve)
