@@ -53,7 +53,7 @@ def test_what_is_long_is_cut_a_text_between_characters() -> None:
 
 
 def test_a_list_is_told_how_its_values_are_given() -> None:
-    with pytest.raises(SqlError, match=r"no lists.*IN \(\?, \?\).*json_each"):
+    with pytest.raises(SqlError, match=r"does not accept lists.*IN \(\?, \?\).*json_each"):
         decode_value([1, 2])
 
 
