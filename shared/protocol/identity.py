@@ -39,7 +39,7 @@ class LogMessage:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """An authenticated sender. Two with the same key are equal, whatever their tokens allow."""
+    """An authenticated sender. Two principals with the same key are equal, whatever their tokens allow."""
 
     key: str
     """A short name that may be logged, unique over all issuers of tokens. Sessions, signed states, and data stored
@@ -49,7 +49,7 @@ class Principal:
     scopes: frozenset[str] | None = field(default=None, compare=False)
     """The scopes of the token of this request (RFC 6749, section 3.3); None for everything."""
     client: str | None = field(default=None, compare=False)
-    """The program that acts on its behalf, as named by the issuer of the token."""
+    """The program that acts on the principal's behalf, as named by the issuer of the token."""
     expires: float | None = field(default=None, compare=False)
     """The time at which the token expires, in seconds since 1970; None for never."""
     is_revoked: Callable[[], bool] | None = field(default=None, compare=False)
@@ -63,15 +63,15 @@ class Span:
     first: Version = V2024_11_05
     last: Version = NEWEST
     principals_only: bool = False
-    """True for only authenticated peers."""
+    """True if the capability is declared only to authenticated peers."""
 
     def has(self, version: Version, principal: Principal | None) -> bool:
-        """Return True if it is declared to a peer of that version with that `principal`."""
+        """Return True if the capability is declared to a peer of that version with that `principal`."""
         fits = self.first.order <= version.order <= self.last.order
         return fits and not (self.principals_only and principal is None)
 
     def united(self, other: "Span") -> "Span":
-        """Return the union of the two."""
+        """Return the union of both spans."""
         first = min(self.first, other.first, key=lambda version: version.order)
         last = max(self.last, other.last, key=lambda version: version.order)
         return Span(first, last, self.principals_only and other.principals_only)
@@ -133,7 +133,8 @@ def _without(capabilities: dict[str, Any], path: Sequence[str]) -> dict[str, Any
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The other side as seen by one request; frozen, so that a later request can't change that of an earlier one."""
+    """The peer as seen by one request; frozen, so that a later request can't change the view of an earlier
+    request."""
 
     version: Version
     capabilities: dict[str, Any] = field(default_factory=dict)
@@ -144,7 +145,7 @@ class Peer:
     principal: Principal | None = None
     """The principal from the transport; sessions, subscriptions and signed state belong to it."""
     session: int | None = None
-    """The number of its session among all of this server, over all its replicas."""
+    """The number of its session among all sessions of this server, over all replicas."""
 
     @property
     def owner(self) -> str | None:
@@ -161,7 +162,8 @@ class Peer:
 
     @property
     def lasts(self) -> bool:
-        """True if facts about it from one request are valid in the next: it has completed a handshake."""
+        """True if facts about the peer from one request remain valid in the next, because it has completed a
+        handshake."""
         return not self.version.stateless
 
     @property
@@ -171,14 +173,14 @@ class Peer:
 
     @property
     def may_request_tasks(self) -> bool:
-        """True if it may request a task by `params.task`."""
+        """True if the peer may request a task with `params.task`."""
         return self.version.task_requests
 
     def can(self, *path: str) -> bool:
-        """Return True if it declared this capability, e.g. `can("sampling", "tools")`."""
+        """Return True if the peer declared this capability, e.g. `can("sampling", "tools")`."""
         # An empty object declares it: `{}` is how most capabilities are written.
         return declared(self.capabilities, path) is not None
 
     def wants_log(self, level: str) -> bool:
-        """Return True if it should receive a message of this level."""
+        """Return True if the peer should receive a message of this level."""
         return self.log_level is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(self.log_level)

@@ -1,7 +1,7 @@
 """The table of the methods of a server: one row per method.
 
-A row has the sender, the versions in which it exists, the capability it needs and the params it takes. The absence of
-a row is the gate: no other code checks whether a method is known in a version.
+A row contains the sender, the versions in which the method exists, the capability that it requires and the params
+that it accepts. A missing row is the gate: no other code checks whether a method is known in a version.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,15 +28,15 @@ class Method:
     capability: tuple[str, ...] = ()
     """The server capability that must be declared, e.g. `("resources", "subscribe")`."""
     cacheable: bool = False
-    """Its result carries `ttlMs` and `cacheScope` (2026-07-28, Caching)."""
+    """True if the result carries `ttlMs` and `cacheScope` (2026-07-28, Caching)."""
     multi_round: bool = False
-    """It may be answered with `input_required` (2026-07-28, multi-round-trip requests)."""
+    """True if the method may be answered with `input_required` (2026-07-28, multi-round-trip requests)."""
     built_in: bool = False
-    """The session answers it itself: it concerns the protocol, not a feature of the server."""
+    """True if the session itself answers the method: it concerns the protocol, not a feature of the server."""
     is_stream: bool = False
-    """It stays open until one side ends it, and does not occupy the place of a call."""
+    """True if the request stays open until one side ends it, without occupying the place of a call."""
     handler: str = ""
-    """The name of its handler; by default its own."""
+    """The name of the handler; by default the name of the method."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "handler", self.handler or self.name)
@@ -65,7 +65,7 @@ REQUESTS = (
 
 
 FALLBACK = "*"
-"""The name of a row for all methods that have no own row and are not the protocol's."""
+"""The name of a row for all methods that have no row of their own and are not the protocol's."""
 PROTOCOL_METHODS = frozenset(row.name for row in REQUESTS)
 
 MethodTable = Mapping[tuple[str, Version], Method]
@@ -73,7 +73,7 @@ MethodTable = Mapping[tuple[str, Version], Method]
 
 
 def method_table(identity: Identity, methods: Iterable[Method] = REQUESTS) -> MethodTable:
-    """Return those of `methods` whose capability the server declares, in each version that has them. If several have
+    """Return the `methods` whose capability the server declares, in each version in which they exist. If several have
     the same version, the last one applies."""
     return {
         (row.name, version): row

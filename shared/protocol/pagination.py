@@ -19,7 +19,7 @@ def page(
     """Return at most `size` of `items` from `cursor` on, and the cursor of the next page, or None at the end.
 
     `key` identifies an item, and `name` distinguishes lists. Raises InvalidParams for a cursor that was not issued
-    for it.
+    for this list.
     """
     position = position_of(cursor, name=name, signer=signer)
     start = start_after(items, key, *position) if position else 0
@@ -30,7 +30,8 @@ def page(
 
 
 def start_after(items: Sequence[T], key: Callable[[T], str], end: int, last: str) -> int:
-    """Return where the page begins after one that ended before number `end` with the item of the key `last`."""
+    """Return the beginning of the page that follows a page that ended before number `end`, with the item whose key is
+    `last`."""
     if end <= len(items) and key(items[end - 1]) == last:
         return end
     # If it was removed, the items after it moved by one at least.
@@ -38,7 +39,7 @@ def start_after(items: Sequence[T], key: Callable[[T], str], end: int, last: str
 
 
 def position_of(cursor: str | None, *, name: str, signer: Signer) -> Any:
-    """Return the position in `cursor`: 0 without one, else the argument of `cursor_at`.
+    """Return the position in `cursor`: 0 if there is no cursor, otherwise the argument of `cursor_at`.
 
     Raises InvalidParams for a cursor that was not issued for the list called `name`.
     """

@@ -1,8 +1,8 @@
 """The body of a request, gathered piece by piece within a limit: plain, or inflated from gzip (RFC 1952).
 
-A few bytes of gzip can expand to gigabytes. So it is inflated in steps, which end at the limit: no more than that and
-one step is ever held. The limit applies to the received bytes, too, since gzip may also continue forever without
-content.
+A few bytes of gzip can expand to gigabytes. So it is inflated in steps, which end at the limit: at most the limit and
+one step are ever held in memory. The limit applies to the received bytes, too, since gzip may also continue forever
+without content.
 """
 
 import zlib
@@ -15,7 +15,7 @@ _STEP = 65_536
 
 
 def check_length(headers: Headers, limit: int) -> Refusal | None:
-    """Return a 413 if these `headers` announce more than `limit` bytes."""
+    """Return a 413 if the `headers` announce more than `limit` bytes."""
     length = headers.get("content-length")
     if length is not None and (not length.isdecimal() or int(length[:20]) > limit):
         return _too_large(limit)
@@ -28,7 +28,7 @@ def body_of(headers: Headers, limit: int) -> "Body":
 
 
 class Body:
-    """A plain body. `data` has the bytes received so far."""
+    """A plain body. `data` contains the bytes received so far."""
 
     __slots__ = ("data", "limit")
 
@@ -47,7 +47,7 @@ class Body:
 
 
 class GzipBody(Body):
-    """A gzipped body of one member with nothing after it. `data` has the inflated bytes."""
+    """A gzipped body that consists of exactly one member. `data` contains the inflated bytes."""
 
     __slots__ = ("_inflater", "_received")
 

@@ -17,12 +17,13 @@ from .routing_headers import METHOD_HEADER, NAME_HEADER, NAMED_BY, Parameter, pa
 from .rules import EVENT_STREAM, JSON, SESSION_ID, VERSION_HEADER, is_session_id
 
 MAX_TOOLS = 5_000
-"""Tools whose marked arguments are remembered; the oldest are forgotten, and listed again when they are called."""
+"""Maximum number of tools whose marked arguments are remembered; beyond it, the oldest are dropped, and listed again
+when they are called."""
 
 
 def encode_value(text: str) -> str:
-    """Return `text` as a header value: unchanged, or marked and in base64 if a header would not carry it unchanged
-    or if it looks as if it were marked already."""
+    """Return `text` as a header value: unchanged, or marked and in base64 if a header would not carry the text
+    unchanged, or if the text looks like a marked value."""
     marked = text.startswith("=?base64?") and text.endswith("?=")
     if text.isascii() and text.isprintable() and text == text.strip() and not marked:
         return text
@@ -33,7 +34,7 @@ class ClientHeaders:
     """The state from the answers of one server that later requests must repeat."""
 
     def __init__(self, *, has_dialect: bool = False) -> None:
-        """A server with a dialect receives no headers of the specification."""
+        """A server that speaks a dialect receives none of the specification's headers."""
         self._has_dialect = has_dialect
         self.session_id: str | None = None
         self._version: str | None = None
@@ -54,7 +55,7 @@ class ClientHeaders:
         return session if self._version is None else {**session, VERSION_HEADER: self._version}
 
     def learn(self, request: Request, answer: Message, session_id: str | None) -> None:
-        """Learn from the answer to `request`, and the session that its HTTP response named."""
+        """Store the facts in the answer to `request`, and the session that its HTTP response named."""
         if not isinstance(answer, Response):
             return
         if request.method == "initialize":

@@ -1,6 +1,6 @@
 """Checks of the arguments that a tool's schema marks with `x-mcp-header`, on the client's side: a tool with an
-invalid mark is not offered over HTTP, as a call of it could not be sent correctly (2026-07-28, Streamable HTTP,
-Custom Headers).
+invalid mark is not offered over HTTP, because a call of the tool could not be sent correctly (2026-07-28, Streamable
+HTTP, Custom Headers).
 
 `routing_headers.py` reads the marks of valid schemas.
 """
@@ -16,7 +16,7 @@ _SCHEMA_KEYWORDS = (
 )
 _SCHEMA_LIST_KEYWORDS = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
 _SCHEMA_MAP_KEYWORDS = ("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties")
-"""The keywords of JSON Schema with schemas inside: one, a list of them, or some by name."""
+"""The keywords of JSON Schema that contain schemas: a single schema, a list, or schemas by name."""
 
 _Place = tuple[Any, ...] | None
 """The place of the outer schema, and the words that lead on from there; None at the root. It is written out only for
@@ -24,8 +24,8 @@ messages: a server may have a name of a megabyte, and thousands of schemas benea
 
 
 def marking_fault(schema: Mapping[str, Any]) -> str | None:
-    """Return the error in the first invalid mark in the `schema` of a tool's arguments, or None if it has no invalid
-    mark. A mark is a token; no two of a tool are the same except for their case; it is on a string, an
+    """Return the error in the first invalid mark in the `schema` of a tool's arguments, or None if there is no
+    invalid mark. A mark is a token; no two of a tool are the same except for their case; it is on a string, an
     integer or a boolean that is reached by names of properties only."""
     seen: set[str] = set()
     for place, node, is_argument in _nodes(schema):

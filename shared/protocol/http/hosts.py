@@ -19,7 +19,7 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if `host` can be reached from this machine only."""
+    """Return True if `host` can be reached only from this machine."""
     if host.lower() == "localhost":
         return True
     try:

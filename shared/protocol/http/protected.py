@@ -8,29 +8,29 @@ from collections.abc import Callable, Collection, Sequence
 from ..records import record
 
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
-"""The prefix of the path of a resource for its metadata (RFC 9728, section 3.1)."""
+"""The prefix that turns the path of a resource into the path of its metadata (RFC 9728, section 3.1)."""
 
 
 def challenge(scheme: str = "Bearer", **fields: str | None) -> str:
-    """Return a challenge with these parameters, except those that are None. They have neither quotes nor backslashes
-    (RFC 9110, section 11.6.1)."""
+    """Return a challenge with these parameters, except those that are None. The values contain neither quotes nor
+    backslashes (RFC 9110, section 11.6.1)."""
     parameters = ", ".join(f'{name}="{value}"' for name, value in fields.items() if value is not None)
     return f"{scheme} {parameters}".rstrip()
 
 
 @record
 class ProtectedResource:
-    """The resource that tokens are for, with the hints to obtain one."""
+    """The resource for which tokens are issued, with hints for obtaining a token."""
 
     uri: str
-    """Its canonical URI, which `aud` has to name (RFC 8707, section 2)."""
+    """Its canonical URI, which `aud` must name (RFC 8707, section 2)."""
     metadata_url: str
     """The URL of its metadata, which names the issuers of tokens."""
     audiences: frozenset[str]
-    """The accepted audiences: a token has to name one of them. They are all URIs of the same server, or for a
-    resource of no server, the URIs of all servers beside it."""
+    """The accepted audiences: a token must name one of them. They are the URIs of the same server, or for a resource
+    without a server, the URIs of all servers on the listener."""
     scopes: Callable[[], Sequence[str]]
-    """The scopes to request at first."""
+    """The scopes to request first."""
 
     def challenge(
         self,
@@ -42,7 +42,7 @@ class ProtectedResource:
         algorithms: Sequence[str] = (),
     ) -> str:
         """Return the value of the WWW-Authenticate header for a refused request: because of `error`, and with the
-        needed `scope`, instead of the first scopes."""
+        required `scope` in place of the first scopes."""
         needed = self.scopes() if scope is None else scope
         return challenge(
             scheme,

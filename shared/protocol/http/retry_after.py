@@ -1,4 +1,4 @@
-"""The wait from a `Retry-After` header, which has seconds, or a date (RFC 9110, 10.2.3)."""
+"""The wait from a `Retry-After` header, which contains seconds or a date (RFC 9110, 10.2.3)."""
 
 import re
 from datetime import UTC
@@ -10,7 +10,7 @@ BUSY = (429, 502, 503, 504)
 
 def wait_of(status: int, value: str | None, now: float) -> dict[str, float] | None:
     """Return the wait for the `data` of an error with this HTTP status: `{"retryAfter": seconds}`, if the status is
-    one of `BUSY` and the header has it."""
+    one of `BUSY` and the header states a wait."""
     seconds = retry_after(value, now) if status in BUSY else None
     return None if seconds is None else {"retryAfter": seconds}
 

@@ -4,9 +4,9 @@
 `Mcp-Param-*` the arguments that a tool's schema marks with `x-mcp-header`. A difference is refused with -32020, since
 a proxy may have decided by the header (2026-07-28, Streamable HTTP, Request Headers).
 
-The order of the checks decides which fault is reported first: repeated headers, the envelope, the version
-header, the method, the name, whether the version is served, the parameters. What comes after, unknown methods
-and bad params, is the session's.
+The order of the checks decides which fault is reported first: repeated headers, the envelope, the version header, the
+method, the name, whether the version is served, the parameters. The session checks the rest: unknown methods and bad
+params.
 """
 
 import re
@@ -23,7 +23,7 @@ from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Request, Response
 from .rules import REPEATED, VERSION_HEADER, Headers, Refusal, stateless_status
 
 ParametersOf = Callable[[str], Iterable["Parameter"]]
-"""Returns the arguments of the tool of that name that headers repeat; nothing for an unknown tool."""
+"""Returns the arguments of the tool with that name that headers repeat; empty for an unknown tool."""
 
 METHOD_HEADER = "mcp-method"
 NAME_HEADER = "mcp-name"
@@ -42,7 +42,7 @@ OPTIONAL_NAMES = ("tasks/get", "tasks/update", "tasks/cancel")
 and a missing header can't mislead a proxy: only a difference is refused."""
 
 MARK = "x-mcp-header"
-"""The keyword of a schema that names the header which repeats an argument."""
+"""The keyword of a schema that names the header in which an argument is repeated."""
 MARKED_TYPES = ("string", "integer", "boolean")
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _SENTINEL = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
@@ -50,7 +50,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?")
 
 
 class HeaderMismatch(RpcError):
-    """A header differs from the body (2026-07-28, -32020)."""
+    """Raised if a header differs from the body (2026-07-28, -32020)."""
 
     code = -32020
 
@@ -124,7 +124,7 @@ class Parameter:
     path: tuple[str, ...]
 
     def value_in(self, arguments: Any) -> Any:
-        """Return its value among the `arguments` of a call; None if they have none."""
+        """Return the argument's value in the `arguments` of a call; None if it is missing."""
         for name in self.path:
             # There may be any value on the way there: a wrong type is the tool's to report.
             arguments = arguments.get(name) if isinstance(arguments, Mapping) else None

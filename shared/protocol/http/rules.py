@@ -1,7 +1,7 @@
 """The protocol's rules for HTTP, as plain functions: headers, media types, statuses, eras.
 
-Nothing here reads a socket. A check returns None if all is well, else the `Refusal` to answer with. Refusals never
-repeat data of the caller. The tables in this file map faults to statuses. Hosts and origins are in `hosts`; the
+Nothing here reads a socket. A check returns None on success, otherwise the `Refusal` with which to answer. Refusals
+never repeat the caller's data. The tables in this file map faults to statuses. Hosts and origins are in `hosts`; the
 headers with which a stateless request repeats its body, in `routing_headers`.
 
 (2025-11-25 and 2026-07-28, Transports, Streamable HTTP; RFC 9110.)
@@ -72,7 +72,7 @@ class Denial:
     """Further headers of the answer."""
 
     def refusal(self) -> Refusal:
-        """Return the answer for it."""
+        """Return the answer to the sender."""
         challenge = (("www-authenticate", self.challenge),) if self.challenge else ()
         return Refusal(self.status, failure(None, InvalidRequest(self.reason)), (*challenge, *self.headers))
 
@@ -100,7 +100,7 @@ REFUSING = frozenset({InsufficientScope.kind, *_LATER})
 def refused_with(
     answer: Failure, resource: ProtectedResource | None
 ) -> tuple[int, tuple[tuple[str, str], ...]] | None:
-    """Return the status and the headers of `answer` over HTTP, if it has some of its own."""
+    """Return the status and the headers of `answer` over HTTP, if its kind of error has its own."""
     # By the kind and not by the code: each version has its own codes for these, and proxies retry by the status.
     if answer.kind in _LATER:
         return _LATER[answer.kind], _retry_after(answer)
@@ -126,8 +126,8 @@ _NONE: frozenset[str] = frozenset()
 
 @record
 class Headers:
-    """A request's headers by lower-case name. `repeated` has those that occur more often than the one time
-    allowed."""
+    """A request's headers by lower-case name. `repeated` contains the headers that occur more than once although only
+    one is allowed."""
 
     values: Mapping[str, str]
     repeated: frozenset[str] = _NONE
@@ -138,8 +138,8 @@ class Headers:
 
 
 Claim = Callable[[str, float], Awaitable[bool]]
-"""Claims a name at all replicas for `seconds`. Returns False if it was claimed before. Raises OSError if that can't
-be known."""
+"""Claims a name on all replicas for `seconds`. Returns False if the name was claimed before. Raises OSError if that
+is unknown."""
 
 
 @record
@@ -153,9 +153,9 @@ class HttpRequest:
     address: str = ""
     """The address of the peer of its connection."""
     resource: ProtectedResource | None = None
-    """The resource that a token must be issued for; None if only the operator issues tokens."""
+    """The resource for which a token must be issued; None if only the operator issues tokens."""
     claim: Claim | None = None
-    """The claims of the server that it addresses, which may have replicas; None if it addresses none."""
+    """The claims of the requested server, which may have replicas; None if the request addresses no server."""
 
 
 def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
@@ -181,7 +181,7 @@ def _name(raw: bytes) -> str:
 
 
 def check_single(headers: Headers, *, all_of_them: bool) -> Refusal | None:
-    """Return a 400 for a repeated header: of HTTP's own, or with `all_of_them` of MCP's too."""
+    """Return a 400 for a repeated header of HTTP, or with `all_of_them`, also of MCP."""
     # A proxy may use the first of two values and a server the last: the proxy would allow another request than the
     # one served.
     matters = headers.repeated and (all_of_them or headers.repeated & _GUARDED)
@@ -285,7 +285,7 @@ def _is_json(content_type: str | None) -> bool:
 
 
 def is_upgrade(headers: Headers) -> bool:
-    """Return True if a request asks to continue as a WebSocket (RFC 6455, section 4.2.1)."""
+    """Return True if a request asks for an upgrade to WebSocket (RFC 6455, section 4.2.1)."""
     if (headers.get("upgrade") or "").lower() != "websocket":
         return False
     options = (headers.get("connection") or "").lower().split(",")
@@ -310,8 +310,8 @@ def is_stateless(headers: Headers, message: Message | None = None) -> bool:
 
 
 def check_version_header(headers: Headers, version: Version | None) -> Refusal | None:
-    """Return a 400 if the version header names one without sessions, or one other than the session's `version`.
-    Without the header the session's version applies."""
+    """Return a 400 if the version header names a version without sessions, or a version other than the session's
+    `version`. Without the header the session's version applies."""
     sent = headers.get(VERSION_HEADER)
     if sent is None:
         return None
@@ -334,7 +334,7 @@ def is_session_id(text: str) -> bool:
 
 
 def read_session_id(headers: Headers) -> str | Refusal:
-    """Return the session that a request names; a 400 if it names none, or repeats a header of MCP."""
+    """Return the session id in a request; a 400 if there is none, or if a header of MCP is repeated."""
     refusal = check_single(headers, all_of_them=True)
     if refusal is not None:
         return refusal

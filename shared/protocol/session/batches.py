@@ -22,7 +22,7 @@ _TOO_MUCH = "the call was made, but the results of your batches take too much me
 @dataclass(slots=True)
 class _Pending:
     first: RequestId | None
-    """The first request in it, by which HTTP knows where to send the answer."""
+    """The first request of the batch, which tells HTTP where to send the answer."""
     ids: set[RequestId] = field(default_factory=set)
     """The ids of the calls in progress."""
     answers: list[Response | Failure] = field(default_factory=list)
@@ -40,7 +40,8 @@ class Batches:
         self._opening: _Pending | None = None
 
     def open(self, batch: Batch) -> tuple[Message, ...]:
-        """Begin a batch, and return its messages, with refusals instead of those that may not be in one."""
+        """Begin a batch, and return its messages, with refusals in place of messages that are not allowed in a
+        batch."""
         ids = [message.id for message in batch.messages if isinstance(message, Request)]
         self._opening = _Pending(ids[0] if ids else None)
         refusal = InvalidRequest("initialize may not be part of a batch")
@@ -52,7 +53,7 @@ class Batches:
         )
 
     def expect(self, id: RequestId) -> None:
-        """Note that the request `id` of the open batch is in progress and will be answered, or cancelled, later."""
+        """Record that the request `id` of the open batch is in progress and will be answered, or cancelled, later."""
         if self._opening is not None:
             self._opening.ids.add(id)
             self._by_id[id] = self._opening
@@ -67,7 +68,7 @@ class Batches:
         return self._opening is not None or answer.id in self._by_id
 
     def has(self, id: RequestId) -> bool:
-        """Return True if the request `id` came in a batch and is unanswered."""
+        """Return True if the request `id` arrived in a batch and is unanswered."""
         return id in self._by_id
 
     def add(self, answer: Response | Failure) -> Outgoing | None:
@@ -83,7 +84,7 @@ class Batches:
         return self._complete(self._pop(id))
 
     def _weighed(self, pending: _Pending, answer: Response | Failure) -> Response | Failure:
-        """Count a result, and return it, or an error instead."""
+        """Count a result, and return the result, or an error if the limit is exceeded."""
         size = weigh_result(answer.result) if isinstance(answer, Response) else 0
         if self.size + size > MAX_BYTES:
             return failure(answer.id, InternalError(_TOO_MUCH))
