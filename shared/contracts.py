@@ -1,4 +1,4 @@
-"""Contracts between the parts of the package: each of them can be implemented by other code.
+"""Contracts between the parts of the package, each of which other code can implement.
 
 Typed protocols and the records that pass through them; nothing here runs.
 
@@ -91,8 +91,8 @@ class PromptTransport(Protocol):
     """An optional addition to a transport: messages are sent at once, without a turn of the event loop."""
 
     def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
-        """Send messages in their order if that needs no waiting. Return False, and send nothing, if it does or if the
-        peer is gone."""
+        """Send messages in their order if this is possible without waiting. Otherwise, or if the peer is gone, return
+        False and send nothing."""
 
 
 class ByteStream(Protocol):
@@ -119,8 +119,8 @@ class PromptStream(Protocol):
     """An optional addition to a byte stream, which makes its transport a `PromptTransport`."""
 
     def try_send(self, data: bytes, /) -> bool:
-        """Send all of `data` if that needs no waiting. Return False, and send nothing, if it does or if the peer is
-        gone."""
+        """Send all of `data` if this is possible without waiting. Otherwise, or if the peer is gone, return False and
+        send nothing."""
 
 
 class Authenticator(Protocol):
@@ -133,10 +133,11 @@ class Authenticator(Protocol):
 
 @runtime_checkable
 class CachingAuthenticator(Authenticator, Protocol):
-    """An authenticator for which a token that it has not seen before means work, here or on another server."""
+    """An authenticator for which an unknown token causes work, here or on another server."""
 
     def knows(self, request: "HttpRequest") -> bool:
-        """Return True if it can identify the sender of `request` without that work. Never waits or raises."""
+        """Return True if the authenticator can identify the sender of `request` without that work. Never waits or
+        raises."""
 
 
 @runtime_checkable
@@ -148,14 +149,14 @@ class RemoteAuthenticator(Authenticator, Protocol):
 
     @property
     def unreached(self) -> str | None:
-        """A description of the issuers if none of them has answered yet; None once one has."""
+        """A description of the issuers if none of them has answered yet; None after the first answer."""
 
 
 class Credentials(Protocol):
     """Identifies a client to a server behind a URL. It is called for each HTTP request, and with each answer."""
 
     async def headers(self, method: str, url: str) -> Mapping[str, str]:
-        """Return the headers, with names in lower case, for a request; it may obtain a token first. Raises
+        """Return the headers, with names in lower case, for a request, obtaining a token first if necessary. Raises
         `AuthError` if that fails."""
 
     async def answered(self, method: str, url: str, status: int, headers: Mapping[str, str]) -> bool:
@@ -176,7 +177,7 @@ class InteractiveCredentials(Credentials, Protocol):
 
 @record
 class Rate:
-    """A limit on how often something may be done."""
+    """A limit on the rate of an action."""
 
     per_second: float
     burst: float
@@ -198,11 +199,11 @@ class Limiter(Protocol):
 
 class Quota(Protocol):
     """Limits how many calls each client that shares a server may have in progress. It never waits or raises. A
-    listener has one (`transports/http/limits`); a custom transport gives its own to `Run.hooks`."""
+    listener provides a quota (`transports/http/limits`); a custom transport sets its own in `Run.hooks`."""
 
     def begin(self, client: str) -> "LimitExceeded | None":
-        """Begin a call of `client`, which counts until `end`. Return the refusal if the client has too many,
-        otherwise None."""
+        """Begin a call of `client`, which is counted until `end`. Return the refusal if the client has too many
+        calls, otherwise None."""
 
     def end(self, client: str) -> None:
         """End a call of `client`."""
@@ -222,25 +223,25 @@ class Stores(Protocol):
     """The state that the replicas of one server share, e.g. `shared.stores.memory.Stores`."""
 
     def join(self) -> "AbstractAsyncContextManager[Replica]":
-        """Make the caller a replica for the duration of the block. The other replicas take over the work that it
-        leaves behind."""
+        """Make the caller a replica for the duration of the block. Afterwards the other replicas take over its
+        work."""
 
 
 class ReplicaWatcher(Protocol):
     """Receives the events of a replica and of the others. Its methods neither wait nor raise."""
 
     def lost(self) -> None:
-        """The others have given up this replica: its sessions are theirs now, and end here."""
+        """Handle the loss of this replica: the other replicas have taken over its sessions, which end here."""
 
     def returned(self) -> None:
-        """This replica is one of them again. It has missed what the others published in the meantime."""
+        """Handle the return of this replica to the others. It has missed everything that they published meanwhile."""
 
     def left(self) -> None:
-        """One of the others is gone."""
+        """Handle the departure of another replica."""
 
 
 class Replica(Protocol):
-    """One of the processes that share stores. Its number is unique, also among earlier ones."""
+    """One of the processes that share stores. Its number is unique, even among earlier replicas."""
 
     @property
     def number(self) -> int:
@@ -259,7 +260,7 @@ class Replica(Protocol):
 
     @property
     def sessions(self) -> "SessionStore":
-        """The sessions, and which replicas have them."""
+        """The sessions, and the replicas that hold them."""
 
     @property
     def bus(self) -> "Bus":
@@ -274,29 +275,29 @@ class Replica(Protocol):
         """Data that replicas store for each other."""
 
     def log(self, limits: "ReplayLimits") -> "EventLog":
-        """Return the log of the streams, within limits that are the same for all replicas."""
+        """Return the stream log, with limits that are the same for all replicas."""
 
     def tasks(self, limits: "TaskLimits") -> "TaskStore":
-        """Return the store of the tasks of all replicas, within limits that are the same for all."""
+        """Return the store of the tasks of all replicas, with limits that are the same for all."""
 
 
 @record
 class SessionRecord:
-    """A session as its store has it."""
+    """A session in the form that a store holds."""
 
     id: str
     principal: Principal | None
     """The owner; the session is unknown to anyone else."""
     client: str
-    """A name for the client that opened it: an address and a principal."""
+    """A name for the client that opened the session: an address and a principal."""
     idle_seconds: float
-    """How long, in seconds, it is stored while no replica has it."""
+    """Seconds for which the session is stored while no replica holds it."""
     snapshot: Snapshot
 
 
 @record
 class Post:
-    """The body of a POST of an HTTP+SSE client that arrived at a replica other than the one with its stream."""
+    """The body of a POST from an HTTP+SSE client that arrived at another replica than the one with the stream."""
 
     body: bytes
     principal: Principal | None
@@ -364,7 +365,7 @@ class SessionStore(Protocol):
         """End a session. The other replicas that hold it are notified over their bus. Never waits."""
 
     async def settle(self) -> None:
-        """Return when all replicas have applied the earlier calls. Raises Unavailable if that is unknown."""
+        """Wait until all replicas have applied the earlier calls. Raises Unavailable if that is unknown."""
 
 
 class Bus(Protocol):
@@ -403,9 +404,9 @@ class ReplayLimits:
     """Limits for the messages that are stored for clients that reconnect."""
 
     stream_bytes: int = 1_048_576
-    """Bytes that the reader of a stream may be behind."""
+    """Number of bytes that the reader of a stream may be behind."""
     replay_bytes: int = 1_048_576
-    """Bytes that one stream stores; an answer is stored at any size."""
+    """Number of bytes that one stream stores; an answer of any size is stored."""
     replay_events: int = 1_000
     """Messages that one stream stores."""
     replay_streams: int = 100
@@ -415,7 +416,7 @@ class ReplayLimits:
     total_replay_bytes: int = 256 * 1_048_576
     """Bytes that all sessions store together."""
     replay_seconds: float = 60.0
-    """How long a stream that has ended or has no reader is stored."""
+    """Seconds for which a stream is stored that has ended or has no reader."""
 
 
 class EventLog(Protocol):
@@ -432,17 +433,17 @@ class SessionEvents(Protocol):
     """The streams of one session: one for each POST, and its own stream for messages that belong to no request."""
 
     def stream(self, ids: "tuple[RequestId, ...]") -> "EventStream":
-        """Create a stream for the answers to `ids`. Only this replica has it until it is shown."""
+        """Create a stream for the answers to `ids`. Only this replica holds it until it is shown."""
 
     def own(self) -> "EventStream":
         """Return the session's own stream, to put messages on."""
 
     async def find(self, name: str | None = None) -> "EventStream | None":
-        """Return a stream that was shown, or the session's own, in its present state, for reading. Requests on it
-        that a replica that is gone had not answered are answered."""
+        """Return a stream that was shown, or the session's own, in its current state, for reading. If a lost replica
+        left requests on the stream unanswered, they are answered."""
 
     def taken(self) -> None:
-        """Note that a reader has taken its messages: senders that waited for it may continue."""
+        """Notify the watchers that a reader has taken its messages: senders that waited for it may continue."""
 
     def watch_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Call `wake` each time a reader has taken messages, until the returned function is called."""
@@ -463,21 +464,21 @@ class EventReader(Protocol):
     its methods waits."""
 
     def wake(self) -> None:
-        """Called when there are messages to take, or the stream has ended."""
+        """Handle the arrival of messages to take, or the end of the stream."""
 
     def pause(self, retry_ms: int) -> None:
-        """Stop reading; the stream continues, and the client reconnects after so many milliseconds."""
+        """Stop reading; the stream continues, and the client reconnects after `retry_ms` milliseconds."""
 
     def cut(self) -> None:
-        """Stop reading at once: the reader is too far behind, or another one has begun."""
+        """Stop reading at once: the reader is too far behind, or another reader has begun."""
 
 
 class EventStream(Protocol):
-    """The numbered messages of one POST, or of no request. At most one reader over all replicas: the one that began
-    last."""
+    """The numbered messages of one POST, or of no request. There is at most one reader over all replicas: the one
+    that began last."""
 
     ids: "tuple[RequestId, ...]"
-    """The requests that it answers; empty for the session's own stream."""
+    """The requests that the stream answers; empty for the session's own stream."""
     name: str
     """The name; empty until the stream is shown, since before that no client can reconnect to it."""
     answered: bool
@@ -494,9 +495,9 @@ class EventStream(Protocol):
     # Writing, which never waits
 
     def put(self, message: bytes, *, once: bool = False, everywhere: bool = False) -> None:
-        """Add a message; with `once` not if the same message waits for a reader. With `everywhere` every replica that
-        has the session adds it: that of the reader counts, or without a reader the first. Cuts off a reader that is
-        too far behind."""
+        """Add a message; with `once`, only if no equal message waits for a reader. With `everywhere`, every replica
+        that holds the session adds the message: only the copy on the reader's replica is sent, or if there is no
+        reader, the first copy. Cuts off a reader that is too far behind."""
 
     def crowds(self, message: bytes) -> bool:
         """Return True if `message` would exceed the limit on messages that the reader, if there is one, has not taken
@@ -513,8 +514,8 @@ class EventStream(Protocol):
         """Pause the reader, if there is one."""
 
     def settled(self) -> Awaitable[None] | None:
-        """Return an awaitable for the time when other replicas know the messages that were put, to await before their
-        bytes are sent; None if they know them already."""
+        """Return an awaitable that completes when other replicas know the messages that were put; await it before
+        sending their bytes. None if they already know the messages."""
 
     # Reading
 
@@ -524,7 +525,7 @@ class EventStream(Protocol):
         the reader is cut off, and stays."""
 
     def take(self) -> "list[ServerSentEvent]":
-        """Return the messages that the reader has not taken yet; they count as sent from now on."""
+        """Return the messages that the reader has not taken yet, which are considered sent from now on."""
 
     def leave(self, reader: EventReader) -> None:
         """End reading by `reader`. A stream whose client can't reconnect is lost."""
@@ -538,7 +539,7 @@ class EventStream(Protocol):
         reconnects."""
 
     def has(self, number: int) -> bool:
-        """Return True if there has been a message of that number; 0 is the beginning."""
+        """Return True if there has been a message with that number; 0 is the beginning."""
 
     def follows(self, number: int) -> bool:
         """Return True if every message after that number is stored."""
@@ -564,38 +565,39 @@ class TaskLimits:
     """Caps for the tasks of one server."""
 
     total: int = 10_000
-    """Tasks that are stored, at work or ended."""
+    """Maximum number of stored tasks, running or ended."""
     of_one_client: int = 1_000
     """The limit on the tasks of one client: one principal, or one session or address for unauthenticated clients."""
     result_bytes: int = 64 * 1024 * 1024
-    """Bytes of all results together, as JSON; one of several clients leaves as much to others as it has. There is
-    always room for an error of a kilobyte."""
+    """Bytes of all results together, as JSON; one of several clients must leave as much to the others as it uses.
+    There is always room for an error of a kilobyte."""
     seconds: float = 3_600.0
-    """How long a task is stored from its creation on, which also limits how long it may work."""
+    """Seconds for which a task is stored from its creation on, which also limits its running time."""
 
 
 @record
 class TaskRecord:
-    """A task as its store has it. It is immutable: a new record replaces it."""
+    """A task in the form that a store holds. It is immutable: a new record replaces it."""
 
     id: str
-    """An id that can't be guessed: for unauthenticated clients it is all that is needed to access the task."""
+    """An id that can't be guessed: unauthenticated clients need only the id to access the task."""
     form: str
-    """The methods that may request it: those of the extension, or those of 2025-11-25."""
+    """The methods that may access the task: those of the extension, or those of 2025-11-25."""
     principal: str | None
     """The key of the owner; None for an unauthenticated client."""
     client: str
-    """A name for the client that began it, to whose share it counts."""
+    """A name for the client that began the task, towards whose share it counts."""
     created: float
     """Seconds since 1970, like `updated`."""
     updated: float
     seconds: float
-    """How long, in seconds, it is stored from its creation on."""
+    """Seconds for which the task is stored from its creation on."""
     status: TaskStatus = "working"
     message: str | None = None
     """Its progress, or the reason for its end, in words for a person."""
     questions: Mapping[str, Any] = field(default_factory=dict)
-    """The requests to the client that it waits for: the method and params by key. A key is never used again."""
+    """The requests to the client for whose answers the task waits: method and params by key. A key is never
+    reused."""
     answers: Mapping[str, Any] = field(default_factory=dict)
     """The answers that have arrived and were not taken yet, by key: `{"result": ...}`, or `{"error": ...}`."""
     outcome: Mapping[str, Any] | None = None
