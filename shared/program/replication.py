@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..contracts import Stores
 
 StoresOf = Callable[[str], "Stores"]
-"""Returns the stores of the replicas of the server of that name."""
+"""Returns the stores that the replicas of the server with that name share."""
 
 
 class ReplicaOptions(BaseModel):

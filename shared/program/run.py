@@ -231,7 +231,8 @@ def open_audit(options: Options) -> Any:
 
 
 def recording(audit: Any, server: str) -> list[Extension[Any]]:
-    """Return the extension that records what the server of that name does in `audit`; empty without an audit log."""
+    """Return the extension that records in `audit` what the server with that name does; empty without an audit
+    log."""
     if audit is None:
         return []
     from ..telemetry.audit import audited
@@ -240,7 +241,7 @@ def recording(audit: Any, server: str) -> list[Extension[Any]]:
 
 
 def tracing(telemetry: Any, server: str, *, over_http: bool) -> list[Extension[Any]]:
-    """Return the extension that creates a span for each request to the server of that name; empty without
+    """Return the extension that creates a span for each request to the server with that name; empty without
     `telemetry`."""
     if telemetry is None:
         return []

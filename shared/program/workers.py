@@ -34,7 +34,7 @@ FIRST_SECONDS = 0.1
 while."""
 LONGEST_SECONDS = 30.0
 STEADY_SECONDS = 60.0
-"""Seconds after which a worker counts as steady."""
+"""Seconds after which a worker is considered steady."""
 REFUSED = 2
 """The exit code of a program with invalid settings: a new start would fail as well."""
 

@@ -52,7 +52,7 @@ class Signer:
 
 
 def digest(value: Any) -> str:
-    """A short fingerprint of a JSON-ready value; the order of keys does not count."""
+    """Return a short fingerprint of a JSON-serializable value; the order of keys is ignored."""
     return hashlib.sha256(to_json(_ordered(value))).hexdigest()[:32]
 
 

@@ -28,7 +28,7 @@ __all__ = ["Change", "Changes", "Kind", "Pending"]
 PENDING = 1_000
 """The maximum number of queued changes; beyond it, a single `missed` change replaces them."""
 STEADY_SECONDS = 60.0
-"""Seconds after which a subscription counts as steady, and is renewed at once when it ends."""
+"""Seconds after which a subscription is considered steady, and is renewed at once when it ends."""
 _MISSED = Change("missed")
 
 

@@ -14,7 +14,7 @@ LONGEST_SECONDS = 30.0
 """The longest pause: a server that can't run causes at most two starts a minute, and a repaired server is available
 soon."""
 STEADY_SECONDS = 60.0
-"""A server that has lived this long counts as steady."""
+"""Seconds of life after which a server is considered steady."""
 
 
 class Pauses:

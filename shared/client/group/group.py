@@ -38,7 +38,7 @@ CLOSING_SECONDS = 10.0
 
 
 class UnknownServer(McpError):
-    """Raised if the group has no server of that name, or if the name of a tool or prompt contains no server's
+    """Raised if the group has no server with that name, or if the name of a tool or prompt contains no server's
     name."""
 
 

@@ -38,7 +38,7 @@ LAST_WORDS_SECONDS = 5.0
 ToolTasks = TaskSupport | Literal["handler decides"] | None
 """The task support of a tool. If its handler decides, it calls `CallTask.detach` in time."""
 Support = Callable[[Run[Any], Context[Any], str], Awaitable[ToolTasks]]
-"""Returns the task support of the tool of that name, for the client of a call."""
+"""Returns the task support of the tool with that name, for the client of a call."""
 
 
 def principal_of(peer: Peer) -> str | None:

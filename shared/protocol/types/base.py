@@ -35,7 +35,7 @@ class Wire(BaseModel):
     )
 
     def to_wire(self) -> dict[str, Any]:
-        """This object as JSON-ready values under its wire names; what is None is left out."""
+        """Return this object as JSON-serializable values under its wire names, without fields that are None."""
         # What `model_dump` does, in half the time: it looks at a dozen options first.
         wire: dict[str, Any] = self.__pydantic_serializer__.to_python(
             self, mode="json", by_alias=True, exclude_none=True

@@ -8,7 +8,7 @@ from .base import Icon, Items, Meta, Params, Wire
 from .content import ContentBlock, TextContent
 
 TaskSupport = Literal["forbidden", "optional", "required"]
-"""The task support of a tool: it may run as a task, or has to."""
+"""The task support of a tool: it may, or must, run as a task."""
 
 
 class ListParams(Params):

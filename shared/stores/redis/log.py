@@ -146,7 +146,7 @@ class RedisEvents:
         return stream
 
     def known(self, name: str) -> RedisStream | None:
-        """Return the stream of that name, if it is served or read here."""
+        """Return the stream with that name, if it is served or read here."""
         if self._own is not None and name == self._own.name:
             return self._own
         return (self._shown or {}).get(name)
