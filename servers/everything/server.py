@@ -19,8 +19,8 @@ app = Server[None](
         version=__version__,
         description="Shows every feature of the protocol, for trying out clients.",
     ),
-    instructions="A bench for authors of clients: it does no useful work. Each tool, prompt and resource shows one "
-    "feature of the protocol; its description says which. skill://try-a-client/SKILL.md tells how to check a client.",
+    instructions="A test bench for client authors: it does no useful work. Each tool, prompt and resource shows one "
+    "feature of the protocol; its description says which. skill://try-a-client/SKILL.md says how to check a client.",
     settings=Settings,
     capabilities={"logging": {}},
     include=[

@@ -120,7 +120,7 @@ async def result_with_meta() -> CallToolResult:
 
 @features.tool(title="Echo", read_only=True)
 async def echo(text: str) -> str:
-    """Answer with the text that came: any length, any characters."""
+    """Echo the text: any length, any characters."""
     return text
 
 

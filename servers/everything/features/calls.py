@@ -58,7 +58,7 @@ async def long_call(
     seconds: Annotated[float, Field(ge=0, le=3_600)] = 2.0,
     steps: Annotated[int, Field(ge=1, le=1_000, description="reports of progress")] = 10,
 ) -> str:
-    """Take that long and report progress, for cancelling, time limits and keeping streams open."""
+    """Run that long and report progress, for cancelling, time limits and keeping streams open."""
     for step in range(1, steps + 1):
         await anyio.sleep(seconds / steps)
         await ctx.progress(step, steps, f"step {step} of {steps}")
@@ -67,7 +67,7 @@ async def long_call(
 
 @features.tool(title="Log messages", read_only=True)
 async def test_tool_with_logging(ctx: Ctx) -> str:
-    """Send three log messages of the level info to clients that want it."""
+    """Send three info log messages to clients that want them."""
     for message in ("Tool execution started", "Tool processing data", "Tool execution completed"):
         await ctx.log("info", message, logger="everything")
         await anyio.sleep(PAUSE)
@@ -84,7 +84,7 @@ async def test_logging_tool(ctx: Ctx) -> str:
 
 @features.tool(title="Broken stream", read_only=True)
 async def test_reconnection(ctx: Ctx) -> str:
-    """Answer after a moment, for clients that lose their stream and come back for the answer."""
+    """Answer after a moment, for clients that lose their stream and reconnect for the answer."""
     await ctx.close_stream(retry_ms=100)
     await anyio.sleep(4 * PAUSE)
     return "Reconnection test completed"

@@ -34,7 +34,7 @@ async def test_prompt_with_arguments(
 async def test_prompt_with_embedded_resource(
     resourceUri: Annotated[str, Field(description="URI of the resource to embed")],  # noqa: N803 - the suite's name
 ) -> list[EmbeddedResource | TextContent]:
-    """A resource under the URI that is given, and a request to process it."""
+    """A resource at the given URI, and a request to process it."""
     text = "Embedded resource content for testing."
     return [
         EmbeddedResource(resource=TextResourceContents(uri=resourceUri, mime_type="text/plain", text=text)),

@@ -55,14 +55,14 @@ async def sample_with_tools(ctx: Ctx, prompt: str = "What is the weather in Pari
 
 
 @features.tool(title="Elicitation", read_only=True)
-async def test_elicitation(ctx: Ctx, message: str = "Please tell who you are.") -> str:
+async def test_elicitation(ctx: Ctx, message: str = "Please say who you are.") -> str:
     """Ask the user for a name and an address, both required."""
     return _told("User response", await ctx.ask("contact", message, Contact))
 
 
 @features.tool(title="Elicitation with defaults", read_only=True)
 async def test_elicitation_sep1034_defaults(ctx: Ctx) -> str:
-    """Show a form with a text, two numbers, a choice and a switch that are filled in already."""
+    """Show a form whose text, two numbers, choice and switch are already filled in."""
     return _told("Elicitation completed", await ctx.ask("defaults", "Please review these values.", Defaults))
 
 
@@ -78,7 +78,7 @@ async def elicit_every_field(ctx: Ctx) -> str:
     return _told("Elicitation completed", await ctx.ask("profile", "Please describe yourself.", Everything))
 
 
-@features.tool(title="Elicitation of a visit", read_only=True)
+@features.tool(title="URL elicitation", read_only=True)
 async def elicit_visit(ctx: Ctx, url: str = "https://example.com/consent") -> str:
     """Ask the user to visit a page, for what must not pass through the client."""
     answer = await ctx.ask_to_visit("visit", "Please give your consent on this page.", url)
@@ -91,7 +91,7 @@ async def elicit_visit(ctx: Ctx, url: str = "https://example.com/consent") -> st
 async def test_streaming_elicitation(ctx: Ctx) -> str:
     """Report progress, then ask the user, on a stream that has begun."""
     await ctx.progress(1, 2, "about to ask")
-    answer = await ctx.ask("contact", "Please tell who you are.", Contact)
+    answer = await ctx.ask("contact", "Please say who you are.", Contact)
     await ctx.progress(2, 2, "answered")
     return _told("User response", answer)
 
@@ -154,14 +154,14 @@ async def test_input_required_result_multi_round(ctx: Ctx) -> str:
     return f"Both rounds are done: {first.action}, {second.action}"
 
 
-@rounds.tool(title="State that is sealed", read_only=True)
+@rounds.tool(title="Sealed state", read_only=True)
 async def test_input_required_result_tampered_state(ctx: Ctx) -> str:
-    """Ask for a confirmation; a state that was changed on its way is refused."""
+    """Ask for a confirmation; a state that was changed in transit is refused."""
     answer = await ctx.ask("confirm", CONFIRM, Confirmation)
     return f"The state was intact: {answer.action}"
 
 
-@rounds.tool(title="What the client can", read_only=True)
+@rounds.tool(title="What the client can do", read_only=True)
 async def test_input_required_result_capabilities(ctx: Ctx) -> str:
     """Ask only what the client declared: a form, a completion, its roots, or nothing."""
     possible: dict[tuple[str, ...], tuple[str, Question]] = {
@@ -171,4 +171,4 @@ async def test_input_required_result_capabilities(ctx: Ctx) -> str:
     }
     questions = dict(question for path, question in possible.items() if ctx.peer.can(*path))
     answers = await ctx.inputs(questions) if questions else {}
-    return f"answered: {', '.join(answers) or 'nothing, for nothing was asked'}"
+    return f"answered: {', '.join(answers) or 'nothing, because nothing was asked'}"

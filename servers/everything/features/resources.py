@@ -49,7 +49,7 @@ async def watched_resource() -> str:
     "test://template/{id}/data", name="template-data", title="Data by id", mime_type="application/json"
 )
 async def template_data(id: str) -> TextResourceContents:
-    """Data made up for any id."""
+    """Made-up data for any id."""
     data = {"id": id, "templateTest": True, "data": f"Data for ID: {id}"}
     text = json.dumps(data, separators=(",", ":"))
     return TextResourceContents(uri=f"test://template/{id}/data", mime_type="application/json", text=text)

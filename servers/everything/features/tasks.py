@@ -32,7 +32,7 @@ async def greet(name: str) -> str:
 
 @features.tool(title="Task", read_only=True, task="optional")
 async def slow_compute(ctx: Ctx, seconds: Annotated[float, Field(ge=0, le=3_600)], label: str = "work") -> str:
-    """Take that long and report progress; if it takes long, it becomes a task."""
+    """Run that long and report progress; if it takes long, it becomes a task."""
     steps = max(int(seconds * 4), 1)
     for step in range(steps):
         await ctx.progress(step, steps, label)

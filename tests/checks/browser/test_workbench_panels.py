@@ -367,7 +367,7 @@ async def test_the_log_can_be_stopped_and_cleared(page: Page, workbench: Workben
 
 async def test_a_form_is_filled_in(page: Page, workbench: Workbench) -> None:
     dialog, outcome = await run(page, workbench, "test_elicitation")
-    await expect(dialog).to_contain_text("Please tell who you are.")
+    await expect(dialog).to_contain_text("Please say who you are.")
     await dialog.get_by_label("username", exact=False).fill("Ada")
     await dialog.get_by_label("email", exact=False).fill("ada@example.org")
     await dialog.get_by_role("button", name="Send").click()
