@@ -15,8 +15,9 @@ from ..errors import DeclarationError, InvalidParams
 
 _RESERVED = ":/?#[]@!$&'()*+,;=%"
 _STRAY_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!#-;=?-\[\]_a-z~]*")
-"""The characters of a URI (RFC 3986, section 2), where "%" is not checked."""
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!#-;=?-\[\]_a-z~\u00a1-\U0010ffff]*")
+"""The characters of a URI (RFC 3986, section 2), where "%" is not checked; and those beyond ASCII, since people write
+addresses of pages with them (RFC 3987)."""
 _EXPRESSION = re.compile(r"\{([+?]?)([A-Za-z_][A-Za-z0-9_]*(?:,[A-Za-z_][A-Za-z0-9_]*)*\*?)\}")
 
 
@@ -111,7 +112,7 @@ class UriTemplate:
 
 
 def is_uri(text: str) -> bool:
-    """Return True if `text` has a scheme, and no characters that must be percent-encoded (RFC 3986)."""
+    """Return True if `text` has a scheme, and no ASCII characters that must be percent-encoded (RFC 3986)."""
     return _URI.fullmatch(text) is not None
 
 

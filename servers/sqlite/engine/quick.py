@@ -13,7 +13,6 @@ So if the policy was not asked, the schema is the one for which the statement wa
 import asyncio
 import math
 import sqlite3
-import sys
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -29,18 +28,12 @@ from servers.sqlite.engine.handle import Handle
 from servers.sqlite.engine.opening import ConnectionOptions, GuardedConnection, OpenOptions
 from servers.sqlite.errors import from_sqlite
 
-if sys.platform == "linux":
-    from resource import RUSAGE_THREAD, getrusage
-
-    def _count_sleeps() -> int:
-        """Return how often this thread has waited for something other than a processor, such as a disk."""
-        return getrusage(RUSAGE_THREAD).ru_nvcsw
+try:
+    import resource
+except ModuleNotFoundError:  # as on Windows
+    _getrusage = _THREAD = None
 else:
-
-    def _count_sleeps() -> int:
-        """Return another number each time, because the thread may have waited for anything."""
-        return time.monotonic_ns()
-
+    _getrusage, _THREAD = getattr(resource, "getrusage", None), getattr(resource, "RUSAGE_THREAD", None)
 
 _SECONDS = 0.001
 """Seconds for one read, and for compiling its statement."""
@@ -125,7 +118,7 @@ class QuickReader:
         """Reads that were late because of their rows, which stay large: so each one doubles the rest."""
         self._turn_began: float | None = None
         """Processor time of the thread before the first read of this turn of the event loop."""
-        self._sleeps = 0
+        self._waits = 0
         """Sleeps of the thread before that read."""
         self._read_began = 0.0
         """Processor time of the thread before the last read."""
@@ -161,7 +154,7 @@ class QuickReader:
 
         Then a thread is late as well, and takes longer.
         """
-        return _count_sleeps() == self._sleeps and time.thread_time() - self._read_began < _SECONDS
+        return _count_waits() == self._waits and time.thread_time() - self._read_began < _SECONDS
 
     def _rest(self, entry: _Known, seconds: float) -> None:
         """Pause after a read that took `seconds`, and drop its statement if the processor was busy meanwhile.
@@ -260,7 +253,7 @@ class QuickReader:
             self.close()
             return False
         asyncio.get_running_loop().call_soon(self._end_turn)
-        self._turn_began, self._sleeps = self._read_began, _count_sleeps()
+        self._turn_began, self._waits = self._read_began, _count_waits()
         return True
 
     def _end_turn(self) -> None:
@@ -281,6 +274,14 @@ def _is_compiled_at_once(
     except (sqlite3.Error, sqlite3.Warning):
         return False
     return time.thread_time() - began < _SECONDS
+
+
+def _count_waits() -> int:
+    """Return how often this thread has waited for something other than a processor, such as a disk. Where the system
+    does not count that, the number is another each time."""
+    if _getrusage is None or _THREAD is None:
+        return time.monotonic_ns()
+    return int(_getrusage(_THREAD).ru_nvcsw)
 
 
 def _read_schema_version(connection: sqlite3.Connection) -> int:

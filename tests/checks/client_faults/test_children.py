@@ -44,7 +44,7 @@ async def test_a_server_that_ends_before_it_begins() -> None:
 
 @pytest.mark.parametrize("mode", ["auto", "handshake"])
 async def test_a_server_that_never_answers(mode: str) -> None:
-    with pytest.raises(TimeoutError, match="no answer"):
+    with pytest.raises(TimeoutError, match="did not answer"):
         async with connected("is_deaf", mode=mode, probe_seconds=0.05, opening_seconds=0.05):
             pass
 

@@ -171,7 +171,7 @@ def test_a_thread_that_never_returns_is_left_behind() -> None:
         server.close_stdin()
         assert server.rest() == []
         assert server.wait() == 1
-        assert "did not end" in server.stderr()
+        assert "did not stop" in server.stderr()
 
 
 def test_a_server_that_was_told_to_end_takes_no_more_calls() -> None:

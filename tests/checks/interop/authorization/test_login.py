@@ -52,7 +52,7 @@ async def test_a_person_logs_in_and_out(tmp_path: Path, authority: Authority, tr
     async with protected(served, authority, trusted.trust) as url:
         read = ("call", url, "read_text_file", "path=notes.txt")
         refused = user.run(*read)
-        assert refused.returncode == 3
+        assert refused.returncode == 1
         assert "login" in refused.stderr
 
         entered = user.run("login", url)
@@ -74,4 +74,4 @@ async def test_a_person_logs_in_and_out(tmp_path: Path, authority: Authority, tr
         assert left.returncode == 0, left.stderr
         assert json.loads(user.run("accounts", "--json").stdout) == []
         assert "access_token" not in tokens.read_text()
-        assert user.run(*read).returncode == 3
+        assert user.run(*read).returncode == 1

@@ -71,7 +71,7 @@ async def test_an_entry_that_connects_to_nobody(home: Home) -> None:
     home.cursor("remote", command=sys.executable, args=words, env={"MCP_CONNECT_TOKEN": TOKEN})
     found = await home.only()
     assert (found.severity, found.where) == (Severity.FAULT, "Cursor, 'remote'")
-    assert "last it said: python -m servers connect: no connection to http://127.0.0.1:9/mcp: " in found.what
+    assert "its last output: python -m servers connect: no connection to http://127.0.0.1:9/mcp: " in found.what
     assert TOKEN not in str(found)
 
 
@@ -426,7 +426,7 @@ async def test_a_url_that_wants_another_token(home: Home) -> None:
         without = await home.only()
         home.cursor("filesystem", url=url, headers={"Authorization": f"Bearer {TOKEN}"})
         assert await home.look() == []
-    assert found.what == f"{url} does not accept the token in the entry has"
+    assert found.what == f"{url} does not accept the token of the entry"
     assert "as the header Authorization: Bearer TOKEN" in found.fix
     assert TOKEN not in repr(found)
     assert without.severity is Severity.WARNING
@@ -445,7 +445,7 @@ async def test_the_variable_from_which_codex_takes_the_token(home: Home) -> None
     assert unset.severity is Severity.WARNING
     assert unset.what == "not asked: FILES_TOKEN, from which Codex CLI takes the token, is not set in this shell"
     assert unset.fix == "set FILES_TOKEN where Codex CLI is started"
-    assert wrong.what == f"{url} does not accept the token in FILES_TOKEN has"
+    assert wrong.what == f"{url} does not accept the token in FILES_TOKEN"
     assert TOKEN not in repr([unset, wrong])
 
 
@@ -465,7 +465,7 @@ async def test_noise_on_stdout(home: Home) -> None:
 async def test_a_server_that_gives_no_answer(home: Home) -> None:
     home.cursor("files", command=home.program("#!/bin/sh\nwhile read -r line; do :; done\n"))
     found = await home.only(seconds=0.3)
-    assert found.what == " no answer within 0.3 seconds after it was started"
+    assert found.what == "no answer within 0.3 seconds after it was started"
     assert found.fix.startswith("start it in a terminal, and read its whole output")
 
 

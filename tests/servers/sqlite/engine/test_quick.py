@@ -181,7 +181,7 @@ async def test_a_statement_that_was_stopped_three_times_in_a_row_is_left_to_thre
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quick, "_LATE", PATIENCE)  # else a machine that is busy elsewhere would have it rest
-    monkeypatch.setattr(quick, "_count_sleeps", count().__next__)
+    monkeypatch.setattr(quick, "_count_waits", count().__next__)
     async with opened(file) as database:
         await learn(database, ENDLESS)
         known = []
@@ -259,7 +259,7 @@ async def test_a_read_that_only_waited_for_the_processor_is_no_failure(
         database.quick._seconds = PATIENCE
         assert database.quick.run(ROW, lambda *_: time.sleep(0.002)) is None
         slept, database.quick._rests_until = database.quick._rests_until, 0.0
-        monkeypatch.setattr(quick, "_count_sleeps", lambda: 7)
+        monkeypatch.setattr(quick, "_count_waits", lambda: 7)
         await anyio.lowlevel.checkpoint()
         assert database.quick.run(ROW, lambda *_: time.sleep(0.002)) is None
         assert (slept > 0, database.quick._rests_until) == (True, 0.0)
@@ -270,7 +270,7 @@ async def test_a_read_that_was_stopped_while_it_waited_for_the_processor_is_trie
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quick, "_LATE", PATIENCE)
-    monkeypatch.setattr(quick, "_count_sleeps", lambda: 7)
+    monkeypatch.setattr(quick, "_count_waits", lambda: 7)
     answers = [None, "done", None, None, "done"]
     async with opened(file) as database:
         await learn(database, ROW)
