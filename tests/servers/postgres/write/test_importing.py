@@ -120,7 +120,7 @@ WRONG = [
     ("customer,sku,stars\n5,SKU-0005,\n", "constraint: row 1: "),
     ("customer,sku,stars\n9999,SKU-0005,4\n", "constraint: "),
     ("customer,sku,stars\n5,SKU-0005,4\n6,SKU-0006,1,2\n", "bad_csv: row 2, line 3: "),
-    ("customer,sku,number\n", "bad_csv: the table has no such column"),
+    ("customer,sku,number\n", "bad_csv: the first row names a column that the table does not have"),
     ("customer,sku,words,stars\n5,SKU-0005,a\0b,4\n", "bad_value: row 1: "),
 ]
 
