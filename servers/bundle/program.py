@@ -86,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _why_full(errors: BaseExceptionGroup[OSError]) -> str:
-    """Return the reason that no more can be written, which is not an error of the command. Raises `errors` if there
+    """Return why no more can be written; the command itself has not failed. Raises `errors` if there
     are others among them."""
     full, others = errors.split(lambda error: isinstance(error, OSError) and error.errno in _FULL)
     if full is None or others is not None:

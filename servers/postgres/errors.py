@@ -13,7 +13,7 @@ from servers.common.sql.errors import SqlError
 DENIED = "42501"
 """The SQLSTATE where the role has not the right."""
 BAD_TEXT = "22P02"
-"""The SQLSTATE where a text is no value of its type."""
+"""The SQLSTATE for a text that is not a value of its type (invalid_text_representation)."""
 _MESSAGE = 500
 """Characters of PostgreSQL's own message, which may repeat the statement."""
 _AGAIN = "Try again."

@@ -134,36 +134,37 @@ def _claim(entry: Entry, locked_inodes: set[Inode]) -> Handle | None:
     Raises PathError `busy` if another process holds it for too long.
     """
     until = time.monotonic() + PATIENCE
-    found = entry.stat
-    while (descriptor := _opened(entry, found)) is not None:
+    status = entry.stat
+    while (descriptor := _opened(entry, status)) is not None:
         is_locked = False
         try:
-            status = os.fstat(descriptor)
-            inode = status.st_dev, status.st_ino
-            if not stat.S_ISREG(status.st_mode) or inode in locked_inodes or not _lock(descriptor, until, entry):
+            opened = os.fstat(descriptor)
+            inode = opened.st_dev, opened.st_ino
+            if not stat.S_ISREG(opened.st_mode) or inode in locked_inodes or not _lock(descriptor, until, entry):
                 return None
             # The previous holder may have put another file under the name.
-            found = current(entry)
-            if found is not None and os.path.samestat(found, status):
+            status = current(entry)
+            if status is not None and os.path.samestat(status, opened):
                 is_locked = True
                 locked_inodes.add(inode)
-                return Handle(descriptor, found)
+                return Handle(descriptor, status)
         finally:
             if not is_locked:
                 os.close(descriptor)
     return None
 
 
-def _opened(entry: Entry, found: os.stat_result | None) -> int | None:
-    """Open the regular file, which was `found`; None if it does not exist, or this process can't read or lock it.
+def _opened(entry: Entry, status: os.stat_result | None) -> int | None:
+    """Open the regular file, whose last known status is `status`. Returns None if it does not exist, or this process
+    can't read or lock it.
 
-    Nothing else is opened: that alone wakes a process waiting at a pipe. Nor are files that can't be locked: on
-    Windows an open file can't be replaced.
+    Nothing else is opened: opening a pipe would wake the process that waits to write to it. Nor are files that can't
+    be locked: on Windows an open file can't be replaced.
     """
     if not _HAS_LOCKS:
         return None
     try:
-        status = found or current(entry)
+        status = status or current(entry)
         is_file = status is not None and stat.S_ISREG(status.st_mode)
         return open_to_read(entry) if is_file else None
     except OSError:

@@ -191,7 +191,7 @@ class Base:
     # The relay of the connection
 
     async def answer(self, request: ServerRequest) -> dict[str, Any]:
-        """Answer a request of the server that belongs to none of our calls. Raises RpcError if there is no answer."""
+        """Answer a request from the server that belongs to none of our calls. Raises RpcError if it has no answer."""
         if self._answers is None:
             raise MethodNotFound(f"method not found: {request.method[:100]}")
         return await self._answers.answer(request)

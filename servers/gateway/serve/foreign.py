@@ -84,7 +84,7 @@ class Foreign:
     path: Path
     """The configuration. Its directory is the base of paths, and the default working directory of a command."""
     exposed: str | None
-    """The location of one of its secrets that other users of the machine can read; None if there is none."""
+    """Where one of its secrets can be read by other users of the machine; None if none can."""
     written: Mapping[str, Written]
     """All its settings, by key."""
 

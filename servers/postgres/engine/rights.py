@@ -1,4 +1,4 @@
-"""Rights of this server's login role, which should have no more rights than its clients need."""
+"""Rights of this server's login role, which should be no more than its clients need."""
 
 from typing import NamedTuple
 

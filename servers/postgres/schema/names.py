@@ -114,7 +114,7 @@ async def find_relation(ask: Ask, table_name: str) -> Relation:
 
 
 async def suggest_readable(ask: Ask, sql: str) -> str:
-    """Suggest the columns that the role may read of the tables in a statement of which it may read only a part.
+    """Suggest the columns that the role may read, for tables of the statement that it may read only in part.
 
     Returns an empty text if there is no such table.
     """

@@ -278,7 +278,7 @@ def _is_compiled_at_once(
 
 def _count_waits() -> int:
     """Return how often this thread has waited for something other than a processor, such as a disk. Where the system
-    does not count that, the number is another each time."""
+    does not count that, the number is different each time."""
     if _getrusage is None or _THREAD is None:
         return time.monotonic_ns()
     return int(_getrusage(_THREAD).ru_nvcsw)
