@@ -1,5 +1,6 @@
 """The resources of a server: fixed ones, templates, and their lists."""
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 from types import NoneType
 from typing import Annotated, Any, TypedDict, get_args, get_origin
@@ -13,6 +14,8 @@ from ..protocol.uri_template import UriTemplate, is_template_of_uris, is_uri
 from .dispatch.context import Context
 from .functions.function import Function, format_type
 from .functions.location import is_own
+
+log = logging.getLogger("shared.server.resources")
 
 _READABLE = (str, bytes, NoneType, TextResourceContents, BlobResourceContents)
 _READABLE_NAMES = "return text, bytes, or resource contents"
@@ -41,6 +44,14 @@ class ResourceKeywords(TypedDict, total=False):
     annotations: Annotations | None
     icons: list[Icon] | None
     meta: Meta | None
+
+
+def _can_be_listed(resource: Resource) -> bool:
+    """Return True if clients can read its URI. One that they can't read must not hide all others, so it is logged."""
+    if is_uri(resource.uri):
+        return True
+    log.error("a resource is not listed: %r is not a URI; `expand_uri` makes one of a template", resource.uri)
+    return False
 
 
 class RegisteredResource:
@@ -143,12 +154,8 @@ class Resources:
             if len(shown) == most:
                 break
             start = max(start - len(part), 0)
-            part = list(await lister(context))
-            listed = part[start : start + most - len(shown)]
-            for resource in listed:
-                if not is_uri(resource.uri):
-                    raise ValueError(f"{resource.uri!r} is not a URI; `expand_uri` makes one of a template")
-            shown += listed
+            part = [resource for resource in await lister(context) if _can_be_listed(resource)]
+            shown += part[start : start + most - len(shown)]
         return shown
 
     def templates(self) -> list[dict[str, Any]]:

@@ -107,15 +107,17 @@ async def test_a_lister_adds_to_the_list():
     assert [one["uri"] for one in listed] == ["a:note", "a:1"]
 
 
-async def test_a_lister_can_not_list_what_is_no_uri(caplog):
+async def test_a_listed_resource_without_a_uri_is_logged_and_hides_no_other(caplog):
     app = server()
 
     @app.lists_resources
     async def more(ctx: Context[None]) -> list[Resource]:
-        return [Resource(uri="note://my note", name="mine")]
+        return [Resource(uri="note://my note", name="mine"), Resource(uri="note://today", name="today")]
 
     async with talking(app) as peer:
-        assert (await peer.request("resources/list"))["error"]["message"] == "internal error"
+        listed = (await peer.request("resources/list"))["result"]["resources"]
+    assert "note://today" in [resource["uri"] for resource in listed]
+    assert "note://my note" not in [resource["uri"] for resource in listed]
     assert "'note://my note' is not a URI" in caplog.text
 
 
