@@ -99,7 +99,7 @@ def joined_entry(
         raise ValueError("--join needs the names of servers, or --config FILE with their settings")
     for server in servers:
         variable = _ROOTS_VARIABLES.get(catalog.entry(server).module)
-        if variable is not None and variable not in environment:
+        if variable is not None and not environment.get(variable):
             raise ValueError(f"{server} needs directories: give --env {variable}=DIR, or --config FILE")
     return _command_entry(name, words, environment)
 

@@ -15,9 +15,12 @@ from ..errors import DeclarationError, InvalidParams
 
 _RESERVED = ":/?#[]@!$&'()*+,;=%"
 _STRAY_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!#-;=?-\[\]_a-z~\u00a1-\U0010ffff]*")
+_URI = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]*:[!#-;=?-\[\]_a-z~\u00a1-\u167f\u1681-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u2fff"
+    r"\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U000effff]*"
+)
 """The characters of a URI (RFC 3986, section 2), where "%" is not checked; and those beyond ASCII, since people write
-addresses of pages with them (RFC 3987)."""
+addresses of pages with them (RFC 3987), without blanks and halves of surrogate pairs."""
 _EXPRESSION = re.compile(r"\{([+?]?)([A-Za-z_][A-Za-z0-9_]*(?:,[A-Za-z_][A-Za-z0-9_]*)*\*?)\}")
 
 

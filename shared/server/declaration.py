@@ -8,7 +8,7 @@ import logging
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from inspect import isasyncgenfunction, isroutine
+from inspect import isasyncgenfunction, isroutine, unwrap
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -91,7 +91,9 @@ class Declaration(Features[State]):
         """Run this async generator around each run of the server: it accepts an `Opening` and yields the state."""
         self.require_changeable()
         with locating(function):
-            if isroutine(function) and not isasyncgenfunction(function):
+            # A lambda may return the generator of another function, as a decorator's wrapper does.
+            is_generator = isasyncgenfunction(unwrap(function)) or function.__name__ == "<lambda>"
+            if isroutine(function) and not is_generator:
                 raise DeclarationError("@lifespan takes an `async def` that yields the state once")
         self._lifespan = asynccontextmanager(function)
         return function

@@ -12,7 +12,7 @@ served raises DeclarationError at once, when its module is imported.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from inspect import iscoroutinefunction, isroutine, signature
+from inspect import iscoroutinefunction, isroutine, signature, unwrap
 from typing import Any, Generic, TypeAlias, TypeVar, Unpack, overload
 
 from ..errors import DeclarationError
@@ -161,8 +161,8 @@ class Features(Generic[State]):
 def require_coroutine(function: Any, decorator: str) -> None:
     """Raise DeclarationError, with the author's file and line, if `function` is a plain `def`."""
     with locating(function):
-        # A lambda may return the coroutine of another function.
-        if isroutine(function) and not iscoroutinefunction(function) and function.__name__ != "<lambda>":
+        # A lambda may return the coroutine of another function, as a decorator's wrapper does.
+        if isroutine(function) and not iscoroutinefunction(unwrap(function)) and function.__name__ != "<lambda>":
             raise DeclarationError(f"{decorator} takes an `async def`; {function.__name__!r} is a plain `def`")
 
 

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from types import NoneType
-from typing import Annotated, Any, TypedDict, get_args, get_origin
+from typing import Annotated, Any, Literal, TypedDict, get_args, get_origin
 
 from ..errors import DeclarationError, ResourceNotFound
 from ..protocol.records import record
@@ -117,8 +117,13 @@ class RegisteredResource:
 
 def _is_readable(hint: Any) -> bool:
     """Return True if the type is valid for a resource, or undetermined."""
-    parts = get_args(hint)[:1] if get_origin(hint) is Annotated else get_args(hint)
-    return all(map(_is_readable, parts)) if parts else hint in (None, Any, object, list, *_READABLE)
+    hint = getattr(hint, "__supertype__", hint)
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return all(isinstance(part, _READABLE) for part in parts)
+    if parts:
+        return all(map(_is_readable, parts[:1] if origin is Annotated else parts))
+    return hint in (None, Any, object, list) or (isinstance(hint, type) and issubclass(hint, _READABLE))
 
 
 class Resources:

@@ -207,7 +207,8 @@ def _as_before(start: bytes, request: _WriteRequest, written: str) -> tuple[str,
     text = request.text.removeprefix("\ufeff") if chosen.mark else request.text
     if named_charset is None:
         require_sure(charset, text, start, seen, written)
-    return _with_eol_of(seen, text), chosen
+    # The start of a long file may end between CR and LF.
+    return _with_eol_of(seen.removesuffix("\r") if len(start) == _START else seen, text), chosen
 
 
 def _with_eol_of(was: str, text: str) -> str:

@@ -179,7 +179,7 @@ def _defaults(entry: Entry, app: Server[Any], *, is_local: bool) -> tuple[dict[s
     words, values = DEFAULTS.get(entry.module, ("", {}))
     written = {name: Written(value, f"the default of {name}") for name, value in values.items()}
     variable = f"{own_prefix(app)}_ROOTS".upper()
-    if "roots" not in values or variable in os.environ:
+    if "roots" not in values or os.environ.get(variable):
         return written, ""
     if not is_local:
         reason = f"give it directories in {variable}, or in the file of --config"

@@ -143,7 +143,7 @@ class _Batch:
 def _is_conditional(words: Words) -> bool:
     """Return True for IF EXISTS or IF NOT EXISTS about one object: a notice then says that nothing was done."""
     has_one = words[0] == "CREATE" or (words[0] == "DROP" and not any("," in word for word in words))
-    return has_one and "EXISTS" in words[:7]
+    return has_one and "EXISTS" in words[:7] and "CASCADE" not in words
 
 
 async def run_all(session: Session, statements: Sequence[Statement], limits: AnswerLimits) -> Done:

@@ -37,6 +37,8 @@ def require_names(sql: str, connection: sqlite3.Connection) -> None:
         connection(strict)
     except (sqlite3.Error, sqlite3.Warning) as error:
         connection(sql)
+        if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR:
+            raise  # such as a lock that was released in between: the statement can be tried again
         raise QuotedTextError(*error.args) from None
     # SQLite does not look for the names of a view before it is read, and they may be of tables to come.
     if query := find_view_query(sql):

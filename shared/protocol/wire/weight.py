@@ -52,9 +52,11 @@ def weigh_result(result: dict[str, Any]) -> int:
     if isinstance(result, Prepared):
         return 2 * len(result.json)  # it has both forms
     content = result.get("content")
-    # Nearly all other tool results are one text, which is not encoded twice.
-    if isinstance(content, list) and len(content) == 1 and isinstance(text := content[0].get("text"), str):
-        return len(text)
-    with suppress(ValueError, RecursionError):
+    # Nearly all other tool results are one text alone, which is not encoded twice.
+    if len(result) == 1 and isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
+        text = content[0].get("text")
+        if isinstance(text, str):
+            return len(text)
+    with suppress(ValueError, TypeError, RecursionError):
         return len(json_of(result))
     return 0

@@ -3,7 +3,7 @@
 import pytest
 
 from shared.errors import DeclarationError, InvalidParams
-from shared.protocol.uri_template import UriTemplate, expand_uri, is_template_of_uris
+from shared.protocol.uri_template import UriTemplate, expand_uri, is_template_of_uris, is_uri
 
 
 def match(template, uri):
@@ -123,3 +123,17 @@ def test_a_uri_is_made_of_a_template_and_its_variables() -> None:
 )
 def test_a_template_is_one_of_uris_or_not(template: str, *, is_one: bool) -> None:
     assert is_template_of_uris(template) is is_one
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("https://example.org/ü?q=ä", True),
+        ("https://example.org/1914\u20131918", True),
+        ("file:///caf\udce9", False),
+        ("note://my note", False),
+        ("note://my\u3000note", False),
+    ],
+)
+def test_letters_beyond_ascii_may_be_in_a_uri_and_blanks_may_not(text, expected):
+    assert is_uri(text) is expected

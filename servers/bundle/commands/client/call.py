@@ -143,7 +143,7 @@ def _naming_tools(name: str, tools: Mapping[str, Any]) -> Iterator[None]:
         if name in tools or error.code not in (InvalidParams.code, MethodNotFound.code):
             raise
         # The gateway also says which of its servers are not available, where the tool may be.
-        further = [part for part in str(error).split("; ")[1:] if not part.startswith("did you mean")]
+        further = [part for part in str(error).split("; ")[1:] if part.startswith("not available at the moment")]
         raise Misuse("; ".join([unknown("tool", name, tools), *further])) from None
 
 

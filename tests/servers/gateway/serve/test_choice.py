@@ -58,8 +58,13 @@ def test_paths_begin_at_the_directory_of_the_file(tmp_path: Path, monkeypatch: p
 def test_directories_for_other_machines_come_from_the_operator(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ValueError, match=r"^filesystem: other machines can reach it, and no directory was chosen"):
-        choose(["filesystem"], OURS, Configuration(), is_local=False)
+    for unset in (None, ""):
+        if unset is not None:
+            monkeypatch.setenv("MCP_FILESYSTEM_ROOTS", unset)
+        with pytest.raises(
+            ValueError, match=r"^filesystem: other machines can reach it, and no directory was chosen"
+        ):
+            choose(["filesystem"], OURS, Configuration(), is_local=False)
     monkeypatch.setenv("MCP_FILESYSTEM_ROOTS", str(tmp_path))
     (found,) = choose(["filesystem"], OURS, Configuration(), is_local=False)
     files: Any = found.settings

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.sqlite.engine.quoted_names import QuotedTextError, execute
+from servers.sqlite.engine.quoted_names import QuotedTextError, execute, require_names
 from tests.servers.sqlite.serving import inside
 
 MADE = """
@@ -92,3 +92,16 @@ async def test_a_client_is_told_the_nearest_names_and_how_a_text_is_written(tmp_
         assert "put a text in single quotes" in answer
         assert "full name" in answer
     assert rows[0][1] == "Ada"
+
+
+def test_a_lock_in_between_is_no_wrong_name() -> None:
+    locked = sqlite3.OperationalError("database is locked")
+    locked.sqlite_errorcode = sqlite3.SQLITE_BUSY
+
+    def compiled(sql: str) -> None:
+        if "`" in sql:
+            raise locked
+
+    with pytest.raises(sqlite3.OperationalError) as caught:
+        require_names('SELECT "id" FROM person', compiled)  # type: ignore[arg-type]
+    assert caught.value is locked

@@ -4,7 +4,7 @@ import pytest
 
 from shared.protocol.wire.codec import Codec
 from shared.protocol.wire.jsonrpc import Malformed, Notification, Request, json_of
-from shared.protocol.wire.weight import LIGHT, MAX_VALUES, count_values, weigh, weigh_value
+from shared.protocol.wire.weight import LIGHT, MAX_VALUES, count_values, weigh, weigh_result, weigh_value
 
 SERVER = Codec(line_end=b"")
 MANY = MAX_VALUES + 1
@@ -84,3 +84,10 @@ def test_what_is_light_is_weighed_by_its_value() -> None:
 def test_the_weight_is_no_part_of_what_is_said() -> None:
     assert Request(1, "ping", weight=5) == Request(1, "ping")
     assert isinstance(SERVER.decode_body(b'{"jsonrpc":"2.0","method":"m"}'), Notification)
+
+
+def test_a_result_counts_with_all_its_parts():
+    text = {"type": "text", "text": "a" * 100}
+    assert weigh_result({"content": [text]}) == 100
+    assert weigh_result({"content": [text], "structuredContent": {"a": "b" * 1_000}}) > 1_000
+    assert weigh_result({"content": ["plain"]}) > 0  # a method of one's own may have any result

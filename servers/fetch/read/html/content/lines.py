@@ -44,7 +44,8 @@ _NUMBERS = {
     name: number for number, (kind, others) in enumerate(_LANDMARKS.items()) for name in (kind, *others.split())
 }
 
-IN_BRACKETS = re.compile(r"\[.*[^\W\d].*\]")
+# The part before the first letter has none, so the time is linear in the length.
+IN_BRACKETS = re.compile(r"\[[\W\d]*[^\W\d].*\]")
 """The text of the actions of a section, such as `[edit]`; a number in brackets refers to a source."""
 _FEW = 6
 """Maximum number of children of an element with the actions of a section."""

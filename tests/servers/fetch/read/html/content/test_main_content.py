@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from servers.fetch.read.html.content.lines import IN_BRACKETS
 from servers.fetch.read.html.page import read_html
 
 URL = "https://example.com/docs/page.html"
@@ -354,3 +355,9 @@ def test_an_unlikely_line_after_a_text_is_left_out() -> None:
     article = f"<article><h1>Foxes</h1>{LONG * 10}<div><p>Share this:</p></div></article>"
     page = f"<title>Foxes</title><main>{article}</main>"
     assert "Share this:" not in read_html(page, URL, "text", None).text
+
+
+def test_many_brackets_take_linear_time():
+    assert IN_BRACKETS.fullmatch("[" + "a]1" * 1_000_000 + "x") is None
+    assert IN_BRACKETS.fullmatch("[edit]")
+    assert IN_BRACKETS.fullmatch("[ 12 ]") is None
