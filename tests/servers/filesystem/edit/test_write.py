@@ -147,6 +147,12 @@ def test_what_is_added_has_the_charset_and_the_line_ends_of_the_file(root, write
     assert [(root / name).read_bytes() for name in ("unix", "none")] == [b"a\nb\n", b"ab\r\n"]
 
 
+def test_a_long_file_whose_first_part_ends_within_a_line_end_is_not_of_cr_alone(root, write):
+    (root / "long").write_bytes(b"x" * 65_535 + b"\r\ny\r\n")
+    write("long", "c\nd\n")
+    assert (root / "long").read_bytes() == b"c\nd\n"
+
+
 def test_f1_finnish_is_added_to_finnish(root, write):
     text = "Tämä on pitkä rivi, jossa on monta sanaa.\n" * 30
     (root / "file").write_bytes(text.encode("cp1252"))
