@@ -85,7 +85,7 @@ class Connection(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """Called when the client is too slow to read what is sent."""
         super().pause_writing()
-        self.unread.add(self._written, self._written.get_write_buffer_size())
+        self.unread.add(self._written)
         self._await_reading()
 
     def resume_writing(self) -> None:

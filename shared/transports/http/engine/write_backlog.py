@@ -7,6 +7,7 @@ import sys
 import time
 from collections import Counter
 from contextlib import suppress
+from dataclasses import dataclass
 
 from ..limits.client_shares import network_of
 
@@ -22,7 +23,12 @@ else:
 log = logging.getLogger("shared.transports.http")
 
 UNREAD = 64 * 1_048_576
-"""Maximum number of bytes that wait for all clients of a listener, except for small answers, which systems buffer."""
+"""Number of bytes that may wait for all clients of a listener, except for small answers, which systems buffer. Above
+it, clients that do not read are cut off."""
+PAUSE_SECONDS = 2.0
+"""Seconds for which a client may read too little while more than `UNREAD` bytes wait."""
+_DECENT = 65_536
+"""Bytes that a client must read in that time."""
 _LOG_SECONDS = 60.0
 """Seconds between two log records of connections that were cut off."""
 
@@ -39,37 +45,82 @@ def backlog(transport: asyncio.Transport) -> int:
     return size
 
 
+@dataclass(slots=True)
+class _Waiting:
+    """What waits for the client of one connection."""
+
+    address: str
+    copies: int
+    size: int
+    unread: int
+    """The bytes that the client had not read when they were last counted."""
+    counted: float
+    """The time when they were."""
+
+
 class Unread:
-    """The bytes that wait for slow clients in the buffers of one listener. If there are too many, connections from
-    the address with the most unread bytes are closed, oldest first."""
+    """The bytes that wait for slow clients in the buffers of one listener. While there are too many, connections
+    whose clients read nearly nothing are closed: first those of the address with the most bytes, oldest first. A
+    client that reads gets an answer of any size."""
 
     def __init__(self, limit: int = UNREAD) -> None:
         self._limit = limit
-        self._waiting: dict[asyncio.Transport, tuple[str, int]] = {}
+        self._waiting: dict[asyncio.Transport, _Waiting] = {}
         self._by_address: Counter[str] = Counter()
+        self._timer: asyncio.TimerHandle | None = None
         self._logged = -_LOG_SECONDS
 
-    def add(self, transport: asyncio.Transport, size: int) -> None:
-        """Count the `size` bytes that wait for the client of `transport`, until `remove`."""
+    def add(self, transport: asyncio.Transport, copies: int = 1) -> None:
+        """Count the bytes in the buffer of `transport`, of which there are as many `copies` in memory, until
+        `remove`."""
         self.remove(transport)
-        peer = transport.get_extra_info("peername")
+        peer, loop = transport.get_extra_info("peername"), asyncio.get_running_loop()
         address = network_of(peer[0]) if isinstance(peer, tuple) else ""
-        self._waiting[transport] = address, size
+        size = copies * transport.get_write_buffer_size()
+        self._waiting[transport] = _Waiting(address, copies, size, backlog(transport), loop.time())
         self._by_address[address] += size
-        while self._by_address.total() > self._limit:
-            self._cut()
+        if self._timer is None and self._is_over:
+            self._timer = loop.call_later(PAUSE_SECONDS, self._look)
 
     def remove(self, transport: asyncio.Transport) -> None:
         """Stop counting the bytes, which were read or dropped."""
-        address, size = self._waiting.pop(transport, ("", 0))
-        self._by_address[address] -= size
-        if not self._by_address[address]:
-            del self._by_address[address]
+        waiting = self._waiting.pop(transport, None)
+        if waiting is not None:
+            self._by_address[waiting.address] -= waiting.size
+            if not self._by_address[waiting.address]:
+                del self._by_address[waiting.address]
+        if self._timer is not None and not self._is_over:
+            self._timer.cancel()
+            self._timer = None
 
-    def _cut(self) -> None:
-        address = max(self._by_address, key=self._by_address.__getitem__)
+    @property
+    def _is_over(self) -> bool:
+        return self._by_address.total() > self._limit
+
+    def _look(self) -> None:
+        """Cut off clients that have read too little since they were last looked at, while too much waits."""
+        self._timer, loop = None, asyncio.get_running_loop()
+        stalled = [transport for transport in self._waiting if self._has_stalled(transport, loop.time())]
+        of_address = self._by_address.copy()
+        for transport in sorted(stalled, key=lambda each: -of_address[self._waiting[each].address]):
+            if self._is_over:
+                self._cut(transport)
+        if self._is_over:
+            self._timer = loop.call_later(PAUSE_SECONDS, self._look)
+
+    def _has_stalled(self, transport: asyncio.Transport, now: float) -> bool:
+        waiting = self._waiting[transport]
+        if now - waiting.counted < PAUSE_SECONDS:
+            return False  # its client had no time to read
+        before, waiting.unread, waiting.counted = waiting.unread, backlog(transport), now
+        size = waiting.copies * transport.get_write_buffer_size()
+        self._by_address[waiting.address] += size - waiting.size
+        waiting.size = size
+        return before - waiting.unread < _DECENT
+
+    def _cut(self, transport: asyncio.Transport) -> None:
+        address = self._waiting[transport].address
         size = self._by_address[address]
-        transport = next(transport for transport, (of, _) in self._waiting.items() if of == address)
         self.remove(transport)
         transport.abort()
         now = time.monotonic()

@@ -151,7 +151,7 @@ class WebSocket(Upgraded):
         """Called when the peer is too slow to read what is sent."""
         self._is_full = True
         if self.unread is not None:
-            self.unread.add(self._transport, _COPIES * self._transport.get_write_buffer_size())
+            self.unread.add(self._transport, _COPIES)
         self._read_on()
 
     def resume_writing(self) -> None:

@@ -11,10 +11,10 @@ import pytest
 
 from shared.transports.http import server as http_server
 from shared.transports.http.engine import connections as http_connections
-from shared.transports.http.engine.write_backlog import Unread
+from shared.transports.http.engine.write_backlog import PAUSE_SECONDS, Unread
 from tests.clock import forward
 from tests.quiet import quiet
-from tests.shared.transports.http.http_wire import PATIENCE, Site, make_server, served
+from tests.shared.transports.http.http_wire import Site, make_server, served
 from tests.shared.transports.http.web_socket import web_socket
 
 LARGE = 800_000
@@ -23,12 +23,16 @@ LARGE = 800_000
 class Transport:
     """A transport of one address, as far as it is counted."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, size: int) -> None:
         self._peer = address, 1
+        self.size = size
         self.is_aborted = False
 
-    def get_extra_info(self, _name: str) -> Any:
-        return self._peer
+    def get_extra_info(self, name: str) -> Any:
+        return self._peer if name == "peername" else None
+
+    def get_write_buffer_size(self) -> int:
+        return self.size
 
     def abort(self) -> None:
         self.is_aborted = True
@@ -38,26 +42,65 @@ def cut(*transports: Transport) -> list[bool]:
     return [transport.is_aborted for transport in transports]
 
 
-def test_the_oldest_connection_of_the_address_with_most_is_cut_off() -> None:
+async def pass_time() -> None:
+    forward(PAUSE_SECONDS)
+    await quiet()
+
+
+async def test_the_oldest_connection_of_the_address_with_most_is_cut_off() -> None:
     unread: Any = Unread(100)
-    other, first, second, third = map(Transport, ("192.0.2.1", "192.0.2.2", "192.0.2.2", "192.0.2.2"))
-    unread.add(other, 30)
-    unread.add(first, 20)
-    unread.add(second, 20)
+    other, first, second, third = (
+        Transport(f"192.0.2.{address}", size) for address, size in ((1, 30), (2, 20), (2, 20), (2, 40))
+    )
+    for transport in (other, first, second):
+        unread.add(transport)
+    await pass_time()
     assert cut(other, first, second) == [False, False, False]
-    unread.add(third, 40)
+    unread.add(third)
+    await pass_time()
     assert cut(other, first, second, third) == [False, True, False, False]
 
 
-def test_what_was_read_counts_no_more() -> None:
+async def test_a_client_has_time_to_read() -> None:
     unread: Any = Unread(100)
-    first, second = Transport("192.0.2.1"), Transport("192.0.2.1")
-    unread.add(first, 90)
-    unread.add(first, 60)
-    unread.remove(first)
-    unread.remove(first)
-    unread.add(second, 100)
+    first, second = Transport("192.0.2.1", 90), Transport("192.0.2.1", 90)
+    unread.add(first)
+    forward(PAUSE_SECONDS)
+    unread.add(second)
+    await quiet()
     assert cut(first, second) == [False, False]
+    await pass_time()
+    assert cut(first, second) == [True, False]
+
+
+async def test_a_client_that_reads_is_not_cut_off() -> None:
+    unread: Any = Unread(100)
+    fast, slow = Transport("192.0.2.1", 10_000_000), Transport("192.0.2.2", 90)
+    for transport in (fast, slow):
+        unread.add(transport)
+    for _ in range(3):
+        fast.size -= 1_000_000
+        await pass_time()
+    assert cut(fast, slow) == [False, True]
+    await pass_time()
+    assert fast.is_aborted  # it has stopped reading
+
+
+async def test_what_was_read_counts_no_more() -> None:
+    unread: Any = Unread(100)
+    first, second, third = Transport("192.0.2.1", 90), Transport("192.0.2.1", 100), Transport("192.0.2.1", 90)
+    unread.add(first)
+    first.size = 60
+    unread.add(first)
+    unread.remove(first)
+    unread.remove(first)
+    unread.add(second)
+    await pass_time()
+    assert cut(first, second) == [False, False]
+    unread.add(third)
+    second.size = 5
+    await pass_time()
+    assert cut(second, third) == [False, False]
 
 
 def large_answers() -> Any:
@@ -79,20 +122,27 @@ def requested(site: Site) -> bytes:
     return "\r\n".join(["POST /mcp HTTP/1.1", *lines, "", ""]).encode() + request.content
 
 
-async def test_a_client_that_does_not_read_its_answers_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("reads", [False, True])
+async def test_a_client_that_does_not_read_its_answers_is_cut_off(
+    reads: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(http_server, "Unread", partial(Unread, 1))
-    async with served(large_answers()) as site:
-        with sockets.socket() as client, anyio.fail_after(PATIENCE):
+    async with served(large_answers(), patience=1_000) as site:
+        with sockets.socket() as client:
             client.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4_096)
             client.setblocking(False)
             loop, received = asyncio.get_running_loop(), 0
             await loop.sock_connect(client, ("127.0.0.1", site.port))
             await loop.sock_sendall(client, 10 * requested(site))  # more than the system buffers
             await quiet()
+            for number in range(3):
+                while reads and received < (number + 1) * 400_000:
+                    received += len(await loop.sock_recv(client, 65_536))
+                await pass_time()
             with suppress(ConnectionResetError):
-                while data := await loop.sock_recv(client, 65_536):
+                while received < 10 * LARGE and (data := await loop.sock_recv(client, 65_536)):
                     received += len(data)
-        assert received < 10 * LARGE
+        assert (received >= 10 * LARGE) is reads
         assert (await site.client.get("/healthz")).status_code == 200
 
 
@@ -109,7 +159,7 @@ async def test_a_client_that_reads_nothing_for_a_minute_is_cut_off(reads: bool) 
             for number in range(3):
                 while reads and received < (number + 1) * 100_000:
                     received += len(await loop.sock_recv(client, 65_536))
-                forward(http_connections._READ_SECONDS - 1)
+                forward(http_connections._READ_SECONDS)
                 await quiet()
             with suppress(ConnectionResetError):
                 while received < 10 * LARGE and (data := await loop.sock_recv(client, 65_536)):
@@ -117,16 +167,22 @@ async def test_a_client_that_reads_nothing_for_a_minute_is_cut_off(reads: bool) 
         assert (received >= 10 * LARGE) is reads
 
 
-async def test_a_web_socket_that_does_not_read_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("reads", [False, True])
+async def test_a_web_socket_that_does_not_read_is_cut_off(reads: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "Unread", partial(Unread, 1))
-    async with served(large_answers()) as site, web_socket(site) as socket:
+    async with served(large_answers(), patience=1_000) as site, web_socket(site) as socket:
         await socket.initialize()
+        for number in range(20):
+            await socket.send(site.message("tools/call", {"name": "large", "arguments": {}}, id=number))
+        await quiet()
         answers = 0
         with suppress(anyio.BrokenResourceError, anyio.IncompleteRead):
-            for number in range(20):
-                await socket.send(site.message("tools/call", {"name": "large", "arguments": {}}, id=number))
-            await quiet()
+            for _ in range(20):
+                if reads:
+                    await socket.next()
+                    answers += 1
+                await pass_time()
             while answers < 20:
                 await socket.next()
                 answers += 1
-        assert answers < 20
+        assert answers == 20 if reads else answers < 20
