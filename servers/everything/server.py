@@ -17,7 +17,7 @@ app = Server[None](
         name="everything",
         title="Everything",
         version=__version__,
-        description="Shows every feature of the protocol, for trying out clients.",
+        description="Demonstrates every feature of the protocol, for testing clients.",
     ),
     instructions="A test bench for client authors: it does no useful work. Each tool, prompt and resource shows one "
     "feature of the protocol; its description says which. skill://try-a-client/SKILL.md says how to check a client.",
