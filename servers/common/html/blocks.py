@@ -20,7 +20,7 @@ GUTTERS = names_in("""
     react-syntax-highlighter-line-number
 """)
 """Classes of line numbers."""
-_LINES = names_in("line code-line token-line view-line")
+LINES = names_in("line code-line token-line view-line")
 """Classes of the lines of code that is highlighted."""
 _LINE_STYLE = re.compile(r"display\s*:\s*(?:block|flex|grid)", re.IGNORECASE)
 _LEVELS = 3
@@ -90,7 +90,7 @@ def _is_line(element: HtmlElement) -> bool:
     style = element.get("style")
     if style and _LINE_STYLE.search(style):
         return True
-    return not _LINES.isdisjoint((element.get("class") or "").split())
+    return not LINES.isdisjoint((element.get("class") or "").split())
 
 
 # Tables

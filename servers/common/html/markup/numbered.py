@@ -1,21 +1,26 @@
-"""Tables of code with line numbers: the numbers are removed, and the code becomes `pre`.
+"""Code with line numbers in tables or blocks: the numbers are removed, and the code becomes `pre`.
 
-Highlighters write two forms: one row, with all numbers in its first cell and all code in its second; or one row for
-each line, whose number is often only in an attribute.
+Highlighters write tables of two forms: one row, with all numbers in its first cell and all code in its second; or one
+row for each line, whose number is often only in an attribute. Doxygen writes a block for each line.
 """
 
 from lxml.etree import SubElement
 from lxml.html import HtmlElement
 
-from servers.common.html.blocks import GUTTERS
+from servers.common.html.blocks import GUTTERS, LINES
+from servers.common.html.tree import squeeze
 
 _NUMBER = "data-line-number"
 _CODE = ("pre", "code")
 _FEWEST_LINES = 2
+_FRAGMENT = "fragment"
+"""The class of an example by Doxygen, whose lines may have no numbers."""
+_NO_BREAK = "\u00a0"
+"""The space between the number of a line and its code."""
 
 
 def remove_line_numbers(root: HtmlElement) -> None:
-    """Turn all tables of code with line numbers into code."""
+    """Turn all tables and blocks of code with line numbers into code."""
     for table in list(root.iter("table")):
         rows = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
         pairs = [(row[0], row[1]) for row in rows if len(row) == 2]
@@ -26,6 +31,33 @@ def remove_line_numbers(root: HtmlElement) -> None:
             for child in list(table):
                 table.remove(child)
             table.tag, table.text = "pre", "\n".join(lines)
+    for block in root.xpath("//div[div[contains(@class, 'line')]]"):
+        if _is_of_lines(block):
+            _join_lines(block)
+
+
+def _join_lines(block: HtmlElement) -> None:
+    """Turn a block of lines of code into `pre`, without the spaces around the lines."""
+    block.tag = "pre"
+    for line in block:
+        line.tail = None
+        for number in filter(_is_number, line):
+            number.tail = (number.tail or "").removeprefix(_NO_BREAK)
+
+
+def _is_of_lines(block: HtmlElement) -> bool:
+    """Return True if a block consists of lines of code: they have numbers, or it is a fragment by Doxygen."""
+    classes = (block.get("class") or "").split()
+    texts = (block.text, *(line.tail for line in block))
+    if len(block) < _FEWEST_LINES or any(map(squeeze, texts)):
+        return False
+    if any(LINES.isdisjoint((line.get("class") or "").split()) for line in block):
+        return False
+    return _FRAGMENT in classes or any(map(_is_number, block[0]))
+
+
+def _is_number(element: HtmlElement) -> bool:
+    return not GUTTERS.isdisjoint((element.get("class") or "").split())
 
 
 def _remove_column(numbers: HtmlElement, code: HtmlElement) -> None:

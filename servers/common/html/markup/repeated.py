@@ -92,4 +92,5 @@ def _are_panels(blocks: list[HtmlElement]) -> bool:
     size = sum(map(length, blocks))
     linked = sum(length(link) for block in blocks for link in block.iter("a"))
     texts = {block.text_content().strip() for block in blocks}
-    return size >= _SHORTEST * len(blocks) and linked < _LINKED * size and 2 * len(texts) > len(blocks)
+    are_long = size >= _SHORTEST * len(blocks) or all(block.tag == "dd" for block in blocks)
+    return are_long and linked < _LINKED * size and 2 * len(texts) > len(blocks)

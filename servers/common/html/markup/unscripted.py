@@ -14,6 +14,7 @@ from servers.common.html.tree import length, outermost
 
 _FADES = re.compile(r"(?:^|;)\s*(?:opacity\s*:\s*0*\.?0*|visibility\s*:\s*hidden)\s*(?=;|$)", re.IGNORECASE)
 _WAITS = re.compile(r"(?:^|;)\s*display\s*:\s*none\s*(?=;|$)", re.IGNORECASE)
+_PLACED = re.compile(r"(?:^|;)\s*(?:position|top|right|bottom|left)\s*:[^;]*(?=;|$)", re.IGNORECASE)
 _LITTLE = 1_000
 """Characters of text that a page shows without the parts that wait for display. More is a page with a waiting
 menu."""
@@ -48,7 +49,7 @@ def show_unscripted(root: HtmlElement) -> bool:
     for outer in late:
         for candidate in filter(_is_late, outer.iter()):
             if length(candidate) >= _LEAST:
-                candidate.set("style", _WAITS.sub("", _FADES.sub("", candidate.get("style"))))
+                candidate.set("style", _PLACED.sub("", _WAITS.sub("", _FADES.sub("", candidate.get("style")))))
     return True
 
 

@@ -35,6 +35,8 @@ _MOSTLY = 0.8
 _NEARLY = 0.95
 """The share of a block's text from which on the rest of it is content as well, unless it leads away."""
 _PARAGRAPHS = ("p", "div")
+_LISTS = ("ul", "ol")
+_COLONS = (":", "\uff1a")
 _SOME = 0.4
 """The share of adjacent paragraphs from which on all of them are content."""
 _UNLIKELY = 0.1
@@ -53,6 +55,7 @@ _SHORT = 200
 _FURNITURE = ("nav", "footer", "toolbar", "dialog")
 _FURNITURE_KINDS = tuple(map(KINDS.index, _FURNITURE))
 _BUTTON = KINDS.index("button")
+_PRE = KINDS.index("pre")
 _LONGEST_LABEL = 40
 """Maximum length of a line that begins with a button and is not a sentence, in characters."""
 _NAMED = ("nav", "header", "footer", "aside", "form", "dialog", "toolbar", "button")
@@ -149,6 +152,8 @@ def _complete(page: Lines, judged: list[float], keep: list[bool]) -> None:
     _complete_tables(page, keep)
     complete_pairs(page, keep)
     _complete_manual(page, keep)
+    _complete_meanings(page, keep)
+    _complete_introduced(page, keep)
     _complete_captions(page, keep)
     _complete_notes(page, keep)
     _leave_out_actions(lines, keep)
@@ -187,15 +192,43 @@ def _complete_tables(page: Lines, keep: list[bool]) -> None:
             continue
         lines = page.lines[block.first : block.end]
         around = block.around
-        while around is not None and (around.element.tag == "figure" or around.end - around.first == len(lines)):
+        while around is not None and (
+            around.element.tag == "figure"
+            or around.end - around.first == len(lines)
+            or (tag == "pre" and _is_code_widget(page, around))
+        ):
             around = around.around
         if not lines or around is None or any(map(lines[0].within.__getitem__, _FURNITURE_KINDS)):
             continue
         chars = size[block.end] - size[block.first]
         beside = size[around.end] - size[around.first] - chars
         beside_kept = own[around.end] - own[around.first] - (own[block.end] - own[block.first])
-        if 2 * beside_kept >= beside and sum(line.linked for line in lines) < _LINKED * chars:
+        is_about = tag == "pre" or sum(line.linked for line in lines) < _LINKED * chars
+        if 2 * beside_kept >= beside and is_about:
             keep[block.first : block.end] = [True] * len(lines)
+
+
+def _complete_meanings(page: Lines, keep: list[bool]) -> None:
+    """Keep all of a list of terms of which any part is kept."""
+    for block in page.blocks:
+        if block.element.tag == "dl" and any(keep[block.first : block.end]):
+            keep[block.first : block.end] = [True] * (block.end - block.first)
+
+
+def _complete_introduced(page: Lines, keep: list[bool]) -> None:
+    """Keep a list that a kept sentence before it introduces with a colon."""
+    for block in page.blocks:
+        before = block.first - 1
+        if block.element.tag not in _LISTS or before < 0 or block.first == block.end:
+            continue
+        line = page.lines[before]
+        if keep[before] and line.text.endswith(_COLONS) and line.block.around is block.around:
+            keep[block.first : block.end] = [True] * (block.end - block.first)
+
+
+def _is_code_widget(page: Lines, block: Block) -> bool:
+    """Return True if a block consists of code and labels: a title, the name of a language, a button to copy."""
+    return all(line.within[_PRE] or len(line.text) <= _LONGEST_LABEL for line in page.lines[block.first : block.end])
 
 
 def _complete_manual(page: Lines, keep: list[bool]) -> None:

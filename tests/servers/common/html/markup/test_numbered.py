@@ -38,3 +38,21 @@ def test_numbers_that_count_no_lines_stay(table: str):
 
 def test_numbers_that_are_not_consecutive_stay():
     assert markdown("<table><tr><td>1 5<td><pre>a</pre></table>") == "1 5\n\n```\na\n```"
+
+
+def test_the_numbers_of_blocks_of_code_are_left_out():
+    texts = ("if <a href=a>a</a>:", "    <a href=b>b</a>()")
+    lines = "\n".join(
+        f"<div class=line><a id=l{number}></a><span class=lineno>{number}</span>&#160;{text}</div>"
+        for number, text in enumerate(texts, 9)
+    )
+    assert markdown(f"<div>{lines}</div>") == CODE
+
+
+def test_a_fragment_of_code_needs_no_numbers():
+    assert markdown("<div class=fragment><div class=line>if a:</div><div class=line>    b()</div></div>") == CODE
+
+
+def test_lines_of_a_poem_are_no_code():
+    poem = "<div class=line-block><div class=line>The fox</div><div class=line>and the dog</div></div>"
+    assert markdown(poem) == "The fox\n\nand the dog"

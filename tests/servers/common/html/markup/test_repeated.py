@@ -33,6 +33,11 @@ def test_a_short_answer_among_long_ones_is_shown() -> None:
     assert markdown(items).count("Question\n\nNo.") == 1
 
 
+def test_short_meanings_of_terms_are_shown() -> None:
+    terms = "".join(f"<dt>{number}?</dt><dd {HIDDEN}>Because of {number}.</dd>" for number in (1, 2))
+    assert markdown(f"<dl>{terms}</dl>").count("Because of") == 2
+
+
 def test_a_sheet_may_hide_an_accordion() -> None:
     items = "".join(f"<div class=i><b>Question</b>{answer(number, '')}</div>" for number in (1, 2))
     assert markdown(items, "<style>.a{display:none}</style>").count(WORDS) == 2

@@ -330,6 +330,32 @@ def test_the_actions_of_a_section_are_left_out(heading: str) -> None:
     assert "Edit" not in text
 
 
+@pytest.mark.parametrize(
+    ("block", "code"),
+    [
+        (
+            "<div><div>install.sh</div><div><pre>{}</pre><button>Copy</button></div></div>",
+            "npm install foxes && npx foxes dig",
+        ),
+        ("<div><pre><a href=/dig>{}</a></pre></div>", "dig"),
+    ],
+)
+def test_code_in_a_block_of_its_own_stays(block: str, code: str) -> None:
+    assert code in text_of(block.format(code)).splitlines()
+
+
+def test_a_term_keeps_its_meaning_where_that_is_links() -> None:
+    text = text_of(
+        "<dl><dt>Tags:</dt><dd><ul><li><a href=/a>dens</a></li><li><a href=/b>snow</a></li></ul></dd></dl>"
+    )
+    assert [word for word in ("Tags:", "dens", "snow") if word not in text] == []
+
+
+def test_a_list_that_a_sentence_introduces_stays() -> None:
+    links = "".join(f"<li><a href=/{name}>{name}</a></li>" for name in ("Dens", "Snow", "Food"))
+    assert "Dens" in text_of(f"<p>These pages say more:</p><ul>{links}</ul>")
+
+
 def test_a_footnote_stays_with_the_text_that_refers_to_it() -> None:
     notes = "".join(
         f"<li id=n{number}><a href=#r{number}>^</a> <cite>Holm (1994). p. 8{number}.</cite></li>" for number in (1, 2)
