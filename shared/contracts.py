@@ -43,6 +43,7 @@ __all__ = [
     "Notice",
     "Observer",
     "Post",
+    "PromptReceiver",
     "PromptStream",
     "PromptTransport",
     "Quota",
@@ -93,6 +94,15 @@ class PromptTransport(Protocol):
     def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
         """Send messages in their order if this is possible without waiting. Otherwise, or if the peer is gone, return
         False and send nothing."""
+
+
+@runtime_checkable
+class PromptReceiver(Protocol):
+    """An optional addition to a transport: messages are taken at once, without a turn of the event loop."""
+
+    def receive_by(self, take: Callable[[Sequence[Message]], Sequence[Message]]) -> None:
+        """Pass messages to `take` when they arrive, while `receive` is waiting; `receive` returns only the messages
+        that `take` returns."""
 
 
 class ByteStream(Protocol):

@@ -22,7 +22,7 @@ import select
 import stat
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, redirect_stdout, suppress
 from typing import Any, TextIO, cast
 
@@ -65,7 +65,8 @@ class StdioTransport:
         self.ended = self._in.ended
         """Set when reading has ended: the peer has closed its stream, or `stop` was called."""
         # Wrapper methods would add a coroutine for each message.
-        self.receive, self.send, self.try_send = self._in.receive, self._out.send, self._out.try_send
+        self.receive, self.receive_by = self._in.receive, self._in.receive_by
+        self.send, self.try_send = self._out.send, self._out.try_send
 
     async def gone(self) -> None:
         """Wait until the peer has ended its stream, or `stop` was called, and our stream has no reader any more."""
@@ -116,8 +117,9 @@ class _Input(_Descriptor):
     def __init__(self, fd: int, codec: Codec) -> None:
         super().__init__(fd, codec)
         self.ended = anyio.Event()
-        self._arrival: asyncio.Future[bytes] | None = None
+        self._arrival: asyncio.Future[Sequence[Message]] | None = None
         self._is_armed = False
+        self._take: Callable[[Sequence[Message]], Sequence[Message]] | None = None
 
     async def receive(self) -> Sequence[Message]:
         """Return the messages that the next bytes complete. Raises EndOfStream at the end of the input, or after
@@ -128,27 +130,26 @@ class _Input(_Descriptor):
             if self._is_file:
                 # A file never has to be waited for, so no other task would run.
                 await anyio.lowlevel.checkpoint()
-                chunk = _read(self._fd)
+                messages = self._decoded(_read(self._fd))
             else:
                 self._arrival = asyncio.get_running_loop().create_future()
                 if not self._is_armed:
                     self._arm()
-                chunk = await self._arrival
-            if self.ended.is_set():
-                break
-            if not chunk:
-                self.ended.set()
-            if len(chunk) >= _LARGE:
-                count_bytes(len(chunk))
-            messages = self._codec.feed(chunk) if chunk else self._codec.end()
+                messages = await self._arrival
             if messages:
                 return messages
         raise anyio.EndOfStream
 
+    def receive_by(self, take: Callable[[Sequence[Message]], Sequence[Message]]) -> None:
+        """Pass messages to `take` when they arrive, while `receive` is waiting; `receive` returns only the messages
+        that `take` returns. Used only where the event loop waits for the input."""
+        self._take = take
+
     def stop(self) -> None:
         """End the input as if the peer had ended it."""
         self.ended.set()
-        self._arrive(b"")
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(())
 
     def close(self) -> None:
         """Close the descriptor and restore its state, except the size of a pipe."""
@@ -176,11 +177,12 @@ class _Input(_Descriptor):
             self._disarm()  # nothing reads at the moment: the peer has to wait
             return
         try:
-            self._arrival.set_result(os.read(self._fd, _CHUNK))
+            chunk = os.read(self._fd, _CHUNK)
         except BlockingIOError:
-            pass
+            return
         except OSError:
-            self._arrival.set_result(b"")
+            chunk = b""
+        self._arrive(chunk)
 
     def _read_in_thread(self, loop: asyncio.AbstractEventLoop) -> None:
         data = _read(self._fd)
@@ -188,9 +190,25 @@ class _Input(_Descriptor):
             # A future may be settled only in the thread of its loop.
             loop.call_soon_threadsafe(self._arrive, data)
 
-    def _arrive(self, data: bytes) -> None:
-        if self._arrival is not None and not self._arrival.done():
-            self._arrival.set_result(data)
+    def _arrive(self, chunk: bytes) -> None:
+        arrival = self._arrival
+        if arrival is None or arrival.done():
+            return
+        messages = self._decoded(chunk)
+        if self._take is not None and self._is_armed and chunk:
+            # Waking `receive` would take another turn of the loop, which costs as much as a small answer.
+            messages = self._take(messages)
+            if not messages:
+                return
+        arrival.set_result(messages)
+
+    def _decoded(self, chunk: bytes) -> Sequence[Message]:
+        if not chunk:
+            self.ended.set()
+            return self._codec.end()
+        if len(chunk) >= _LARGE:
+            count_bytes(len(chunk))
+        return self._codec.feed(chunk)
 
 
 class _Output(_Descriptor):

@@ -11,7 +11,7 @@ request on their own. An idle connection is an object without a task. Its calls 
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
@@ -80,38 +80,26 @@ async def serve(
     """Serve one peer on a stream of messages until the stream ends; then the calls in progress finish, or are
     cancelled if the peer is gone. `client` is the client's name among the clients that share the server. Never raises
     for an error of the peer."""
-    ready, writing = asyncio.Event(), CancelScope()
-    connection = running.connect(principal, ready.set, client)
-    # The method of a `PromptTransport`.
-    try_send: Callable[[list[Outgoing]], bool] | None = getattr(transport, "try_send", None)
-    unsent: list[Outgoing] = []  # fetched, but not sent yet
+    stream = _Stream(transport)
+    connection = stream.connection = running.connect(principal, stream.due, client)
+    # The method of a `PromptReceiver`.
+    receive_by = getattr(transport, "receive_by", None)
+    if receive_by is not None:
+        receive_by(stream.take)
+    writing = CancelScope()
 
     async def write() -> None:
-        nonlocal unsent
         # The scope is inside the task: a cancelled task leaves its frames, and all they hold, to the garbage
         # collector.
         with writing, suppress(anyio.BrokenResourceError):
-            while await ready.wait():
-                ready.clear()
-                # `write_at_once` may have fetched messages that the transport did not take: they go first.
-                while unsent := unsent or connection.outgoing():
-                    await transport.send(unsent)
-                    unsent = []
+            await stream.write()
         tasks.cancel_scope.cancel()
-
-    def write_at_once() -> None:
-        """Send waiting messages without a turn of the event loop, if the transport supports that."""
-        nonlocal unsent
-        while try_send is not None and not unsent and (outgoing := connection.outgoing()):
-            if not try_send(outgoing):
-                unsent = outgoing
-                ready.set()
 
     try:
         async with create_task_group() as tasks:
             tasks.start_soon(write)
             with suppress(anyio.BrokenResourceError):
-                await _read(connection, transport, write_at_once)
+                await stream.read()
                 # The peer has ended its side cleanly and may still read: its requests are answered.
                 await connection.drain()
             writing.cancel()
@@ -119,21 +107,67 @@ async def serve(
         await connection.close()
 
 
-async def _read(connection: "Connection", transport: "Transport", write_at_once: Callable[[], None]) -> None:
-    """Take messages until the peer ends its stream. Raises BrokenResourceError when it is gone."""
-    while True:
+class _Stream:
+    """The messages that a connection and its transport exchange."""
+
+    connection: "Connection"
+
+    def __init__(self, transport: "Transport") -> None:
+        self._transport = transport
+        # The method of a `PromptTransport`.
+        self._try_send: Callable[[list[Outgoing]], bool] | None = getattr(transport, "try_send", None)
+        self._ready = asyncio.Event()
+        self._unsent: list[Outgoing] = []
+        """Messages that were fetched from the connection, but not sent yet."""
+        self._is_taking = False
+
+    def due(self) -> None:
+        """Wake `write`, unless `take` is about to send the messages."""
+        if not self._is_taking:
+            self._ready.set()
+
+    async def read(self) -> None:
+        """Take messages until the peer ends its stream. Raises BrokenResourceError when it is gone."""
+        while True:
+            try:
+                messages = await self._transport.receive()
+            except anyio.EndOfStream:
+                return
+            while messages := self.take(messages):
+                await self.connection.wait_writable()
+            if self.connection.is_behind:
+                await self.connection.wait_writable()
+
+    def take(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Take messages that arrived together, and send their answers, as far as they are ready, in one write. Return
+        the rest of the messages if the peer is too slow to read the answers."""
+        connection, self._is_taking = self.connection, self._try_send is not None
         try:
-            messages = await transport.receive()
-        except anyio.EndOfStream:
-            return
-        for message in messages:
-            if connection.is_behind:
-                await connection.wait_writable()
-            connection.take(message)
-        # Once for all messages that arrived together: their answers leave in one write.
-        write_at_once()
-        if connection.is_behind:
-            await connection.wait_writable()
+            for number, message in enumerate(messages):
+                if connection.is_behind:
+                    return messages[number:]
+                connection.take(message)
+        finally:
+            self._is_taking = False
+            self._write_at_once()
+        return ()
+
+    async def write(self) -> None:
+        """Send messages whenever some are due. Raises BrokenResourceError when the peer is gone."""
+        while await self._ready.wait():
+            self._ready.clear()
+            # `_write_at_once` may have fetched messages that the transport did not take: they go first.
+            while unsent := self._unsent or self.connection.outgoing():
+                self._unsent = unsent
+                await self._transport.send(unsent)
+                self._unsent = []
+
+    def _write_at_once(self) -> None:
+        """Send waiting messages without a turn of the event loop, if the transport supports that."""
+        while self._try_send is not None and not self._unsent and (outgoing := self.connection.outgoing()):
+            if not self._try_send(outgoing):
+                self._unsent = outgoing
+                self._ready.set()
 
 
 class Answers:

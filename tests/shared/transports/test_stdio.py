@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -241,6 +241,31 @@ async def test_what_was_received_before_stop_is_not_lost() -> None:
         transport.stop()
         with pytest.raises(anyio.EndOfStream):
             await transport.receive()
+
+
+async def test_a_taker_gets_messages_when_they_arrive_and_receive_gets_what_it_returns() -> None:
+    taken: list[Message] = []
+    rest: list[Message] = []
+
+    def take_first(messages: Sequence[Message]) -> Sequence[Message]:
+        taken.append(messages[0])
+        return messages[1:]
+
+    async def collect() -> None:
+        rest.extend(await everything(transport))
+
+    with piped() as (transport, outbox, _):
+        transport.receive_by(take_first)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(collect)
+            os.write(outbox, PING % 1 + b"\n")
+            while not taken:
+                await anyio.lowlevel.checkpoint()
+            assert rest == []
+            os.write(outbox, PING % 2 + b"\n" + PING % 3 + b"\n")
+            os.close(outbox)
+    assert taken == [Request(1, "ping"), Request(2, "ping")]
+    assert rest == [Request(3, "ping")]
 
 
 def on_files(tmp_path: Path) -> StdioTransport:
