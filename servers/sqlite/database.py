@@ -61,12 +61,15 @@ class SqliteDatabase:
         quick = self._database.quick
         if not quick.knows(query.sql):
             return None
-        with statement_span(query.sql, self.system, self.name):
+        with statement_span(query.sql, self.system, self.name) as statement:
             answer = quick.run(query.sql, partial(queries.run_at_once, query, limits))
-        if answer is None:
-            return None
-        declared = self._database.declared_types(query.sql, answer.schema_version)
-        return None if declared is None else _query_rows(answer, declared)
+            declared = None
+            if answer is not None:
+                declared = self._database.declared_types(query.sql, answer.schema_version)
+            if answer is None or declared is None:
+                statement.drop()  # a thread runs it, within a span of its own
+                return None
+        return _query_rows(answer, declared)
 
     async def read(
         self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None

@@ -123,7 +123,7 @@ class _Open:
     def __init__(self, tracer: trace.Tracer, name: str, attributes: Attributes, kind: Kind) -> None:
         self._tracer = tracer
         self._began = name, attributes, kind
-        self._has_failed = False
+        self._has_failed = self._is_dropped = False
         self._span: trace.Span
         self._tokens: tuple[Token[TraceContext | None], Token[ambient.Context]]
 
@@ -145,6 +145,8 @@ class _Open:
         with suppress(ValueError):  # an abandoned coroutine is closed in no context of its own
             current.reset(ours)
             ambient.detach(theirs)
+        if self._is_dropped:  # the library sends only spans that have ended
+            return
         if error is not None and not self._has_failed and not isinstance(error, InputRequired):
             self.fail(_kind_of(error))
         self._span.end()
@@ -157,6 +159,9 @@ class _Open:
         self._span.set_attribute("error.type", kind)
         # Readers of traces may not read secrets.
         self._span.set_status(trace.StatusCode.ERROR, redacted(message[:_LONGEST]) or None)
+
+    def drop(self) -> None:
+        self._is_dropped = True
 
 
 def _parent(outer: TraceContext | None) -> ambient.Context:

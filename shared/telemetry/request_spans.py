@@ -7,6 +7,7 @@ If a call makes another call, as in a gateway, the inner call is a span within t
 
 import asyncio
 import sys
+from functools import partial
 from typing import Any
 
 from ..errors import CallTimeout, InputRequired, RpcError, ToolError
@@ -14,9 +15,9 @@ from ..protocol.methods import FALLBACK, Method
 from ..protocol.session.events import Call
 from ..server.dispatch.context import Context
 from ..server.extension import Extension
-from ..server.features import Handler
+from ..server.features import AtOnce, Handler
 from ..server.run import Run
-from ..tracing.spans import Kind, Span, span
+from ..tracing.spans import Kind, Span, attempt, span
 from ..tracing.trace_context import current
 from .audit import arrival
 
@@ -30,15 +31,16 @@ def traced(server: str, *, over_http: bool) -> Extension[Any]:
     transport = {"network.transport": "tcp", "network.protocol.name": "http"}
     fixed = {"mcp.server.name": server, **(transport if over_http else {"network.transport": "pipe"})}
 
+    def described(method: Method, call: Call, params: Any) -> tuple[str, dict[str, str], Kind]:
+        # One handler serves all methods that only servers behind a gateway know.
+        named = call.method.name[:_LONGEST] if method.name == FALLBACK else method.name
+        name, attributes = _describe(call, named, params)
+        outer = current.get()
+        return name, {**fixed, **attributes}, "internal" if outer is not None and outer.is_ours else "server"
+
     def around(method: Method, handler: Handler) -> Handler:
         async def handled(running: Run[Any], context: Context[Any], params: Any) -> Any:
-            call = context.call
-            # One handler serves all methods that only servers behind a gateway know.
-            named = call.method.name[:_LONGEST] if method.name == FALLBACK else method.name
-            name, attributes = _describe(call, named, params)
-            outer = current.get()
-            kind: Kind = "internal" if outer is not None and outer.is_ours else "server"
-            with span(name, {**fixed, **attributes}, kind) as request_span:
+            with span(*described(method, context.call, params)) as request_span:
                 # The result of `handler`, returned after its outcome was recorded in the span.
                 result = None
                 try:
@@ -53,7 +55,15 @@ def traced(server: str, *, over_http: bool) -> Extension[Any]:
 
         return handled
 
+    def around_at_once(method: Method, handler: AtOnce) -> AtOnce:
+        def handled(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any] | None:
+            name, attributes, kind = described(method, context.call, params)
+            return attempt(name, attributes, partial(handler, running, context, params), kind)
+
+        return handled
+
     extension = Extension[Any]("traces", around=around)
+    extension.around_at_once = around_at_once
     extension.outermost = 3
     return extension
 

@@ -8,9 +8,11 @@ Names and attributes are those of OpenTelemetry's semantic conventions; nothing 
 secrets, arguments or statements in them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
+
+T = TypeVar("T")
 
 Kind = Literal["internal", "client", "server"]
 """The kind of span: work of this process, a request to another one, or the answer to a request received."""
@@ -25,6 +27,9 @@ class Span(Protocol):
 
     def fail(self, kind: str, message: str = "") -> None:
         """Mark the span as failed: a short `kind`, one of few, and the message that the peer receives."""
+
+    def drop(self) -> None:
+        """Discard the span: it is not sent."""
 
 
 class Tracer(Protocol):
@@ -43,6 +48,9 @@ class _NoSpan:
     def fail(self, kind: str, message: str = "") -> None:
         pass
 
+    def drop(self) -> None:
+        pass
+
 
 NOBODY: AbstractContextManager[Span] = nullcontext(_NoSpan())
 """The span if there is no collector."""
@@ -53,6 +61,19 @@ tracer: Tracer | None = None
 def span(name: str, attributes: Attributes, kind: Kind = "internal") -> AbstractContextManager[Span]:
     """Return a span for the duration of the block. It is entered once."""
     return NOBODY if tracer is None else tracer(name, attributes, kind)
+
+
+def attempt(name: str, attributes: Attributes, work: Callable[[], T | None], kind: Kind = "internal") -> T | None:
+    """Return the result of `work`, which runs within a span. If it returns None or raises, other code does the work
+    with a span of its own, so this one is dropped."""
+    with span(name, attributes, kind) as attempted:
+        result = None
+        try:
+            result = work()
+            return result
+        finally:
+            if result is None:
+                attempted.drop()
 
 
 def trace_by(collector: Tracer | None) -> None:

@@ -5,7 +5,7 @@ A tool call runs in its own asyncio task or is answered at once, or an extension
 
 from collections.abc import Awaitable, Mapping
 from contextvars import copy_context
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from ...errors import UnknownName
@@ -19,6 +19,7 @@ from ..dispatch.hosts import budget_for
 from ..dispatch.limits import CallLimits
 from ..features import AtOnce, Handler
 from ..run import Run
+from ..tools import RegisteredTool
 from .nearest_names import with_nearest
 
 _NOTHING: Mapping[str, Any] = {}
@@ -127,9 +128,14 @@ async def call_tool(running: Run[Any], context: Context[Any], params: CallToolPa
     if spans.tracer is None:
         value = await tool.function.call(**arguments)
     else:
-        with spans.span(f"execute_tool {tool.name}", {"gen_ai.tool.name": tool.name}):
+        with spans.span(*_span_of(tool)):
             value = await tool.function.call(**arguments)
     return tool.result.to_wire(value, context.budget.result_bytes, context.call.view)
+
+
+def _span_of(tool: RegisteredTool) -> tuple[str, dict[str, str]]:
+    """Return the name and the attributes of the span of a tool's function."""
+    return f"execute_tool {tool.name}", {"gen_ai.tool.name": tool.name}
 
 
 def call_tool_at_once(running: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any] | None:
@@ -137,7 +143,13 @@ def call_tool_at_once(running: Run[Any], context: Context[Any], params: CallTool
     tools = running.features.tools
     tool = tools.always.get(params.name) or tools.find(params.name, running.settings)
     at_once = tool.options.at_once
-    value = None if at_once is None else at_once(**tool.function.bind(params.arguments, context))
+    if at_once is None:
+        return None
+    arguments = tool.function.bind(params.arguments, context)
+    if spans.tracer is None:
+        value = at_once(**arguments)
+    else:
+        value = spans.attempt(*_span_of(tool), partial(at_once, **arguments))
     if value is None:
         return None
     return tool.result.to_wire(value, context.budget.result_bytes, context.call.view)

@@ -76,6 +76,19 @@ async def test_a_call_is_a_span_within_that_of_its_client() -> None:
     assert "secret" not in str(receiver.spans)
 
 
+async def test_a_read_has_the_same_spans_whether_it_is_answered_at_once_or_by_a_thread(tmp_path: Path) -> None:
+    (tmp_path / "small.txt").write_text("small")
+    (tmp_path / "large.txt").write_text("large\n" * 20_000)
+    filesystem = [sys.executable, "-m", "servers.filesystem", str(tmp_path)]
+    async with receiving() as receiver, started(filesystem, receiver) as client:
+        for name in ("small.txt", "large.txt"):
+            assert not (await client.call_tool("read_text_file", {"path": name})).is_error
+    calls = [one.id for one in receiver.spans if one.name == "tools/call read_text_file"]
+    tools = [one.parent for one in receiver.spans if one.name == "execute_tool read_text_file"]
+    assert len(calls) == 2
+    assert sorted(tools) == sorted(calls)
+
+
 @pytest.mark.slow
 async def test_what_went_wrong_is_told_by_kind() -> None:
     async with receiving() as receiver, started(EVERYTHING, receiver) as client:

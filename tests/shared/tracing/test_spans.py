@@ -1,10 +1,12 @@
 """Who asks for a span gets one from whoever collects them, and nothing where nobody does."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+
+import pytest
 
 from shared.tracing import spans
-from shared.tracing.spans import Attributes, Kind, Span, span, trace_by
+from shared.tracing.spans import Attributes, Kind, Span, attempt, span, trace_by
 
 
 class Collector:
@@ -22,6 +24,9 @@ class Collector:
     def fail(self, kind: str, message: str = "") -> None:
         self.seen.append((kind, message))
 
+    def drop(self) -> None:
+        self.seen.append("dropped")
+
 
 def test_a_span_is_that_of_who_collects_them() -> None:
     collector = Collector()
@@ -34,6 +39,23 @@ def test_a_span_is_that_of_who_collects_them() -> None:
     finally:
         trace_by(None)
     assert collector.seen == [("load", {"a": 1}, "client"), ("b", 2), ("timeout", "")]
+
+
+@pytest.mark.parametrize("result", [7, None, ValueError("bad")], ids=["result", "no result", "error"])
+def test_an_attempt_without_a_result_has_no_span(result: object) -> None:
+    def work() -> object:
+        if isinstance(result, ValueError):
+            raise result
+        return result
+
+    collector = Collector()
+    trace_by(collector)
+    try:
+        with suppress(ValueError):
+            assert attempt("read", {}, work) == result
+    finally:
+        trace_by(None)
+    assert collector.seen == [("read", {}, "internal"), *([] if result == 7 else ["dropped"])]
 
 
 def test_without_one_nothing_happens_and_nothing_is_made() -> None:
