@@ -125,8 +125,16 @@ class Access:
         return self._listening(handler) if name == "subscriptions/listen" else self._guarded(name, handler)
 
     def around_at_once(self, method: Method, handler: AtOnce) -> AtOnce:
-        """Return the handler of `method`, which returns no list, with the same checks."""
-        return self._guarded(method.handler, handler)
+        """Return the handler of `method` that answers at once, with the same checks."""
+        lists = _LISTS.get(method.handler)
+        if lists is None:
+            return self._guarded(method.handler, handler)
+
+        def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any] | None:
+            result = handler(running, context, params)
+            return None if result is None else self._shown_to(context.peer.principal, running, result, lists)
+
+        return handle
 
     def hides_tool(self, running: Run[Any], principal: Principal | None, name: str) -> bool:
         """Return True if the tool with that name does not exist for `principal`."""
@@ -223,15 +231,20 @@ class Access:
     def _listing(self, lists: Sequence[_List], handler: Handler) -> Handler:
         async def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
             result = await handler(running, context, params)
-            principal = context.peer.principal
-            if self.policy.entitlement(principal) is None:
-                return result
-            for list_ in lists:
-                result = self._shown(running, principal, result, list_)
-            # Another client of the same cache may see more, or less.
-            return {**result, "cacheScope": "private"} if "cacheScope" in result else result
+            return self._shown_to(context.peer.principal, running, result, lists)
 
         return handle
+
+    def _shown_to(
+        self, principal: Principal | None, running: Run[Any], result: dict[str, Any], lists: Sequence[_List]
+    ) -> dict[str, Any]:
+        """Return the result without the entries that do not exist for `principal`."""
+        if self.policy.entitlement(principal) is None:
+            return result
+        for list_ in lists:
+            result = self._shown(running, principal, result, list_)
+        # Another client of the same cache may see more, or less.
+        return {**result, "cacheScope": "private"} if "cacheScope" in result else result
 
     def _shown(
         self, running: Run[Any], principal: Principal | None, result: dict[str, Any], list_: _List

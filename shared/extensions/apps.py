@@ -31,7 +31,7 @@ from ..protocol.types.resources import ETAG, ReadResourceParams
 from ..server.dispatch.context import Context
 from ..server.dispatch.listings import FRESH_MS
 from ..server.extension import Capability, Extension
-from ..server.features import Handler
+from ..server.features import AtOnce, Handler
 from ..server.handlers.conditional_reads import cached_etag, tagged
 from ..server.run import Run
 
@@ -97,6 +97,7 @@ def apps(*pages: App) -> Extension[Any]:
         around=served.around,
         declares=[Capability(("extensions", UI), lambda _: {}), Capability(("resources",), _resources)],
     )
+    extension.around_at_once = served.around_at_once
     # Tools are linked by their declared names, before anything renames them.
     extension.outermost = -1
     extension.lifespan = served.checked
@@ -137,18 +138,21 @@ class _Apps:
             case _:
                 return handler
 
+    def around_at_once(self, method: Method, handler: AtOnce) -> AtOnce:
+        """Return the handler of `method` that answers at once, with the same additions; a page may have to be read
+        first."""
+
+        def answer(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any] | None:
+            if isinstance(params, ReadResourceParams):
+                return None if params.uri in self._apps else handler(running, context, params)
+            result = handler(running, context, params)
+            return None if result is None else _with_links(running, context, result)
+
+        return answer
+
     def _listing(self, handler: Handler) -> Handler:
         async def listed(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
-            result = await handler(running, context, params)
-            if not shows_apps(context):
-                return result
-
-            def linked() -> dict[str, Any]:
-                tools = [_linked(running, tool) for tool in result["tools"]]
-                # Not for the caches of other clients: they may have declared nothing.
-                return {**result, "tools": tools, "cacheScope": "private"}
-
-            return result.variant(UI, linked) if isinstance(result, CachedResult) else linked()
+            return _with_links(running, context, await handler(running, context, params))
 
         return listed
 
@@ -168,6 +172,19 @@ class _Apps:
             result = tagged({"contents": [content], "ttlMs": FRESH_MS, "cacheScope": "public"}, None)
             cached = self._read[app.uri] = CachedResult(result)
         return tagged(cached, etag) if etag == cached["_meta"][ETAG] else cached
+
+
+def _with_links(running: Run[Any], context: Context[Any], result: dict[str, Any]) -> dict[str, Any]:
+    """Return a list of tools with the URIs of their pages, if the client shows pages."""
+    if not shows_apps(context):
+        return result
+
+    def linked() -> dict[str, Any]:
+        tools = [_linked(running, tool) for tool in result["tools"]]
+        # Not for the caches of other clients: they may have declared nothing.
+        return {**result, "tools": tools, "cacheScope": "private"}
+
+    return result.variant(UI, linked) if isinstance(result, CachedResult) else linked()
 
 
 def _linked(running: Run[Any], listed: dict[str, Any]) -> dict[str, Any]:

@@ -40,6 +40,11 @@ def _listing(running: Run[Any], what: str, items: list[dict[str, Any]], params: 
 
 
 async def list_tools(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
+    """`tools/list`."""
+    return list_tools_at_once(running, context, params)
+
+
+def list_tools_at_once(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`tools/list`: the same for every caller, so anyone may cache it. One host also receives the maximum size of a
     result, which no other host reads."""
     listing = _listing(running, "tools", running.features.tools.listed(running.settings), params)
@@ -82,6 +87,11 @@ async def _resources_after(
 
 async def list_templates(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`resources/templates/list`."""
+    return list_templates_at_once(running, context, params)
+
+
+def list_templates_at_once(running: Run[Any], _context: Context[Any], params: ListParams) -> dict[str, Any]:
+    """`resources/templates/list`: the same for every caller."""
     return _listing(running, "resourceTemplates", running.features.resources.templates(), params)
 
 
@@ -102,6 +112,12 @@ async def list_prompts(running: Run[Any], context: Context[Any], params: ListPar
     shown, following = await running.features.prompts.page(context, source, at, running.server.page_size)
     more = {} if following is None else {"nextCursor": cursor_at(following, name=name, signer=running.signer)}
     return {"prompts": shown, **more}
+
+
+def list_prompts_at_once(running: Run[Any], _context: Context[Any], params: ListParams) -> dict[str, Any] | None:
+    """`prompts/list`, the same for every caller; None if there is a source of prompts, which may wait."""
+    prompts = running.features.prompts
+    return _listing(running, "prompts", prompts.listed(), params) if prompts.source is None else None
 
 
 async def get_prompt(running: Run[Any], context: Context[Any], params: GetPromptParams) -> dict[str, Any]:
@@ -244,5 +260,10 @@ CORE = Extension[Any](
     ),
 )
 """The methods of the protocol itself. The session answers those without a handler."""
-CORE.at_once = {call_tool: call_tool_at_once}
+CORE.at_once = {
+    call_tool: call_tool_at_once,
+    list_tools: list_tools_at_once,
+    list_templates: list_templates_at_once,
+    list_prompts: list_prompts_at_once,
+}
 CORE.lifespan = lambda _running: nullcontext(Listings())

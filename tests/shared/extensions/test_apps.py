@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -14,8 +14,10 @@ from shared.extensions.access import access
 from shared.extensions.apps import MIME_TYPE, UI, App, apps, show, shows_apps
 from shared.extensions.tasks import tasks
 from shared.protocol.identity import Principal
+from shared.protocol.session.events import Outgoing
 from shared.protocol.types.resources import CONDITIONAL_READS, ETAG
 from shared.protocol.versions import VERSIONS
+from shared.protocol.wire.jsonrpc import Message, Response
 from shared.server.dispatch.limits import CallLimits
 from shared.server.results import MAX_VIEW
 from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, server, talking
@@ -112,18 +114,22 @@ async def test_what_a_client_declares_reaches_tools_in_every_version(version: st
 
 
 async def test_the_lists_are_made_once_for_all_hosts() -> None:
-    async with weather().open() as running, talking(running, NEWEST_HANDSHAKE, HOST) as peer:
-        made = []
-        seen = running.handlers["tools/list"]
+    lists: list[dict[str, Any]] = []
 
-        async def watched(*given: Any) -> dict[str, Any]:
-            made.append(await seen(*given))
-            return made[-1]
+    class Watching:
+        def received(self, _message: Message) -> None:
+            pass
 
-        running.handlers["tools/list"] = watched
-        await peer.request("tools/list")
-        await peer.request("tools/list")
-        assert made[0] is made[1]
+        def sent(self, outgoing: Sequence[Outgoing]) -> None:
+            answers = [item.message for item in outgoing if isinstance(item.message, Response)]
+            lists.extend(answer.result for answer in answers if "tools" in answer.result)
+
+    async with weather().open() as running:
+        running.hooks.trace = Watching()
+        async with talking(running, NEWEST_HANDSHAKE, HOST) as peer:
+            await peer.request("tools/list")
+            await peer.request("tools/list")
+    assert lists[0] is lists[1]
 
 
 # The pages
