@@ -27,7 +27,7 @@ from .identity import Peer
 from .methods import Method
 from .types.base import SERVER_INFO
 from .versions import V2025_03_26, V2025_06_18, V2025_11_25, Version
-from .wire.jsonrpc import Prepared
+from .wire.jsonrpc import Prepared, json_of
 
 _LISTED = {"title": V2025_06_18, "icons": V2025_11_25, "_meta": V2025_06_18}
 
@@ -82,12 +82,20 @@ _BLOCKS_SINCE = {"audio": V2025_03_26, "resource_link": V2025_06_18}
 class CachedResult(dict[str, Any]):
     """A result that one server sends to many peers and never changes: it is shaped and encoded once per version."""
 
-    __slots__ = ("_variants", "shaped")
+    __slots__ = ("_size", "_variants", "shaped")
 
     def __init__(self, result: dict[str, Any]) -> None:
         super().__init__(result)
         self.shaped: dict[Version, Prepared] = {}
         self._variants: dict[str, CachedResult] = {}
+        self._size: int | None = None
+
+    @property
+    def size(self) -> int:
+        """The bytes of the result in the newest version, without the envelope."""
+        if self._size is None:
+            self._size = len(json_of(self))
+        return self._size
 
     def variant(self, name: str, make: Callable[[], dict[str, Any]]) -> "CachedResult":
         """Return the variant that `make` creates for some of the peers, cached as well."""

@@ -52,11 +52,12 @@ def weigh_result(result: dict[str, Any]) -> int:
     if isinstance(result, Prepared):
         return 2 * len(result.json)  # it has both forms
     content = result.get("content")
-    # Nearly all other tool results are one text alone, which is not encoded twice.
-    if len(result) == 1 and isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
+    size = 0
+    # Nearly all other tool results are mostly one text, which is not encoded twice.
+    if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
         text = content[0].get("text")
         if isinstance(text, str):
-            return len(text)
+            size, result = len(text), {name: value for name, value in result.items() if name != "content"}
     with suppress(ValueError, TypeError, RecursionError):
-        return len(json_of(result))
+        return size + len(json_of(result)) if result else size
     return 0

@@ -450,6 +450,20 @@ async def test_a_task_has_its_line_whatever_begins_when_it_gives_its_place_up() 
     assert [one["tool"] for one in disk.lines] == ["echo", "last"]
 
 
+@pytest.mark.parametrize("text", ["plain", "\u00e9", "\u2028", "\x1b[2J", "\x7f", "\x9b2J"])
+def test_a_line_and_its_digest_are_what_python_encodes_in_ascii(text: str, tmp_path: Path) -> None:
+    arguments = {"b": text, "a": [1, None], "nested": {"y": 1, "x": text}}
+    audit = Audit(AuditFile(tmp_path / "audit"))
+    for values in (arguments, {"b": text, "a": True}):
+        entry = audit.entry("s", "tools/call", {"name": "t", "arguments": values}, None, None)
+        canonical = json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
+        assert entry["arguments_sha256"] == sha256(canonical).hexdigest()
+    audit.write({"text": text, "number": 1.5})
+    audit.close()
+    line = (tmp_path / "audit").read_text("ascii")
+    assert line.endswith(json.dumps({"text": text, "number": 1.5}, separators=(",", ":"))[1:] + "\n")
+
+
 def test_any_text_can_be_written(tmp_path: Path) -> None:
     audit = Audit(AuditFile(tmp_path / "audit"))
     audit.write({"text": "\ud800\n\u2028", "number": float("nan"), "most": [float("inf")], "other": object()})
