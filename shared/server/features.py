@@ -21,13 +21,15 @@ from ..protocol.types.base import Params
 from .completion import Completer, Completions
 from .dispatch.context import Context
 from .functions.location import locating
-from .prompts import Prompts, PromptSource, RegisteredPrompt
+from .prompts import PromptKeywords, PromptOptions, Prompts, PromptSource, RegisteredPrompt
 from .resources import Lister, RegisteredResource, ResourceKeywords, ResourceOptions, Resources
 from .tools import RegisteredTool, ToolKeywords, ToolOptions, Tools
 
 State = TypeVar("State")
 F = TypeVar("F", bound=Callable[..., Any])
 Options = TypeVar("Options")
+_TEXTS = {"name", "title", "description", "mime_type", "app"}
+"""The options that are strings."""
 
 AnyRun: TypeAlias = Any
 """A `Run`. It has no type here because its module imports this module."""
@@ -57,7 +59,8 @@ class Features(Generic[State]):
     def tool(self, function: Any = None, /, **options: Unpack[ToolKeywords]) -> Any:
         """Make a function a tool, with parentheses or without. A `def` runs in a thread. The options are the fields
         of `ToolOptions`."""
-        checked = _check_options(ToolOptions, options, "a tool")
+        with locating(None):
+            checked = _check_options(ToolOptions, options, "a tool")
 
         def declare(function: F) -> F:
             self.require_changeable()
@@ -70,9 +73,10 @@ class Features(Generic[State]):
     def resource(self, uri: str, **options: Unpack[ResourceKeywords]) -> Callable[[F], F]:
         """Make a function the reader of `uri`, which may be an RFC 6570 template. A `def` runs in a thread. The
         options are the fields of `ResourceOptions`."""
-        if not isinstance(uri, str):
-            raise DeclarationError('a resource must be declared with its URI: @resource("notes://today")')
-        checked = _check_options(ResourceOptions, options, "a resource")
+        with locating(None):
+            if not isinstance(uri, str):
+                raise DeclarationError('a resource must be declared with its URI: @resource("notes://today")')
+            checked = _check_options(ResourceOptions, options, "a resource")
 
         def declare(function: F) -> F:
             self.require_changeable()
@@ -92,17 +96,17 @@ class Features(Generic[State]):
     @overload
     def prompt(self, function: F, /) -> F: ...
     @overload
-    def prompt(
-        self, function: None = None, /, *, name: str | None = None, title: str | None = None
-    ) -> Callable[[F], F]: ...
-    def prompt(self, function: Any = None, /, *, name: str | None = None, title: str | None = None) -> Any:
+    def prompt(self, function: None = None, /, **options: Unpack[PromptKeywords]) -> Callable[[F], F]: ...
+    def prompt(self, function: Any = None, /, **options: Unpack[PromptKeywords]) -> Any:
         """Make a function a prompt, with parentheses or without; its parameters are the prompt's arguments. A `def`
-        runs in a thread."""
+        runs in a thread. The options are the fields of `PromptOptions`."""
+        with locating(None):
+            checked = _check_options(PromptOptions, options, "a prompt")
 
         def declare(function: F) -> F:
             self.require_changeable()
             with locating(function):
-                self.prompts.add(RegisteredPrompt(function, name, title))
+                self.prompts.add(RegisteredPrompt(function, checked))
             return function
 
         return declare if function is None else declare(_check_function(function, "@prompt(name=...)"))
@@ -119,7 +123,8 @@ class Features(Generic[State]):
         def declare(completer: Completer) -> Completer:
             self.require_changeable()
             require_coroutine(completer, "@completes")
-            self.completions.add(kind, name, argument, completer)
+            with locating(completer):
+                self.completions.add(kind, name, argument, completer)
             return completer
 
         return declare
@@ -167,6 +172,11 @@ def require_coroutine(function: Any, decorator: str) -> None:
 
 
 def _check_options(kind: Callable[..., Options], options: Mapping[str, Any], what: str) -> Options:
+    for name in _TEXTS & options.keys():
+        if not isinstance(options[name], str | None):
+            raise DeclarationError(f"{name}={options[name]!r} of {what} is not a string")
+    if isinstance(options.get("scopes"), str):
+        raise DeclarationError(f"scopes={options['scopes']!r} of {what} is not a list of strings")
     try:
         return kind(**options)
     except TypeError:
@@ -176,6 +186,11 @@ def _check_options(kind: Callable[..., Options], options: Mapping[str, Any], wha
 
 
 def _check_function(function: Any, form: str) -> Any:
-    if not callable(function):
-        raise DeclarationError(f"options must be passed by name: {form}")
+    with locating(None):
+        if isinstance(function, classmethod):
+            raise DeclarationError(
+                "a class method is registered from outside its class, as in `app.tool(Notes.read)`"
+            )
+        if not callable(function):
+            raise DeclarationError(f"options must be passed by name: {form}")
     return function

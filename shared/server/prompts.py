@@ -14,14 +14,21 @@ Call `changes.prompts()` when a prompt is added, removed or changed.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from types import NoneType
+from typing import Any, Protocol, TypedDict
 
 from ..errors import DeclarationError, UnknownName
+from ..protocol.records import record
+from ..protocol.types.content import Content
 from ..protocol.types.prompts import CompletionArgument, GetPromptResult, Prompt, PromptArgument, PromptMessage
 from .dispatch.context import Context
+from .functions.annotations import format_type, is_content, is_one_of
 from .functions.function import Function
 from .functions.location import is_own
 from .results import content_of
+
+_MESSAGES = (str, NoneType, Content, PromptMessage, GetPromptResult)
+_MESSAGE_NAMES = "return text, content blocks, or messages"
 
 
 class PromptSource(Protocol):
@@ -46,19 +53,37 @@ class PromptSource(Protocol):
         others, and their total number; at most a hundred are sent. None if there is no prompt with that name."""
 
 
+@record
+class PromptOptions:
+    """The options of a declaration, in addition to the function."""
+
+    name: str | None = None
+    title: str | None = None
+
+
+class PromptKeywords(TypedDict, total=False):
+    """The fields of `PromptOptions`, as keyword arguments of a decorator."""
+
+    name: str | None
+    title: str | None
+
+
 class RegisteredPrompt:
     """One prompt, read from its function. Its arguments arrive as strings, but may have types."""
 
-    def __init__(self, function: Callable[..., Any], name: str | None, title: str | None) -> None:
+    def __init__(self, function: Callable[..., Any], options: PromptOptions) -> None:
         self.function = Function(function, "prompt", Context)
-        self.name = name or self.function.name
+        self.name = options.name or self.function.name
         if not self.function.doc:
             raise DeclarationError(f"prompt {self.name!r} needs a docstring, by which users choose it")
         if not is_own(function):
             self.function.check_texts()
+            if not is_one_of(self.function.returns, _MESSAGES):
+                returns = format_type(self.function.returns)
+                raise DeclarationError(f"prompt {self.name!r} can't return {returns}: {_MESSAGE_NAMES}")
         prompt = Prompt(
             name=self.name,
-            title=title,
+            title=options.title,
             description=self.function.doc,
             arguments=[
                 PromptArgument(
@@ -76,14 +101,18 @@ class RegisteredPrompt:
         value = await self.function.call(**self.function.bind_text(arguments, context))
         if isinstance(value, GetPromptResult):
             return value.to_wire()
+        if value is None and self.function.returns is not None and not is_content(None, self.function.returns):
+            raise TypeError(f"prompt {self.name!r} returned None, declared {format_type(self.function.returns)}")
         return {"description": self.function.doc, "messages": _messages(value)}
 
 
 def _messages(value: Any) -> list[dict[str, Any]]:
     if isinstance(value, PromptMessage):
         return [value.to_wire()]
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [message for item in value for message in _messages(item)]
+    if not isinstance(value, str | Content | None):
+        raise TypeError(f"{type(value).__name__} is not a message; {_MESSAGE_NAMES}")
     return [{"role": "user", "content": block} for block in content_of(value)]
 
 

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from types import NoneType
-from typing import Annotated, Any, Literal, TypedDict, get_args, get_origin
+from typing import Any, TypedDict
 
 from ..errors import DeclarationError, ResourceNotFound
 from ..protocol.records import record
@@ -12,13 +12,16 @@ from ..protocol.types.content import BlobResourceContents, TextResourceContents
 from ..protocol.types.resources import Resource, ResourceTemplate
 from ..protocol.uri_template import UriTemplate, is_template_of_uris, is_uri
 from .dispatch.context import Context
-from .functions.function import Function, format_type
+from .functions.annotations import format_type, is_content, is_one_of
+from .functions.function import Function
 from .functions.location import is_own
 
 log = logging.getLogger("shared.server.resources")
 
 _READABLE = (str, bytes, NoneType, TextResourceContents, BlobResourceContents)
 _READABLE_NAMES = "return text, bytes, or resource contents"
+_MAX_UNLISTED = 100
+"""Maximum number of resources without a URI that are logged."""
 
 Lister = Callable[[Context[Any]], Awaitable[Iterable[Resource]]]
 
@@ -46,14 +49,6 @@ class ResourceKeywords(TypedDict, total=False):
     meta: Meta | None
 
 
-def _can_be_listed(resource: Resource) -> bool:
-    """Return True if clients can read its URI. One that they can't read must not hide all others, so it is logged."""
-    if is_uri(resource.uri):
-        return True
-    log.error("a resource is not listed: %r is not a URI; `expand_uri` makes one of a template", resource.uri)
-    return False
-
-
 class RegisteredResource:
     """One resource, or one family of them under a URI template."""
 
@@ -62,7 +57,7 @@ class RegisteredResource:
         self.template = UriTemplate(uri)
         self.uri = uri
         self.mime_type = options.mime_type
-        self._may_be_missing = NoneType in get_args(self.function.returns)
+        self._may_be_missing = self.function.returns is not None and is_content(None, self.function.returns)
         self._kind = {} if options.mime_type is None else {"mimeType": options.mime_type}
         what = f"resource {self.function.name!r}"
         if not is_template_of_uris(uri):
@@ -75,7 +70,7 @@ class RegisteredResource:
                 raise DeclarationError(f"{what}: its argument {name!r} is not a variable of {uri}")
         if not is_own(function):
             self.function.check_texts()
-            if not _is_readable(self.function.returns):
+            if not is_one_of(self.function.returns, _READABLE):
                 raise DeclarationError(f"{what} can't return {format_type(self.function.returns)}: {_READABLE_NAMES}")
         fields: dict[str, Any] = {
             "name": options.name or self.function.name,
@@ -100,7 +95,7 @@ class RegisteredResource:
         value = await self.function.call(**self.function.bind_text(variables, context))
         if value is None and self._may_be_missing:
             raise ResourceNotFound(uri)
-        values = value if isinstance(value, list) else [value]
+        values = value if isinstance(value, list | tuple) else [value]
         return {"contents": [self._contents(uri, item) for item in values]}
 
     def _contents(self, uri: str, value: Any) -> dict[str, Any]:
@@ -115,23 +110,13 @@ class RegisteredResource:
                 raise TypeError(f"{type(value).__name__} is not a resource; {_READABLE_NAMES}")
 
 
-def _is_readable(hint: Any) -> bool:
-    """Return True if the type is valid for a resource, or undetermined."""
-    hint = getattr(hint, "__supertype__", hint)
-    origin, parts = get_origin(hint), get_args(hint)
-    if origin is Literal:
-        return all(isinstance(part, _READABLE) for part in parts)
-    if parts:
-        return all(map(_is_readable, parts[:1] if origin is Annotated else parts))
-    return hint in (None, Any, object, list) or (isinstance(hint, type) and issubclass(hint, _READABLE))
-
-
 class Resources:
     """A server's resources in the order of their declaration."""
 
     def __init__(self) -> None:
         self._resources: dict[str, RegisteredResource] = {}
         self.listers: list[Lister] = []
+        self._unlisted: set[str] = set()
 
     def add(self, resource: RegisteredResource) -> None:
         """Add a resource or a template. Raises DeclarationError if its URI is taken."""
@@ -159,9 +144,20 @@ class Resources:
             if len(shown) == most:
                 break
             start = max(start - len(part), 0)
-            part = [resource for resource in await lister(context) if _can_be_listed(resource)]
+            part = [resource for resource in await lister(context) if self._can_be_listed(resource)]
             shown += part[start : start + most - len(shown)]
         return shown
+
+    def _can_be_listed(self, resource: Resource) -> bool:
+        """Return True if clients can read its URI. One that they can't read must not hide all others, so it is
+        logged, once."""
+        uri = resource.uri
+        if is_uri(uri):
+            return True
+        if uri not in self._unlisted and len(self._unlisted) < _MAX_UNLISTED:
+            self._unlisted.add(uri)
+            log.error("a resource is not listed: %r is not a URI; `expand_uri` makes one of a template", uri)
+        return False
 
     def templates(self) -> list[dict[str, Any]]:
         """Return the templates as `resources/templates/list` shows them."""

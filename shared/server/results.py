@@ -18,7 +18,7 @@ from ..protocol.records import record
 from ..protocol.types.base import Meta, Wire
 from ..protocol.types.tools import CallToolResult
 from ..protocol.wire.jsonrpc import Prepared, json_of
-from .functions.function import format_type, is_content, is_data, is_sendable
+from .functions.annotations import format_type, is_content, is_data, is_sendable
 from .functions.output import Output, make_refusal
 
 Value = TypeVar("Value")

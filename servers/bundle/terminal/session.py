@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from math import inf
 from typing import NamedTuple, TypeVar
 
@@ -35,7 +36,11 @@ Connect = Callable[[ClientOptions], AbstractAsyncContextManager[Client]]
 _MOST_LINES = 200
 """The number of lines that are stored, for a traceback."""
 _ERROR = re.compile(r"(?:Uncaught )?[A-Za-z_.]*(?:Error|Exception)(?: \[\w+\])?: ")
-"""The line of Python or Node.js that names the error; places in the code may follow it."""
+"""The line of Python or Node.js that names the error."""
+_PLACE = re.compile(r"at |[{}^]|Node\.js v|For further information visit ")
+"""The lines after it that explain nothing."""
+_MOST_PARTS = 3
+"""The number of lines of an error that are shown: of pydantic's, the second is the field, and the third its fault."""
 _FAILURE = re.compile(r"Traceback \(most recent call last\)|[0-9-]+ [0-9:,]+ ERROR ")
 _NO_TOKEN, _NO_ACCESS = 401, 403
 """The HTTP statuses of a refusal: of an unknown sender, and of a known one or of any."""
@@ -196,9 +201,13 @@ class _Log(logging.Handler):
 
     @property
     def last_words(self) -> str:
-        """The last line with an error that the server wrote to stderr, otherwise the last line."""
-        lines = list(filter(None, (" ".join(line.split()) for line in reversed(self._lines))))
-        return next(filter(_ERROR.match, lines), lines[0] if lines else "")
+        """The last error that the server wrote to stderr, with the lines that explain it, otherwise the last line."""
+        lines = list(filter(None, (" ".join(line.split()) for line in self._lines)))
+        begins = [number for number, line in enumerate(lines) if _ERROR.match(line)]
+        if not begins:
+            return lines[-1] if lines else ""
+        explained = (line for line in lines[begins[-1] :] if not _PLACE.match(line))
+        return "; ".join(islice(explained, _MOST_PARTS))
 
     @property
     def failure(self) -> list[str]:

@@ -13,7 +13,9 @@ from shared import (
     ResourceNotFound,
     Run,
     TextResourceContents,
+    expand_uri,
 )
+from shared.protocol.uri_template import is_uri
 from shared.text import join_lines
 
 from ..errors import FetchError
@@ -63,10 +65,12 @@ async def list_recent(ctx: Ctx) -> list[Resource]:
     """The pages that this client fetched last, each once, with their titles."""
     titles: dict[str, str] = {}
     for request, snapshot in ctx.state.snapshots.recent(ctx.owner):
-        titles.setdefault(request.url, join_lines(snapshot.page.metadata.title[:_TITLE])[:_TITLE])
+        # Clients may send spaces and braces, which a URI can't contain.
+        uri = request.url if is_uri(request.url) else expand_uri("{+url}", url=request.url)
+        titles.setdefault(uri, join_lines(snapshot.page.metadata.title[:_TITLE])[:_TITLE])
     return [
-        Resource(uri=url, name=join_lines(url), title=title or None, mime_type=_MARKDOWN)
-        for url, title in islice(titles.items(), _LISTED)
+        Resource(uri=uri, name=join_lines(uri), title=title or None, mime_type=_MARKDOWN)
+        for uri, title in islice(titles.items(), _LISTED)
     ]
 
 

@@ -10,19 +10,25 @@ if the schema accepts one.
 
 from collections.abc import Callable, Sequence
 from math import isfinite
+from types import NoneType
 from typing import Any
 
 from pydantic_core import ErrorDetails, from_json
 
-_ARRAYS = {"list_type", "tuple_type", "set_type", "frozen_set_type", "iterable_type"}
+_ARRAYS = {"list_type", "tuple_type", "set_type", "frozen_set_type", "deque_type", "iterable_type"}
 _OBJECTS = {"dict_type", "mapping_type", "model_type", "model_attributes_type", "dataclass_type"}
 """The kinds of errors whose schema requires an array, and those whose schema requires an object."""
 _TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(_ARRAYS, (list,)),
-    **dict.fromkeys(_OBJECTS, (dict,)),
-    "int_type": (int, float),
-    "float_type": (int, float),
-    "bool_type": (bool,),
+    **dict.fromkeys(_ARRAYS, (list, NoneType)),
+    **dict.fromkeys(_OBJECTS, (dict, NoneType)),
+    "named_tuple_type": (list, dict, NoneType),
+    "int_type": (int, float, NoneType),
+    "float_type": (int, float, NoneType),
+    "bool_type": (bool, NoneType),
+    "none_required": (NoneType,),
+    # Their schema may accept strings, also "null".
+    "literal_error": (int, float, bool),
+    "enum": (int, float, bool),
 }
 """The JSON types of the value that the schema requires, by the kind of the error."""
 _OF_HOSTS = {"wait_for_previous", "task_progress", "random_string"}
@@ -42,7 +48,7 @@ def coerce(arguments: Any, errors: Sequence[ErrorDetails], is_optional: Callable
             changed |= arguments.pop(error["loc"][0], error) is not error
             continue
         value = _other_form(error["type"], error["input"])
-        if value is not None:
+        if value is not error["input"]:
             changed |= _replace(arguments, error["loc"], error["input"], value)
     return changed
 
@@ -56,20 +62,18 @@ def _is_left_out(arguments: Any, error: ErrorDetails, is_optional: Callable[[str
 
 
 def _other_form(kind: str, value: Any) -> Any:
-    """Return the value in the required form, by the kind of the error; None if there is no such form."""
-    expected = _TYPES.get(kind, ())
+    """Return the value in the required form, by the kind of the error; the value itself if there is no such form."""
+    expected, other = _TYPES.get(kind, ()), value
     if expected and isinstance(value, str):
         try:
-            value = from_json(value, allow_inf_nan=False)
+            other = from_json(value, allow_inf_nan=False)
         except ValueError:
-            return None
-    elif kind != "int_type":
-        return None
-    if type(value) not in expected or (isinstance(value, float) and not isfinite(value)):
-        return None
-    if kind != "int_type" or isinstance(value, int):
+            return value
+    if type(other) not in expected or (isinstance(other, float) and not isfinite(other)):
         return value
-    return int(value) if value.is_integer() else None
+    if kind != "int_type" or not isinstance(other, float):
+        return other
+    return int(other) if other.is_integer() else value
 
 
 def _replace(node: Any, location: Sequence[int | str], old: Any, new: Any) -> bool:

@@ -12,27 +12,21 @@ import inspect
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import is_dataclass
-from functools import cached_property
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from functools import cached_property, partial
+from types import NoneType
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, PydanticUserError, TypeAdapter, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticUndefined, from_json, to_json
-from typing_extensions import is_typeddict
 
 from ...errors import DeclarationError, InvalidArguments
-from ...protocol.types.content import Content
-from ...protocol.types.tools import CallToolResult
+from .annotations import evaluate, format_type, name_of_argument, with_lists, without_validators
 from .argument_coercion import coerce
 from .argument_errors import MAX_ERRORS, describe, shortened
 from .inline_definitions import inline_definitions
 from .threads import in_thread
 
-_UNIONS = (Union, UnionType, Annotated)
-_CONTENT = (Content, CallToolResult)
-_TEXT = (str, NoneType)
 _AS_IN_JSON = (str, int, bool, NoneType)
 _COERCIONS = 4
 """The number of conversions of arguments: an array sent as a string may hold another one."""
@@ -114,16 +108,19 @@ class Function:
         self._context = context
         self.doc = inspect.cleandoc(function.__doc__ or "")
         self._what = f"{what} {self.name!r}"
+        if inspect.isclass(function) or isinstance(function, partial) or not inspect.isroutine(function):
+            raise DeclarationError(
+                f"a {what} is a function or a method, not {function!r:.100}; write a `def` that calls it"
+            )
         if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
             raise DeclarationError(f"{self._what} yields; it must return its whole result")
-        try:
-            self.hints = get_type_hints(function, include_extras=True)
-        except NameError as error:
-            raise DeclarationError(f"{self._what}: {error}") from error
+        self.hints = evaluate(function, self._what)
         self.returns = self.hints.pop("return", None)
         takes_context = (name for name, hint in self.hints.items() if (get_origin(hint) or hint) is context)
         self._context_name = next(takes_context, None)
         self._fields = self._parameters()
+        self._names = {name_of_argument(name, *field): name for name, field in self._fields.items()}
+        """The parameters by the names of their arguments, which `Field(alias=...)` may change."""
 
     @cached_property
     def schema(self) -> dict[str, Any]:
@@ -142,21 +139,21 @@ class Function:
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the arguments, in their order."""
-        return tuple(self._fields)
+        return tuple(self._names)
 
     def required(self, name: str) -> bool:
         """Return True if the argument has no default."""
-        return self._model.model_fields[name].is_required()
+        return self._model.model_fields[self._names[name]].is_required()
 
     def description(self, name: str) -> str | None:
         """Return the description of the argument from `Field(description=...)`."""
-        return self._model.model_fields[name].description
+        return self._model.model_fields[self._names[name]].description
 
     def bind(self, arguments: dict[str, Any], context: object = None) -> dict[str, Any]:
         """Return `arguments` as the function accepts them, with the `context` if the function has such a parameter.
         Raises InvalidArguments with the errors."""
         if len(arguments) > len(self._fields) + MAX_ERRORS:
-            unknown = len(arguments) - sum(name in arguments for name in self._fields)
+            unknown = len(arguments) - sum(name in arguments for name in self._names)
             raise InvalidArguments(self._many(arguments, unknown))
         data = to_json(arguments)
         try:
@@ -198,7 +195,7 @@ class Function:
 
     def _may_be_coercible(self, arguments: Any) -> bool:
         """Return True if the beginning of arguments with very many wrong values has another form that may fit."""
-        beginning = shortened(arguments, self._fields)
+        beginning = shortened(arguments, self._names)
         try:
             self._model.model_validate_json(to_json(beginning), strict=True)
         except ValidationError as error:
@@ -206,12 +203,12 @@ class Function:
         return False
 
     def _is_optional(self, name: str) -> bool:
-        return name in self._fields and not self.required(name)
+        return name in self._names and not self.required(name)
 
     def _many(self, arguments: Any, count: int) -> str:
         """Return the message for arguments of which `count` values are wrong, more than can be listed."""
         try:
-            self._model.model_validate_json(to_json(shortened(arguments, self._fields)), strict=True)
+            self._model.model_validate_json(to_json(shortened(arguments, self._names)), strict=True)
         except ValidationError as error:
             return f"{count:,} values are invalid, such as {describe(error, self._schema_with_definitions)}"
         return f"{count:,} values are invalid, none of them among the first; send fewer at once to see which"
@@ -224,31 +221,42 @@ class Function:
             if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
                 raise DeclarationError(f"{self._what}: {name!r} must be a regular parameter")
             if name not in self.hints:
-                raise DeclarationError(f"{self._what}: {name!r} has no type")
+                way_out = "; register the method of an object, as in `app.tool(notes.read)`" if name == "self" else ""
+                raise DeclarationError(f"{self._what}: {name!r} has no type{way_out}")
+            if (get_origin(self.hints[name]) or self.hints[name]) is self._context:
+                raise DeclarationError(f"{self._what}: {name!r} is a second {format_type(self._context)}")
             if any((get_origin(part) or part) is self._context for part in get_args(self.hints[name])):
                 raise DeclarationError(f"{self._what}: the type of {name!r} is {format_type(self._context)} alone")
             fields[name] = (self.hints[name], ... if parameter.default is parameter.empty else parameter.default)
         return fields
 
     def check(self) -> None:
-        """Raise DeclarationError for arguments that have no schema, and for defaults that are not of their type."""
+        """Raise DeclarationError for arguments that have no schema, and for defaults that their schema refuses. The
+        author's validators don't run: they are meant for a call, and may have effects."""
         model = self._model
+        bare: dict[str, Any] = {
+            name: (without_validators(hint), default) for name, (hint, default) in self._fields.items()
+        }
+        if any(bare[name][0] is not hint for name, (hint, _) in self._fields.items()):
+            model = create_model(self.name, __config__=ConfigDict(arbitrary_types_allowed=True), **bare)
         for name, field in model.model_fields.items():
             if field.default is PydanticUndefined:
                 continue
             try:
                 model.__pydantic_validator__.validate_assignment(model.model_construct(), name, field.default)
-            except ValidationError:
-                fault = (
-                    f"the default of {name!r}, {field.default!r}, is not of its type {format_type(field.annotation)}"
-                )
+            except ValidationError as error:
+                reason = error.errors(include_url=False, include_context=False, include_input=False)[0]["msg"]
+                way_out = f"; declare `{format_type(field.annotation)} | None`" if field.default is None else ""
+                fault = f"the default of {name!r}, {field.default!r}, is not valid: {reason}{way_out}"
                 raise DeclarationError(f"{self._what}: {fault}") from None
 
     def check_texts(self) -> None:
         """Raise DeclarationError like `check`, and for arguments that can't be read from a text."""
         self.check()
-        for name, schema in self.schema["properties"].items():
-            if schema.get("type") in ("array", "object"):
+        for argument, name in self._names.items():
+            schema = self.schema["properties"][argument]
+            kinds = {part.get("type") for part in schema.get("anyOf", [schema])}
+            if kinds <= {"array", "object", "null"} and not _reads_text(TypeAdapter(self.hints[name]).core_schema):
                 type_ = format_type(self.hints[name])
                 raise DeclarationError(f"{self._what}: {name!r} can't be {type_}: clients send it as text")
 
@@ -268,7 +276,10 @@ class Function:
             with warnings.catch_warnings():
                 # An argument may be called `schema` or `copy`, as methods of pydantic's models are.
                 warnings.filterwarnings("ignore", message="Field name .* shadows an attribute")
-                model = create_model(self.name, __config__=ConfigDict(extra="forbid"), **self._fields)
+                fields: dict[str, Any] = {
+                    name: (with_lists(hint), default) for name, (hint, default) in self._fields.items()
+                }
+                model = create_model(self.name, __config__=ConfigDict(extra="forbid"), **fields)
         except (PydanticUserError, NameError, TypeError, ValueError) as error:
             raise DeclarationError(f"{self._what}: {self._explained(error)}") from error
         # pydantic silently gives some names another meaning, such as those that begin with an underscore.
@@ -277,57 +288,16 @@ class Function:
         return model
 
 
-def format_type(declared: Any) -> str:
-    """Return a type as an author would write it."""
-    return declared.__name__ if isinstance(declared, type) and not get_args(declared) else str(declared)
+def _reads_text(schema: Any) -> bool:
+    """Return True if a validator of the author comes first in this schema of pydantic's core: it may accept text."""
+    while schema["type"] in ("default", "definitions", "model", "nullable"):
+        schema = schema["schema"]
+    return schema["type"] in ("function-before", "function-wrap", "function-plain")
 
 
 def first_sentence(error: Exception) -> str:
     """Return the first sentence of a pydantic error, without the advice."""
     return str(error).partition("\n")[0].partition(". ")[0]
-
-
-def is_data(hint: Any) -> bool:
-    """Return True if values of this type are data, sent as structured content with a schema."""
-    base = get_origin(hint) or hint
-    if base in _UNIONS:
-        return not _is_content(hint) and any(is_data(part) for part in get_args(hint))
-    if base in (list, tuple, set, frozenset):
-        return not any(_is_content(part) for part in get_args(hint))
-    if _is_content(base):
-        return False
-    is_plain_data = base in (dict, int, float, bool) or is_dataclass(base) or is_typeddict(base)
-    return is_plain_data or (isinstance(base, type) and issubclass(base, BaseModel))
-
-
-def is_sendable(hint: Any) -> bool:
-    """Return True if, judging by the type, values of this type are content or data."""
-    base = get_origin(hint) or hint
-    if base in (*_UNIONS, list, tuple, Literal):
-        parts = get_args(hint)[:1] if base is Annotated else get_args(hint)
-        return is_data(hint) or all(is_sendable(part) if base is not Literal else True for part in parts)
-    return is_data(hint) or base in (Any, ...) or (isinstance(base, type) and issubclass(base, _TEXT + _CONTENT))
-
-
-def is_content(value: Any, hint: Any) -> bool:
-    """Return True if a value may be returned where text and content blocks of this type are declared."""
-    base, parts = get_origin(hint) or hint, get_args(hint)
-    if base is Literal:
-        return value in parts
-    if base in _UNIONS:
-        return any(is_content(value, part) for part in (parts[:1] if base is Annotated else parts))
-    if base is tuple and Ellipsis not in parts and parts:
-        return isinstance(value, tuple) and len(value) == len(parts) and all(map(is_content, value, parts))
-    if base in (list, tuple) and isinstance(value, base):
-        return all(is_content(item, part) for item in value for part in parts[:1])
-    return base is Any or isinstance(value, NoneType if base is None else base)
-
-
-def _is_content(hint: Any) -> bool:
-    """Return True if values of this type are, or may be, content for the model without conversion."""
-    if get_origin(hint) in _UNIONS:
-        return any(_is_content(part) for part in get_args(hint))
-    return hint is Any or (isinstance(hint, type) and issubclass(hint, _CONTENT))
 
 
 def output_schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import unwrap
+from traceback import walk_stack
+from types import FrameType
 from typing import Any
 
 from ...errors import DeclarationError
@@ -12,14 +14,28 @@ _OWN = frozenset({__name__.partition(".")[0], "servers"})
 
 @contextmanager
 def locating(function: Any) -> Iterator[None]:
-    """Prefix errors in the declaration of a function with the author's file and line."""
+    """Prefix errors in the declaration of a function with the author's file and line: those of the function, or of
+    the caller if it is no function."""
     try:
         yield
     except DeclarationError as error:
-        code = getattr(unwrap(function), "__code__", None)
-        if code is None:
+        code, author = getattr(unwrap(function), "__code__", None), find_author()
+        if code is not None:
+            place = f"{code.co_filename}:{code.co_firstlineno}"
+        elif author is not None:
+            place = f"{author.f_code.co_filename}:{author.f_lineno}"
+        else:
             raise
-        raise DeclarationError(f"{code.co_filename}:{code.co_firstlineno}: {error}") from error.__cause__
+        raise DeclarationError(f"{place}: {error}") from error.__cause__
+
+
+def find_author() -> FrameType | None:
+    """Return the frame of the author's code that is running; None if only this package runs."""
+    ours = {*_OWN, "contextlib"}
+    frames = (frame for frame, _ in walk_stack(None))
+    return next(
+        (frame for frame in frames if frame.f_globals.get("__name__", "").partition(".")[0] not in ours), None
+    )
 
 
 def is_own(function: Callable[..., Any]) -> bool:

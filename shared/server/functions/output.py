@@ -19,7 +19,8 @@ from pydantic_core import PydanticSerializationError
 
 from ...errors import DeclarationError, ToolError
 from ...protocol.wire.jsonrpc import json_of
-from .function import first_sentence, format_type, output_schema
+from .annotations import format_type
+from .function import first_sentence, output_schema
 
 log = logging.getLogger("shared.server.functions.output")
 

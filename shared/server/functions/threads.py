@@ -7,6 +7,7 @@ the function, or to `anyio.from_thread.check_cancelled`, and holds its place amo
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial, wraps
+from inspect import isawaitable
 from threading import Lock
 from typing import Any
 
@@ -29,10 +30,12 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
         try:
             work = partial(_work, partial(function, **arguments), release, begun)
             # Its own limiter, since the one of AnyIO gives a place back when the thread is abandoned.
-            return await to_thread.run_sync(work, abandon_on_cancel=True, limiter=CapacityLimiter(1))
+            value = await to_thread.run_sync(work, abandon_on_cancel=True, limiter=CapacityLimiter(1))
         finally:
             if begun.acquire(blocking=False):  # cancelled before the thread has begun
                 release()
+        # The wrapper that a decorator makes of an `async def` is often a plain `def`.
+        return await value if isawaitable(value) else value
 
     return call
 

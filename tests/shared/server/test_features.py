@@ -6,13 +6,14 @@ import typing
 from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import date
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import anyio
 import pytest
 from anyio import from_thread
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainValidator, model_validator
 
 from shared import Context, Implementation, Server, ToolError
 from shared.errors import DeclarationError
@@ -57,12 +58,22 @@ def test_decorators_take_parentheses_or_none() -> None:
 
 def test_what_can_not_be_declared_is_said() -> None:
     app = made()
-    with pytest.raises(DeclarationError, match="a tool has no option 'readonly'; available: name, title"):
-        app.tool(readonly=True)  # type: ignore[call-overload]
-    with pytest.raises(DeclarationError, match="options must be passed by name"):
-        app.tool("count")  # type: ignore[call-overload]
-    with pytest.raises(DeclarationError, match="with its URI"):
-        app.resource(made)  # type: ignore[arg-type]
+    mistakes: list[tuple[Callable[[], object], str]] = [
+        (lambda: app.tool(readonly=True), "a tool has no option 'readonly'; available: name, title"),  # type: ignore[call-overload]
+        (lambda: app.prompt(desc="a"), "a prompt has no option 'desc'; available: name, title"),  # type: ignore[call-overload]
+        (lambda: app.tool("count"), "options must be passed by name"),  # type: ignore[call-overload]
+        (lambda: app.tool(name=5), "name=5 of a tool is not a string"),  # type: ignore[call-overload]
+        (lambda: app.tool(scopes="admin"), "scopes='admin' of a tool is not a list of strings"),
+        (lambda: app.resource(made), "a resource must be declared with its URI"),  # type: ignore[arg-type]
+        (lambda: app.tool(vars(Plain)["make"]), "a class method is registered from outside its class"),
+        (lambda: app.tool(Plain()), "a tool is a function or a method, not <tests"),
+        (lambda: app.tool(Plain), "a tool is a function or a method, not <class"),
+        (lambda: app.prompt(partial(made)), r"a prompt is a function or a method, not functools\.partial"),
+    ]
+    for mistake, reason in mistakes:
+        line = mistake.__code__.co_firstlineno
+        with pytest.raises(DeclarationError, match=rf"test_features\.py:{line}: {reason}"):
+            mistake()
 
 
 @pytest.mark.parametrize(
@@ -264,6 +275,19 @@ def test_a_resource_has_a_uri_with_its_arguments(uri: str, reason: str) -> None:
 class Plain:
     """A class that JSON can't carry."""
 
+    def act(self) -> str:
+        """Act."""
+        return ""
+
+    @classmethod
+    def make(cls) -> str:
+        """Make."""
+        return ""
+
+    def __call__(self) -> str:
+        """Call."""
+        return ""
+
 
 class Typed(typing.TypedDict):
     """A typed dict, which pydantic reads from Python 3.12 on."""
@@ -301,6 +325,21 @@ async def takes_optional_context(ctx: Context[None] | None = None) -> str:
     return ""
 
 
+async def takes_two_contexts(ctx: Context[None], other: Context[Any]) -> str:
+    """Take."""
+    return ""
+
+
+async def takes_low_default(a: Annotated[int, Field(ge=1)] = 0) -> str:
+    """Take."""
+    return ""
+
+
+async def takes_none_default(a: str = None) -> str:  # type: ignore[assignment] # noqa: RUF013
+    """Take."""
+    return ""
+
+
 async def takes_wrong_default(a: int = "x") -> str:  # type: ignore[assignment]
     """Take."""
     return ""
@@ -315,7 +354,14 @@ async def takes_wrong_default(a: int = "x") -> str:  # type: ignore[assignment]
         (takes_hidden, "'_x'"),
         (takes_configuration, "'model_config'"),
         (takes_optional_context, "the type of 'ctx' is Context alone"),
-        (takes_wrong_default, "the default of 'a', 'x', is not of its type int"),
+        (takes_low_default, "the default of 'a', 0, is not valid: Input should be greater than or equal to 1"),
+        (
+            takes_none_default,
+            "the default of 'a', None, is not valid: Input should be a valid string; declare `str | N",
+        ),
+        (takes_two_contexts, "'other' is a second Context"),
+        (Plain.act, "'self' has no type; register the method of an object"),
+        (takes_wrong_default, "the default of 'a', 'x', is not valid: Input should be a valid integer"),
     ],
 )
 def test_a_type_that_has_no_schema_is_refused_at_declaration(function: Any, reason: str) -> None:
@@ -343,6 +389,65 @@ async def test_a_default_of_another_form_is_not_refused() -> None:
         return ""
 
     made().tool(read)
+
+
+def test_the_validators_of_a_default_do_not_run_at_declaration() -> None:
+    def look(_: object) -> int:
+        raise OSError("not now")
+
+    @made().tool
+    async def read(
+        a: Annotated[int, AfterValidator(look)] = 0, b: Annotated[Plain, PlainValidator(look)] | None = None
+    ) -> str:
+        """Read."""
+        return ""
+
+
+async def test_a_type_of_the_enclosing_function_may_be_postponed() -> None:
+    class Inner(BaseModel):
+        a: int
+
+    app = made()
+
+    @app.tool
+    async def read(inner: "Inner") -> "Inner":
+        """Read."""
+        return inner
+
+    async with talking(app) as peer:
+        result = (await peer.request("tools/call", {"name": "read", "arguments": {"inner": {"a": 1}}}))["result"]
+    assert result["structuredContent"] == {"a": 1}
+
+
+def test_a_type_that_is_imported_for_type_checkers_only_is_named() -> None:
+    def read(a: "Missing") -> str:  # type: ignore[name-defined] # noqa: F821
+        return ""
+
+    with pytest.raises(
+        DeclarationError, match="name 'Missing' is not defined; the types of a tool are needed at runtime"
+    ):
+        made().tool(read)
+
+
+async def test_a_coroutine_behind_a_plain_wrapper_is_awaited() -> None:
+    def passed(function: Any) -> Any:
+        @wraps(function)
+        def call(*arguments: Any, **named: Any) -> Any:
+            return function(*arguments, **named)
+
+        return call
+
+    app = made()
+
+    @app.tool
+    @passed
+    async def count(a: int) -> str:
+        """Count."""
+        return str(a + 1)
+
+    async with talking(app) as peer:
+        result = (await peer.request("tools/call", {"name": "count", "arguments": {"a": 1}}))["result"]
+    assert result["content"][0]["text"] == "2"
 
 
 async def test_a_tool_without_a_schema_does_not_hide_the_others(caplog: pytest.LogCaptureFixture) -> None:
@@ -432,7 +537,40 @@ def test_a_prompt_takes_texts() -> None:
         made().prompt(sums)
 
 
-@pytest.mark.parametrize(("returns", "is_refused"), [(dict, True), (int | None, True), (list[bytes] | None, False)])
+async def test_a_text_may_become_any_argument_of_a_prompt_by_a_validator() -> None:
+    class Split(BaseModel):
+        parts: list[str]
+
+        @model_validator(mode="before")
+        @classmethod
+        def split(cls, value: object) -> object:
+            return {"parts": value.split(",")} if isinstance(value, str) else value
+
+    app = made()
+
+    @app.prompt
+    def join(a: Annotated[list[str], BeforeValidator(lambda text: text.split(","))], b: Split | None = None) -> str:
+        """Join."""
+        return f"{'+'.join(a)} {b and b.parts}"
+
+    async with talking(app) as peer:
+        answer = await peer.request("prompts/get", {"name": "join", "arguments": {"a": "1,2", "b": "3,4"}})
+    assert answer["result"]["messages"][0]["content"]["text"] == "1+2 ['3', '4']"
+
+
+@pytest.mark.parametrize("returns", [int, bytes, dict[str, str], list[dict[str, str]]])
+def test_a_prompt_returns_text_or_messages(returns: Any) -> None:
+    def ask() -> None:
+        """Ask."""
+
+    ask.__annotations__["return"] = returns
+    with pytest.raises(DeclarationError, match="prompt 'ask' can't return"):
+        made().prompt(ask)
+
+
+@pytest.mark.parametrize(
+    ("returns", "is_refused"), [(dict, True), (int | None, True), (list[bytes] | None, False), (dict[str, str], True)]
+)
 def test_a_resource_returns_text_or_bytes(returns: Any, *, is_refused: bool) -> None:
     def read() -> None: ...
 

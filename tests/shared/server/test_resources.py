@@ -1,5 +1,7 @@
 """Resources: fixed ones, templates, and lists made up as they are asked for."""
 
+from typing import Annotated, Literal
+
 import pytest
 
 from shared import Annotations, Context, ResourceNotFound, TextResourceContents
@@ -87,6 +89,14 @@ async def test_a_function_may_say_that_something_is_not_there():
     assert (error["code"], error["message"], error["data"]) == (-32002, "no such page", {"uri": "a:x"})
 
 
+@pytest.mark.parametrize("returns", [str | None, Annotated[str | None, "text"], Literal["a", None]])
+async def test_none_means_that_it_is_not_there(returns):
+    async def missing(): ...
+
+    missing.__annotations__["return"] = returns
+    assert (await read(app_with(("a:b", missing)), "a:b"))["error"]["message"] == "resource not found"
+
+
 async def test_what_is_no_resource_is_an_error_without_detail():
     async def wrong() -> str:
         return 5  # type: ignore[return-value]
@@ -115,7 +125,9 @@ async def test_a_listed_resource_without_a_uri_is_logged_and_hides_no_other(capl
         return [Resource(uri="note://my note", name="mine"), Resource(uri="note://today", name="today")]
 
     async with talking(app) as peer:
+        await peer.request("resources/list")
         listed = (await peer.request("resources/list"))["result"]["resources"]
+    assert caplog.text.count("'note://my note' is not a URI") == 1
     assert "note://today" in [resource["uri"] for resource in listed]
     assert "note://my note" not in [resource["uri"] for resource in listed]
     assert "'note://my note' is not a URI" in caplog.text

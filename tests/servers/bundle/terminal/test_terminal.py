@@ -108,6 +108,11 @@ def test_a_server_that_lacks_arguments_says_where_they_go(capsys: pytest.Capture
     ("text", "said"),
     [
         ("app = 1", ": the server ended the connection; does it end with `run(app)`?"),
+        (
+            "import pydantic\nclass S(pydantic.BaseModel):\n    root: str\nS()",
+            ".ValidationError: 1 validation error for S; root; Field required [type=missing, input_value={}, "
+            "input_type=dict]",
+        ),
         ("def load():\n    import gone\nload()", "; its last output: ModuleNotFoundError: No module named 'gone'"),
     ],
 )

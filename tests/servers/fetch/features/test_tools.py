@@ -286,6 +286,15 @@ async def test_a_page_is_a_resource_and_listed_afterwards(any_peer: Peer, site: 
     assert missing["error"]["message"].startswith("blocked_")
 
 
+async def test_a_page_with_blanks_and_braces_in_its_address_is_listed_under_its_uri(
+    any_peer: Peer, site: Site
+) -> None:
+    url = site.url(added(site, html()))
+    await any_peer.request("tools/call", name="fetch", arguments={"url": f"{url}?q={{a}} 50%"})
+    listed = (await any_peer.request("resources/list"))["result"]["resources"]
+    assert f"{url}?q=%7Ba%7D%2050%25" in [resource["uri"] for resource in listed]
+
+
 async def test_a_cancelled_task_ends_its_connections(peer: Peer, site: Site) -> None:
     asked, closed, silent = watched()
     call = {"name": "fetch_many", "arguments": {"urls": [site.url(added(site, silent))]}, "task": {}}

@@ -1,8 +1,10 @@
 """Arguments that have the meaning of what the schema wants in another form: whole numbers with a fraction of zero,
 values as strings of their JSON, null for what is left out, and what hosts add."""
 
+from collections import deque
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from enum import Enum
+from typing import Annotated, Any, Literal, NamedTuple
 
 import pytest
 from pydantic import BaseModel, Field
@@ -25,6 +27,16 @@ class Row(TypedDict):
 @dataclass
 class Pair:
     left: int
+
+
+class Place(NamedTuple):
+    line: int
+    column: int = 0
+
+
+class Level(Enum):
+    LOW = 1
+    HIGH = 2
 
 
 class Cat(BaseModel):
@@ -55,6 +67,11 @@ async def take(
     fixed: tuple[int, str] | None = None,
     pet: Annotated[Cat | Dog, Field(discriminator="kind")] | None = None,
     anything: Any = None,
+    place: Place | None = None,
+    last: deque[int] | None = None,
+    level: Level = Level.LOW,
+    size: Literal[1, 2] = 1,
+    mixed: Literal["a", 1, True] = "a",
 ) -> None: ...
 
 
@@ -90,6 +107,16 @@ TAKE = Function(take, "tool", Context)
         ("flag", "false", False),
         ("several", [["1"]], [[1]]),
         ("line", '{"text": "a", "count": "1"}', Line(text="a", count=1)),
+        ("place", "[1]", Place(1)),
+        ("place", '{"line": 1}', Place(1)),
+        ("last", "[1.0]", deque([1])),
+        ("level", "2", Level.HIGH),
+        ("size", "2", 2),
+        ("size", 2.0, 2),
+        ("mixed", "1", 1),
+        ("mixed", "true", True),
+        ("maybe", "null", None),
+        ("names", "null", None),
         ("number", None, 0),
         ("flag", None, False),
         ("either", None, ""),
@@ -121,6 +148,10 @@ def test_what_fits_stays_as_it_was_sent(name, sent):
         ("number", "", "number: Input should be a valid integer"),
         ("number", True, "number: Input should be a valid integer"),
         ("number", 10.0, "number: Input should be less than or equal to 9"),
+        ("size", "3", "size: Input should be 1 or 2"),
+        ("size", "null", "size: Input should be 1 or 2"),
+        ("mixed", "null", "mixed: Input should be 'a', 1 or True"),
+        ("level", "high", "level: Input should be 1 or 2"),
         ("flag", 1.0, "flag: Input should be a valid boolean"),
         ("flag", "yes", "flag: Input should be a valid boolean"),
         ("flag", "1", "flag: Input should be a valid boolean"),
@@ -143,6 +174,15 @@ def test_what_has_another_meaning_is_refused(name, sent, message):
     with pytest.raises(InvalidArguments) as refused:
         TAKE.bind({name: sent})
     assert str(refused.value).startswith(message)
+
+
+def test_null_as_a_string_is_null_for_what_may_be_null():
+    async def need(count: int | None, names: list[None]) -> None: ...
+
+    assert Function(need, "tool", Context).bind({"count": "null", "names": ["null"]}) == {
+        "count": None,
+        "names": [None],
+    }
 
 
 def test_null_is_no_value_for_what_is_required():

@@ -2,19 +2,17 @@
 
 import datetime as dt
 import re
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
-from typing_extensions import TypedDict
 
-from shared import CallToolResult, Context, ImageContent, TextContent
+from shared import Context
 from shared.errors import DeclarationError, InvalidArguments
-from shared.server.functions.function import Function, is_data, output_schema
+from shared.server.functions.function import Function, output_schema
 
 
 class Point(BaseModel):
@@ -22,15 +20,6 @@ class Point(BaseModel):
 
     x: int
     y: int = 0
-
-
-@dataclass
-class Pair:
-    left: int
-
-
-class Row(TypedDict):
-    name: str
 
 
 class Node(BaseModel):
@@ -162,6 +151,24 @@ def test_texts_may_stand_for_other_types_where_everything_is_text():
         read(many).bind_text({"path": "a", "count": "seven"})
 
 
+def test_an_argument_may_have_an_alias():
+    async def find(
+        user_id: Annotated[int, Field(alias="userId", description="Who")], class_: str = Field("", alias="class")
+    ) -> None: ...
+
+    function = read(find)
+    assert function.names() == tuple(function.schema["properties"]) == ("userId", "class")
+    assert (function.required("userId"), function.description("userId")) == (True, "Who")
+    assert function.bind({"userId": 1, "class": None}) == {"user_id": 1, "class_": ""}
+
+
+def test_an_iterable_has_been_validated_when_the_function_runs():
+    async def add(numbers: Iterable[int], names: Annotated[Iterable[str] | None, "who"] = None) -> None: ...
+
+    assert read(add).bind({"numbers": "[1]", "names": ["a"]}) == {"numbers": [1], "names": ["a"]}
+    assert fault({"numbers": ["x"]}, add).startswith("numbers.0: Input should be a valid integer")
+
+
 async def yielding() -> AsyncIterator[int]:
     yield 1
 
@@ -194,31 +201,6 @@ def test_an_impossible_declaration_is_refused_by_name():
     for function in (yielding, untyped, starred, keywords, positional, unknown, private, configured, dumped):
         with pytest.raises(DeclarationError, match=f"tool '{function.__name__}'"):
             _ = read(function).schema
-
-
-def test_which_types_are_data():
-    data = [
-        *(
-            Point,
-            Pair,
-            Row,
-            dict,
-            dict[str, int],
-            dict[str, Any],
-            list[str],
-            list[Point],
-            tuple[int, ...],
-            int,
-            float,
-        ),
-        *(bool, Point | None),
-    ]
-    content = [
-        *(str, None, Any, str | None, TextContent, CallToolResult, ImageContent | str, list[ImageContent]),
-        *(list[TextContent | ImageContent], list[Any]),
-    ]
-    assert [hint for hint in data if not is_data(hint)] == []
-    assert [hint for hint in content if is_data(hint)] == []
 
 
 def test_the_schema_of_a_type_that_holds_itself_has_an_object_at_its_root():

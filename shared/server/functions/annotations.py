@@ -1,0 +1,152 @@
+"""The types that an author declares: their evaluation, and what values of them can be."""
+
+from collections import abc
+from collections.abc import Callable
+from types import GenericAlias, NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from pydantic import AfterValidator, BeforeValidator, PlainValidator, WrapValidator
+from pydantic.fields import FieldInfo
+
+from ...errors import DeclarationError
+from ...protocol.types.content import Content
+from ...protocol.types.tools import CallToolResult
+from .location import find_author
+
+_UNIONS = (Union, UnionType, Annotated)
+_SEVERAL = (list, tuple, set, frozenset, abc.Sequence, abc.Set)
+_CONTENT = (Content, CallToolResult)
+_TEXT = (str, NoneType)
+_NO_JSON = (bytes, bytearray, memoryview)
+_VALIDATORS = (AfterValidator, BeforeValidator, PlainValidator, WrapValidator)
+
+
+def evaluate(function: Callable[..., Any], what: str) -> dict[str, Any]:
+    """Return the types of the parameters and of the result of a function, by name. Raises DeclarationError for a name
+    that is not defined."""
+    try:
+        return get_type_hints(function, include_extras=True)
+    except NameError:
+        pass
+    # Types of an enclosing function are unknown to the module; with postponed annotations only its frame has them.
+    author = find_author()
+    try:
+        return get_type_hints(function, localns=author.f_locals if author else None, include_extras=True)
+    except NameError as error:
+        reason = f"{error}; the types of a {what.partition(' ')[0]} are needed at runtime, also under TYPE_CHECKING"
+        raise DeclarationError(f"{what}: {reason}") from error
+
+
+def format_type(declared: Any) -> str:
+    """Return a type as an author would write it."""
+    return declared.__name__ if isinstance(declared, type) and not get_args(declared) else str(declared)
+
+
+def name_of_argument(name: str, hint: Any, default: Any) -> str:
+    """Return the name under which clients send a parameter: its own, or that of `Field(alias=...)`."""
+    fields = [default, *(get_args(hint)[1:] if get_origin(hint) is Annotated else ())]
+    aliases = (part.validation_alias for part in fields if isinstance(part, FieldInfo))
+    return next((alias for alias in aliases if isinstance(alias, str)), name)
+
+
+def without_validators(hint: Any) -> Any:
+    """Return a type without the author's validators; the type itself if it has none."""
+
+    def change(part: Any) -> Any:
+        if get_origin(part) is not Annotated:
+            return part
+        others = [one for one in part.__metadata__ if not isinstance(one, _VALIDATORS)]
+        if len(others) == len(part.__metadata__):
+            return part
+        return Annotated[part.__origin__, *others] if others else part.__origin__
+
+    return _changed(hint, change)
+
+
+def with_lists(hint: Any) -> Any:
+    """Return the type of an argument with lists in place of iterables, whose items pydantic would validate only when
+    the function reads them."""
+
+    def change(part: Any) -> Any:
+        return GenericAlias(list, get_args(part)) if get_origin(part) is abc.Iterable else part
+
+    return _changed(hint, change)
+
+
+def _changed(hint: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a type whose parts have been changed, from the inside out; the type itself if nothing has."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        inner = _changed(parts[0], change)
+        hint = hint if inner is parts[0] else Annotated[inner, *hint.__metadata__]
+    elif parts and origin in (*_UNIONS, dict, *_SEVERAL):
+        inner_parts = [_changed(part, change) for part in parts]
+        if any(new is not old for new, old in zip(inner_parts, parts, strict=True)):
+            hint = (Union if origin in _UNIONS else origin)[tuple(inner_parts)]
+    return change(hint)
+
+
+def unnamed(hint: Any) -> Any:
+    """Return the type behind a `NewType` or a `type` statement."""
+    while True:
+        inner = getattr(hint, "__supertype__", getattr(hint, "__value__", hint))
+        if inner is hint or isinstance(hint, type):
+            return hint
+        hint = inner
+
+
+def is_data(hint: Any) -> bool:
+    """Return True if values of this type are data, sent as structured content with a schema."""
+    hint = unnamed(hint)
+    base = get_origin(hint) or hint
+    if base in _UNIONS:
+        parts = get_args(hint)[:1] if base is Annotated else get_args(hint)
+        return not _is_content(hint) and any(is_data(part) for part in parts)
+    if base in _SEVERAL:
+        return not any(_is_content(part) for part in get_args(hint))
+    return isinstance(base, type) and base not in (Any, object) and not issubclass(base, _TEXT + _CONTENT + _NO_JSON)
+
+
+def is_sendable(hint: Any) -> bool:
+    """Return True if, judging by the type, values of this type are content or data."""
+    hint = unnamed(hint)
+    base = get_origin(hint) or hint
+    if base in (*_UNIONS, list, tuple, Literal):
+        parts = get_args(hint)[:1] if base is Annotated else get_args(hint)
+        return is_data(hint) or all(is_sendable(part) if base is not Literal else True for part in parts)
+    return is_data(hint) or base in (Any, ...) or (isinstance(base, type) and issubclass(base, _TEXT + _CONTENT))
+
+
+def is_content(value: Any, hint: Any) -> bool:
+    """Return True if a value may be returned where text and content blocks of this type are declared."""
+    base, parts = get_origin(hint) or hint, get_args(hint)
+    if base is Literal:
+        return value in parts
+    if base in _UNIONS:
+        return any(is_content(value, part) for part in (parts[:1] if base is Annotated else parts))
+    if base is tuple and Ellipsis not in parts and parts:
+        return isinstance(value, tuple) and len(value) == len(parts) and all(map(is_content, value, parts))
+    if base in (list, tuple) and isinstance(value, base):
+        return all(is_content(item, part) for item in value for part in parts[:1])
+    if base is Any or base is None:
+        return base is Any or value is None
+    return isinstance(value, base) if isinstance(base, type) else is_content(value, unnamed(base))
+
+
+def is_one_of(hint: Any, types: tuple[type, ...]) -> bool:
+    """Return True if values of a type are of these types or lists of them, or if the type is undetermined."""
+    hint = unnamed(hint)
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return all(isinstance(part, types) for part in parts)
+    if parts and origin in (*_UNIONS, list, tuple):
+        return all(is_one_of(part, types) for part in (parts[:1] if origin is Annotated else parts))
+    return hint in (None, Any, object, list, tuple, ...) or (isinstance(hint, type) and issubclass(hint, types))
+
+
+def _is_content(hint: Any) -> bool:
+    """Return True if values of this type are, or may be, content for the model without conversion."""
+    hint = unnamed(hint)
+    if get_origin(hint) in _UNIONS:
+        return any(_is_content(part) for part in get_args(hint))
+    return hint is Any or (isinstance(hint, type) and issubclass(hint, _CONTENT))
