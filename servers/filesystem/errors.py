@@ -1,4 +1,4 @@
-"""The errors of files as one exception with a stable code: those of all files, and codes of our own.
+"""File errors as one exception with a stable code: the codes of `servers.common.files`, and additional ones.
 
 Errors of `servers.common.files` give the reason; `features/advice.py` adds what a client of this server can do about
 it.
@@ -10,10 +10,10 @@ __all__ = ["FilesError", "changed", "explained"]
 
 
 def explained(error: FilesError) -> str:
-    """Return the code, what is wrong with which path, and what can be done about it."""
+    """Return the code, the problem and its path, and a remedy."""
     return f"{error.code}: {error}"
 
 
 def changed(written: str) -> FilesError:
-    """Return the error for a file that differs from the one of the cursor."""
+    """Return the error for a file that has changed since the cursor was made."""
     return FilesError("changed", written, "has changed since", "Read it from the start again.")

@@ -38,7 +38,7 @@ from .watch.watcher import Watcher
 
 
 class Turn(Protocol):
-    """A wait for a client's turn to work in a thread, like `Context.turn`."""
+    """Waits for a client's turn to work in a thread, like `Context.turn`."""
 
     def __call__(self, *, brief: bool) -> AbstractAsyncContextManager[None]:
         """Wait for the turn; `brief` work does not wait for other work."""
@@ -46,7 +46,8 @@ class Turn(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The allowed directories, held open, the watch for their changes, and the byte limit for the text of a read."""
+    """The allowed directories, which are open, the watch for their changes, and the maximum size in bytes of a read's
+    text."""
 
     beneath: RootedFiles
     small: SmallFiles
@@ -74,7 +75,7 @@ class Files:
         return Recorder(self.history)
 
     def narrowed(self, uris: Sequence[str]) -> "Files":
-        """Return these files, limited to the directories of the `file:` URIs. Blocks."""
+        """Return a copy limited to the directories of the `file:` URIs. Blocks."""
         beneath = narrowed(self.beneath, uris)
         return replace(self, beneath=beneath, small=NarrowedSmallFiles(self.small, beneath.roots))
 
@@ -84,28 +85,28 @@ class Files:
             self.journal.wrote(self.beneath.roots.outer(place))
 
     def concerned(self, uri: str) -> list[str]:
-        """Return the keys of the notifications that this `file:` URI was written, created or removed."""
+        """Return the keys to notify when this `file:` URI was written, created or removed."""
         return [*self.watcher.concerned(uri), *self.globs.concerned(uri)]
 
     def is_listed(self, uri: str) -> bool:
-        """Return True if a `file:` URI is directly in an allowed directory, and so listed among the resources."""
+        """Return True if a `file:` URI is directly in an allowed directory, and is therefore listed as a resource."""
         roots = self.beneath.roots
         above = uri.rpartition("/")[0]
         return any(roots.uri(Place(index, (), "")).rstrip("/") == above for index in range(len(roots.paths)))
 
     def key(self, uri: str) -> str:
-        """Return the key of the notifications about `uri` for the clients of these directories."""
+        """Return the key for notifications about `uri` to the clients of these directories."""
         return self.beneath.roots.mark + uri
 
     def missing_roots(self) -> list[str]:
-        """Return the directories that can no longer be reached, or have been replaced by others. Blocks."""
+        """Return the directories that can no longer be reached or have been replaced. Blocks."""
         return [str(path) for index, path in enumerate(self.beneath.roots.paths) if not self.beneath.is_there(index)]
 
     async def read_text(self, place: Place, budget: int, turn: Turn, part: Part = WHOLE) -> TextRead:
-        """Return a part of the text at `place`, `budget` bytes of JSON at most. Raises FilesError.
+        """Return a part of the text at `place`, at most `budget` bytes of JSON. Raises FilesError.
 
-        A small file in UTF-8 is read at once. Others are read in a thread; that waits for its `turn` if it has to
-        search for a line from the start of a file of any size.
+        A small UTF-8 file is read at once. Others are read in a thread, which waits for its `turn` if it has to
+        search for a line from the start of the file, whose size is not limited.
         """
         small_file = self.small.read(place)
         if small_file is None:
@@ -118,8 +119,8 @@ class Files:
         return pages.text_in(small_file, place, budget, part, text)
 
     def read_at_once(self, written: str, budget: int) -> TextRead | None:
-        """Return all of a small text file in UTF-8, within `budget` bytes of JSON; None if it is not one, or may be a
-        document. Raises FilesError."""
+        """Return the whole of a small UTF-8 text file, if it fits into `budget` bytes of JSON; None for any other
+        file, and for one that may be a document. Raises FilesError."""
         if is_called_document(written):
             return None
         place = self.place(written)
@@ -159,7 +160,7 @@ class Files:
     async def read_bytes(
         self, place: Place, max_bytes: int, turn: Turn, offset: int | None = None, length: int | None = None
     ) -> BytesRead:
-        """Return the bytes at `place`, or a part of them, read at once if the file is small, else in a thread.
+        """Return the bytes at `place`, or a part of them. A small file is read at once, others in a thread.
 
         Raises FilesError.
         """
@@ -179,10 +180,11 @@ async def open_files(
     max_read: int = 100_000,
     poll: bool = False,
 ) -> AsyncIterator[Files]:
-    """Open the directories, and watch the subscribed files until the end. Raises ValueError for a bad directory.
+    """Open the directories, and watch the subscribed files until the context ends. Raises ValueError for a bad
+    directory.
 
-    `writable` is True if files may be changed, for all directories or for each in turn. The default of `denylist` is
-    the built-in one. With `poll`, changes are only found by polling.
+    `writable` is True if files may be changed, for all directories or for each in turn. `denylist` defaults to the
+    built-in list. With `poll`, changes are only found by polling.
     """
 
     async def report(key: str) -> None:
@@ -190,7 +192,7 @@ async def open_files(
 
     beneath = RootedFiles(Roots(paths, writable, denylist))
     mounts = Mounts(beneath.roots.paths)
-    # Without a table of mounts, local directories can't be recognized, so the notices of the system are trusted.
+    # Without a mount table, local directories can't be recognized, so notices from the system are trusted.
     reached = mounts.local if mounts.known else lambda _: True
     watcher = Watcher(beneath, report, (lambda _: False) if poll else reached)
     journal, documents = Journal(beneath, watcher), Documents()

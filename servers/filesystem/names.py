@@ -1,8 +1,8 @@
-"""Display of the names and contents of files in a result, so that they can't be taken for the server's own words.
+"""Display of file names and contents in results, so that they can't be mistaken for the server's own words.
 
-A name is shown on one line (see `displayed`). It must not look like the server's own words either: a note in
-brackets, the mark of a link, a size, the number of a line. If it does, one of its characters is shown as an escape.
-In a sentence a name of several words is put in quotes. The URI of an entry remains the form to hand back.
+A name is shown on one line (see `displayed`). It must not look like the server's own words, such as a note in
+brackets, a link's mark, a size or a line number; if it does, one of its characters is escaped. In a sentence, a name
+of several words is quoted. To refer to such an entry, a client passes its URI.
 """
 
 import re
@@ -23,14 +23,14 @@ _BREAKING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]|\r(?!\
 
 
 def unbroken(lines: str) -> str:
-    """Return lines of files with every character escaped that could make them look like other lines."""
+    """Return a file's lines with every character escaped that could make them look like other lines."""
     return _BREAKING.sub(lambda match: match[0].encode("unicode_escape").decode(), lines)
 
 
 def with_uri(name: str, uri: Callable[[], str]) -> str:
-    """Return a `displayed` name or path for a result; if escapes change it, its URI follows.
+    """Return a `displayed` name or path for a result, followed by its URI if escapes change it.
 
-    No name can look like that: the URI has more slashes in a row than any path.
+    No name can imitate that, since the URI has more consecutive slashes than any path.
     """
     # Everything that looks like the server's own words has a space in it.
     if " " in name:

@@ -93,7 +93,8 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
 
 
 def _on_remote_change(files: Files, changes: Changes, change: Change) -> Sequence[str]:
-    """Return the URIs concerned by a change that another replica reports, whose writes may cause no notice here."""
+    """Return the URIs affected by a change that another replica reports. Its writes may cause no notice on this
+    machine."""
     uri = change.uri or ""
     if change.what != "written":
         return (uri,)

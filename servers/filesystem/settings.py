@@ -1,4 +1,4 @@
-"""Settings of the filesystem server, for its operator."""
+"""The operator's settings for the filesystem server."""
 
 import os
 import re
@@ -28,13 +28,13 @@ MOST_ROOTS = 100
 
 
 class Narrowing(BaseModel):
-    """What a principal can be given of the allowed directories."""
+    """The part of the allowed directories that a principal can be limited to."""
 
     roots: list[Path] = Field([], max_length=MOST_ROOTS, description="directories within those of the server")
 
 
 class Settings(BaseModel):
-    """The allowed directories, and whether files may be changed there, and how much one read may give."""
+    """The allowed directories, whether files may be changed there, and how much one read may return."""
 
     narrowing: ClassVar[type[BaseModel]] = Narrowing
     _within: tuple[Path, ...] | None = PrivateAttr(None)
@@ -67,7 +67,7 @@ class Settings(BaseModel):
     @field_validator("roots", "root", mode="before")
     @classmethod
     def _are_named(cls, roots: Any) -> Any:
-        # A path that is empty, as that of an unset shell variable, would mean the working directory.
+        # An empty path, as from an unset shell variable, would mean the working directory.
         if not isinstance(roots, list):
             return roots
         if any(root in ("", ":ro", ":rw") for root in roots):
@@ -106,7 +106,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _is_installed(self) -> Self:
-        # They are loaded with the first use only, which would be a late error.
+        # They are only imported at first use, where an error would come late.
         if any(
             find_spec(library) is None
             for library in ("chardet", "content_types", "filelock", "pathspec", "re2", "watchfiles")
@@ -134,8 +134,8 @@ class Settings(BaseModel):
         return self._within
 
     def narrowed(self, narrowing: Narrowing) -> Self:
-        """Return these settings limited to the given directories, with the permission that each has here. Raises
-        ValueError for one outside them.
+        """Return these settings limited to the given directories, each with its current permission. Raises ValueError
+        for one outside them.
         """
         if self.client_roots:
             raise ValueError("roots: can't be combined with --client-roots")
@@ -149,7 +149,8 @@ class Settings(BaseModel):
 
     @property
     def denylist(self) -> Denylist:
-        """Patterns that stay closed in all directories; journals are, since they hold contents of closed files."""
+        """Patterns that are denied in all directories. Journals are included, since they hold contents of denied
+        files."""
         journals = {journal for journal in (_default_journal(), self._journal) if journal is not None}
         globs = [_glob_of(journal, root) for journal in journals for root, _ in self.directories]
         return Denylist([*self.deny, *filter(None, globs)], self.allow)
@@ -167,7 +168,7 @@ class Settings(BaseModel):
 
     @cached_property
     def writes(self) -> bool:
-        """True if files may be changed in any directory."""
+        """True if files may be changed in at least one directory."""
         return any(writable for _, writable in self.directories)
 
 

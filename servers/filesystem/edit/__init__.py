@@ -1,1 +1,1 @@
-"""Changes on disk: nothing is left half written, and nothing is lost."""
+"""Changes to files on disk. No file is left partly written, and no data is lost."""

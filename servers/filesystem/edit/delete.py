@@ -1,10 +1,10 @@
-"""Deletion of a file, a link itself or a directory, and limited walks through a whole directory.
+"""Deletion of a file, a link (not its target) or a directory, and limited walks through directories.
 
-Like `rm`, this needs permission on the directory, not on what is deleted. A directory that is not empty is walked
-twice: first to check that everything in it may be deleted, then to delete it. So a call that is refused, too large or
-cancelled loses nothing. A directory is opened by its name in its open parent directory, and never through a link, so
-an entry that is swapped meanwhile leads nowhere else. One descriptor is open for each level, which is why the depth
-is limited.
+Like `rm`, this needs write permission on the parent directory, not on the entry itself. A directory that is not empty
+is walked twice: first to check that everything in it may be deleted, then to delete it. So a call that is refused,
+exceeds a limit or is cancelled deletes nothing. A directory is opened by its name in its open parent directory, and
+never through a link, so an entry that is swapped in the meantime can't redirect the deletion. The depth is limited
+because one descriptor is open for each level.
 """
 
 import errno
@@ -25,9 +25,9 @@ from shared.program.files.entries import Entry, Place, child, current, opened, r
 from shared.program.files.system import SYSTEM
 
 MAX_ENTRIES = 100_000
-"""Files and directories one call copies or deletes."""
+"""Maximum number of files and directories that one call copies or deletes."""
 MAX_DEPTH = 100
-"""Directories within each other that one call copies or deletes."""
+"""Maximum depth of a directory that one call copies or deletes."""
 
 
 Mark = tuple[int, ...]
@@ -44,7 +44,7 @@ class Bounds:
         checkpoint: Callable[[], None] = lambda: None,
     ) -> None:
         """Set the limits. With `device` the walk stays on that file system. `checkpoint` is called for each entry,
-        and raises when nobody waits any more.
+        and raises if the call was cancelled.
         """
         self.entries = 0
         self.beneath = beneath
@@ -53,18 +53,18 @@ class Bounds:
         self._checkpoint = checkpoint
 
     def enter(self, status: os.stat_result, depth: int) -> None:
-        """Raise if the directory with this `status`, on level `depth` from 1, must not be entered."""
+        """Raise if the directory with this `status` at level `depth` (1 is the first) must not be entered."""
         if depth > MAX_DEPTH:
             raise FilesError("too_large", self._written, f"contains directories nested deeper than {MAX_DEPTH}")
         if self._device not in (None, status.st_dev):
             raise FilesError("cross_device", self._written, "contains a directory on another file system")
 
     def anew(self) -> "Bounds":
-        """Return the same bounds with the count at zero."""
+        """Return a copy of these bounds with the count at zero."""
         return Bounds(self.beneath, self._written, self._device, self._checkpoint)
 
     def count(self, entry: Entry) -> None:
-        """Count an entry. Raises if it is denied, if there are too many, or if nobody waits any more."""
+        """Count an entry. Raises if it is denied, if there are too many, or if the call was cancelled."""
         self._checkpoint()
         self.entries += 1
         if self.entries > MAX_ENTRIES:
@@ -80,10 +80,11 @@ def stat_of(entry: Entry, directory: int | None) -> os.stat_result:
 
 
 def children(entry: Entry, directory: int | None) -> Iterator[tuple[str, Entry]]:
-    """Yield the names and entries that are now in the directory that `opened` returned for `entry`."""
+    """Yield the names and entries currently in the directory that `opened` returned for `entry`."""
     target = entry.name if directory is None else directory
     with SYSTEM.scan(target) as scan:
-        # All at once, since entries may be deleted meanwhile; one more than the limit shows that it is exceeded.
+        # All are read at once, since entries may be deleted during the walk. One more than the limit shows that it is
+        # exceeded.
         names = [item.name for item in islice(scan, MAX_ENTRIES + 1)]
     for name in names:
         inner = child(entry, directory, name)
@@ -105,11 +106,12 @@ def delete(
     checkpoint: Callable[[], None] = lambda: None,
     recorder: Recorder = NOT_RECORDED,
 ) -> int:
-    """Delete what is at `place`, and return the number of deleted entries; with `etag`, only while it has that.
+    """Delete the entry at `place` and return the number of deleted entries. With `etag`, delete it only if its etag
+    still matches.
 
     A directory that is not empty needs `recursive`. Raises `not_empty`, `changed`, `too_large`, `denied` and
     `cross_device` for its contents, and `bad_path` for an allowed directory or a parent of one. `checkpoint` may
-    raise while nothing is deleted.
+    raise until the first entry is deleted.
     """
     roots = beneath.roots
     roots.require_writable(place)
@@ -127,7 +129,7 @@ def delete(
             if recursive:
                 empty(entry, bounds, remove=False)
             count += bounds.entries
-            # From here on the deletion runs to its end, even if the caller no longer waits.
+            # From here on the deletion runs to its end, even if the call is cancelled.
             bounds = Bounds(beneath, place.written, entry.stat.st_dev)
             _delete_directory(entry, bounds, recursive, recorder)
         else:
@@ -139,7 +141,8 @@ def delete(
 
 
 def empty(entry: Entry, bounds: Bounds, depth: int = 1, remove: bool = True) -> None:
-    """Remove everything in the directory `entry`, links as links; without `remove`, only count it."""
+    """Remove everything in the directory `entry`, including links but not their targets; without `remove`, only count
+    the entries."""
     with opened(entry) as directory:
         bounds.enter(stat_of(entry, directory), depth)
         for _, child in children(entry, directory):
@@ -151,7 +154,7 @@ def empty(entry: Entry, bounds: Bounds, depth: int = 1, remove: bool = True) -> 
 
 
 def unlink_same(entry: Entry) -> None:
-    """Delete the very file or link of the entry, and no replacement by others. Raises `changed`, OSError."""
+    """Delete exactly this file or link, and never an entry that has replaced it. Raises `changed`, OSError."""
     aside = beside(entry)
     rename(entry, aside)
     if not _is_same(current(aside), entry.stat):
@@ -174,7 +177,7 @@ def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: R
                 empty(entry, bounds)
             _remove_directory(entry, entry.place.written)
             return
-        # Under a name that nobody knows, nothing is added to it that was not recorded.
+        # Under a secret name, no other program adds entries that were not recorded.
         aside = beside(entry)
         rename_to_free(entry, aside)
         with ExitStack() as on_failure:
@@ -187,7 +190,8 @@ def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: R
 
 
 def _describe_tree(entry: Entry, bounds: Bounds, survey: Survey, marks: dict[tuple[str, ...], Mark]) -> None:
-    """Record everything in the directory, the contents of a directory before itself, and the marks of all."""
+    """Record everything in the directory, with marks; the contents of a directory come before the directory
+    itself."""
     with opened(entry) as directory:
         for _, inner in children(entry, directory):
             bounds.count(inner)
@@ -198,7 +202,7 @@ def _describe_tree(entry: Entry, bounds: Bounds, survey: Survey, marks: dict[tup
 
 
 def _marks_in(entry: Entry, bounds: Bounds) -> dict[tuple[str, ...], Mark]:
-    """Return the marks of all entries in the directory. A mark differs if somebody has changed its entry."""
+    """Return the marks of all entries in the directory. An entry's mark differs once the entry has been changed."""
     marks: dict[tuple[str, ...], Mark] = {}
     with opened(entry) as directory:
         for _, inner in children(entry, directory):
@@ -215,7 +219,8 @@ def _mark(entry: Entry) -> Mark:
 
 
 def _is_same(now: os.stat_result | None, before: os.stat_result | None) -> bool:
-    """Return True if nobody has written to the file since `before`; a rename or a new link only changes its ctime."""
+    """Return True if the file has not been written to since `before`. A rename or a new hard link only changes its
+    ctime."""
     if now is None or before is None:
         return False
     return os.path.samestat(now, before) and (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns)

@@ -1,9 +1,9 @@
-"""Unified diffs as git writes them, built from the spans where two texts differ.
+"""Unified diffs in git's format, built from the spans where two texts differ.
 
-Only those places and the lines around them are examined, so the size of the texts hardly matters. Only LF ends a
-line here, or CR in a text without LF: a CRLF file shows its CRs, and odd Unicode line ends split nothing. Within one
-span difflib finds the unchanged lines; a span too repetitive for its quadratic search is shown as one replaced block
-instead.
+Only those places and the lines around them are examined, so the size of the texts hardly matters. Only LF ends a line
+here, or CR in a text without LF: a CRLF file shows its CRs, and no other Unicode line separator splits a line. Within
+one span difflib finds the unchanged lines; a span too repetitive for its quadratic search is shown as one replaced
+block instead.
 """
 
 from collections import Counter
@@ -70,7 +70,7 @@ def _changes(edited: Edited) -> Iterator[_Change]:
 
 
 def _whole_lines(edited: Edited) -> list[Span]:
-    """Return the spans extended to whole lines, those that meet merged into one."""
+    """Return the spans extended to whole lines. Spans that meet are merged."""
     before, after, spans, _ = edited
     whole: list[Span] = []
     for start, end, new_start, new_end in spans:
@@ -105,7 +105,7 @@ def _differences(old: list[str], new: list[str]) -> Iterator[Span]:
         if old or new:
             yield front, front + len(old), front, front + len(new)
         return
-    # About how many pairs of equal lines difflib will compare; it ignores popular lines itself.
+    # An estimate of the pairs of equal lines that difflib will compare; it ignores popular lines itself.
     counts = Counter(new)
     popular = len(new) // 100 + 1 if len(new) >= _POPULAR_FROM else len(new)
     if sum(counts[line] for line in old if counts[line] <= popular) > _MAX_COST:
@@ -119,7 +119,7 @@ def _differences(old: list[str], new: list[str]) -> Iterator[Span]:
 
 
 def _shared(old: list[str], new: list[str], reserved: int) -> int:
-    """Return the number of equal lines at the start, with `reserved` lines of the shorter text left out."""
+    """Return the number of equal lines at the start, not counting the last `reserved` lines of the shorter text."""
     limit = min(len(old), len(new)) - reserved
     for count, (line, new_line) in enumerate(zip(old[:limit], new[:limit], strict=False)):
         if line != new_line:

@@ -1,12 +1,13 @@
-"""Edits of one or several text files: all files are changed, or none.
+"""Edits to one or more text files: all of them are changed, or none.
 
-All files are read under the locks of all their names, so parallel edits of our processes are all applied. Each
-result is written beside its file and reaches the disk before the first file is replaced. A change that another
-program makes by then is noticed and not lost (see `exchange`): the edits are made again, on the new contents.
+The names of all files are locked while they are read, so parallel edits by several server processes are all applied.
+Each result is written beside its file and reaches the disk before the first file is replaced. A change that another
+program makes in the meantime is detected and not lost (see `exchange`): the edits are applied again, to the new
+contents.
 
-If one of several files can't be replaced, those before it get their old file back, the very same one. Only the end
-of the process or of the machine between two renames can leave some changed and some not. Each file is whole even
-then, and undo reverts the changes that were made (see `history/settling`).
+If one of several files can't be replaced, the files already replaced are restored as the same inodes. Only a crash of
+the process or the machine between two renames can leave some files changed and others not. Even then each file is
+complete, and undo reverts the changes that were made (see `history/settling`).
 """
 
 import os
@@ -33,7 +34,8 @@ from shared.program.files.metadata import lost_owner
 
 
 class FileEdits(NamedTuple):
-    """The edits of one file; with `etag`, only while the file still has it; `encoding` is its charset, if given."""
+    """The edits to one file. With `etag`, they apply only if the file's etag still matches. `encoding` is its
+    charset, if given."""
 
     place: Place
     edits: Sequence[Edit]
@@ -42,10 +44,9 @@ class FileEdits(NamedTuple):
 
 
 class EditResult(NamedTuple):
-    """The changes of one file as a unified diff; its size and etag, on a dry run those it has still; its charset.
+    """The changes to one file as a unified diff, and its charset, size and etag (on a dry run, the unchanged ones).
 
-    `lost` lists the owner and group that could not be kept, `tolerated` the differences of old texts from their
-    matches.
+    `lost` lists the owner and group if they could not be kept, `tolerated` how old texts differ from their matches.
     """
 
     diff: str
@@ -71,7 +72,7 @@ class _Changed(NamedTuple):
     edited: Edited
     data: bytes
     is_exact: bool
-    """True if it was requested by an etag, so that data added to it meanwhile makes it a different file."""
+    """True if an etag was given, so that data appended in the meantime makes it a different file."""
 
 
 def edit_files(
@@ -84,11 +85,12 @@ def edit_files(
 ) -> list[EditResult]:
     """Apply the edits to all the files, or to none: a result for each.
 
-    `protected` files are replaced, too (see `require_replaceable`). `check` is called before each edit, and what it
-    raises changes nothing. Raises `changed` when someone else wrote one of them meanwhile, `not_text`, `too_large`,
-    `bad_encoding`, `unsure_charset` (see `require_sure`), and what `apply_edits` raises.
+    With `protected`, write-protected files are replaced too (see `require_replaceable`). `check` is called before
+    each edit; if it raises, nothing is changed. Raises `changed` if another program wrote one of them in the
+    meantime, `not_text`, `too_large`, `bad_encoding`, `unsure_charset` (see `require_sure`), and what `apply_edits`
+    raises.
     """
-    # An edit of one version only is not tried again on another one.
+    # An edit for one version is not retried on another.
     codes = ("changed",) if all(request.etag is None for request in requests) else ()
     options = _Options(dry_run, protected, recorder)
     return persistently(lambda: _edited(beneath, requests, options, check), codes)
@@ -173,7 +175,7 @@ def _replace(file: _Changed, fresh: Entry, undo: ExitStack | None, leftovers: Ex
     with os_errors(file.written):
         backup = None
         if undo is not None:
-            # With a second name for the file as it is, it can always be put back.
+            # A second name for the original file makes it possible to restore it.
             backup = beside(file.entry)
             try:
                 link(file.entry, backup)
@@ -195,7 +197,7 @@ def _write_back(backup: Entry, entry: Entry, written: os.stat_result | None) -> 
 
 def _put_back(backup: Entry, fresh: Entry, entry: Entry) -> None:
     now = current(entry)
-    # If someone else has replaced it since, that file stays.
+    # If another program has replaced it since, that file stays.
     if now is not None and fresh.stat is not None and os.path.samestat(now, fresh.stat):
         with suppress(OSError):
             rename(backup, entry)

@@ -1,8 +1,8 @@
-"""Translation of the indentation of an old text into that of the lines it matches in the file.
+"""Translation of an old text's indentation into that of the lines it matches in the file.
 
-Models most often get whitespace wrong: spaces for tabs, two for four, a passage moved to the left. Lines
-only match if each indentation of the old text maps to one in the file, deeper ones to deeper ones. The new text is
-then written with those of the file.
+Models most often get white space wrong: spaces instead of tabs, two spaces instead of four, or a passage with less
+indentation. Lines match only if each indentation in the old text maps to one in the file, and deeper ones map to
+deeper ones. The new text is then written with the file's indentation.
 """
 
 from collections import Counter
@@ -14,12 +14,12 @@ from typing import NamedTuple
 from servers.filesystem.edit.text import Replacement
 
 _MAX_COST = 1_000_000
-"""Lines of the old text times lines of the new one up to which those that stay are sought."""
+"""Maximum product of the numbers of old and new lines for which unchanged lines are searched."""
 
 
 class Indents(NamedTuple):
-    """The indentation in the file for each one in the old text (`known`), and the width of a step: `unit` of the old
-    text is `step` in the file, where that is known.
+    """The indentation in the file for each indentation in the old text (`known`), and the width of a step: `unit` in
+    the old text becomes `step` in the file, if that is known.
     """
 
     known: dict[str, str]
@@ -27,7 +27,7 @@ class Indents(NamedTuple):
     step: str = ""
 
     def of(self, indent: str) -> str | None:
-        """Return the indentation in the file for one in the new text; None if it can't be determined."""
+        """Return the file's indentation for an indentation in the new text; None if it can't be determined."""
         if indent in self.known:
             return self.known[indent]
         if self.is_same:
@@ -49,21 +49,22 @@ class Indents(NamedTuple):
 
     @property
     def is_same(self) -> bool:
-        """True if nothing differs."""
+        """True if both indentations are the same."""
         return all(old == new for old, new in self.known.items())
 
 
 def indent_of(line: str) -> str:
-    """Return the white space before the text of a line."""
+    """Return the leading white space of a line."""
     return line[: len(line) - len(line.lstrip())]
 
 
 def compared(
     old_lines: Sequence[str], lines: Sequence[str], new: Sequence[str], around: Iterable[str]
 ) -> Indents | None:
-    """Return the indentation of the `old_lines` beside that of the matching `lines`, or None without a common order.
+    """Return the indentation of the `old_lines` mapped to that of the matching `lines`, or None if their order
+    differs.
 
-    How one step is written comes from both, else from the `new` lines and the lines of the file `around`.
+    The width of a step comes from both, or else from the `new` lines and the file's lines `around` them.
     """
     pairs: dict[str, str] = {}
     for old, line in zip(old_lines, lines, strict=True):
@@ -71,7 +72,7 @@ def compared(
             return None
     same = {old == new for old, new in pairs.items() if old or new}
     if len(same) > 1:
-        # One line is indented wrongly, instead of all in another style.
+        # One line is indented wrongly; the lines are not all in another style.
         return None
     ordered = sorted(pairs, key=len)
     for before, after in pairwise(ordered):
@@ -87,7 +88,7 @@ def compared(
 
 
 def _step(steps: set[tuple[str, str]]) -> tuple[str, str]:
-    """Return the old and the new unit of one step, as few characters as possible; empty if the steps disagree."""
+    """Return the shortest old and new unit of one step; both are empty if the steps disagree."""
     reduced = set()
     for old, new in steps:
         if len(set(old)) != 1 or len(set(new)) != 1:
@@ -98,13 +99,13 @@ def _step(steps: set[tuple[str, str]]) -> tuple[str, str]:
 
 
 def _styles(edit_lines: Iterable[str], around: Iterable[str]) -> tuple[str, str]:
-    """Return one step of indentation in the lines of the edit, and one in the file."""
+    """Return one step of indentation in the edit's lines, and one in the file's."""
     own, theirs = _unit(edit_lines), _unit(around)
     return (own, theirs) if own and theirs else ("", "")
 
 
 def _unit(lines: Iterable[str]) -> str:
-    """Return one step of indentation: the most frequent one from a line to the next, or ""."""
+    """Return the most frequent step of indentation from one line to the next, or ""."""
     indents = [indent_of(line) for line in lines if line.strip()]
     steps = Counter(
         after[len(before) :] for before, after in pairwise(indents) if after != before and after.startswith(before)
@@ -113,10 +114,10 @@ def _unit(lines: Iterable[str]) -> str:
 
 
 def moved(old_lines: Sequence[str], new: Sequence[str], indents: Indents) -> list[Replacement] | None:
-    """Return the replacements, by line numbers, that put the `new` lines in the place of the `old_lines`.
+    """Return the replacements, by line numbers, that replace the `old_lines` with the `new` lines.
 
-    Lines that the new text has in common with the old one stay as they are in the file. None where an indentation of
-    the new text can't be determined.
+    Lines common to both texts stay as they are in the file. Return None if an indentation of the new text can't be
+    determined.
     """
     changes: list[Replacement] = []
     opcodes: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(old_lines), 0, len(new))]
@@ -141,7 +142,7 @@ def moved(old_lines: Sequence[str], new: Sequence[str], indents: Indents) -> lis
 
 
 def described(indent: str) -> str:
-    """Return an indentation in words."""
+    """Return a description of an indentation."""
     if not indent:
         return "none"
     for character, name in ((" ", "space"), ("\t", "tab")):

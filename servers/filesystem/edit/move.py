@@ -1,8 +1,8 @@
-"""Moves or copies a file, a link itself, or a directory with its contents, to a name that is free.
+"""Moves or copies a file, a link (not its target), or a directory with its contents, to a name that is not in use.
 
-A copy is made beside its destination and gets the name when it is complete, so a half copied file is never seen
-there. It has the contents and the metadata of its source, but not the times; the result lists the parts of owner,
-group and attributes that it could not keep.
+A copy is made next to its destination and renamed when it is complete, so a partial copy never appears there. It has
+the contents and the metadata of its source, but not the times; the result lists any owner, group or attributes that
+could not be kept.
 
 To another file system, a move copies the source with its times, and then deletes it; a move that would lose anything
 is refused.
@@ -49,13 +49,13 @@ from shared.program.files.metadata import (
 from shared.text import quoted
 
 MAX_COPIED = 1024 * 1024 * 1024
-"""Bytes that one call copies."""
+"""Maximum number of bytes that one call copies."""
 
 _BLOCK = 1024 * 1024
 
 
 class Copied(NamedTuple):
-    """The result of a copy: the number of entries, bytes, and the metadata that was lost."""
+    """The result of a copy: the numbers of entries and bytes, and any lost metadata."""
 
     entries: int
     size: int
@@ -70,11 +70,11 @@ def move(
     etag: str | None = None,
     recorder: Recorder = NOT_RECORDED,
 ) -> None:
-    """Rename what is at `source` to `destination`, which must be free; with `etag`, only while the source has it.
-    `checkpoint` may raise while nothing has its new name.
+    """Rename the entry at `source` to `destination`, which must not exist. With `etag`, rename it only if the
+    source's etag still matches. `checkpoint` may raise until the first rename.
 
-    In the window of `give_name`, and for a directory always, what appears at the destination meanwhile (for a
-    directory: an empty directory) would be replaced.
+    A file that appears at the destination during the window described at `give_name` is replaced; so is an empty
+    directory that appears while a directory is moved.
     """
     roots = beneath.roots
     for place in (source, destination):
@@ -102,7 +102,7 @@ def move(
 
 
 def rename_entry(beneath: RootedFiles, old: Entry, new: Entry, checkpoint: Callable[[], None]) -> None:
-    """Rename `old` to `new`, which is free, also on another file system. Raises what `move` raises."""
+    """Rename `old` to `new`, which must not exist and may be on another file system. Raises what `move` raises."""
     try:
         (rename_to_free if is_directory(old) else give_name)(old, new)
     except OSError as error:
@@ -143,7 +143,8 @@ def _complete(
     recorder: Recorder = NOT_RECORDED,
     describe: Callable[[Survey], None] = lambda _: None,
 ) -> Iterator[Entry]:
-    """Yield the entry beside `new` for a copy of `old`, which is renamed to `new` at the end, or removed."""
+    """Yield a temporary entry next to `new` for a copy of `old`. On success it is renamed to `new`; otherwise it is
+    removed."""
     fresh = beside(new)
     with ExitStack() as on_failure:
         on_failure.callback(_discard_all, fresh, beneath)
@@ -161,11 +162,12 @@ def copy(
     etag: str | None = None,
     recorder: Recorder = NOT_RECORDED,
 ) -> Copied:
-    """Copy what is at `source` to `destination`, which must be free; with `etag`, only while the source has it.
+    """Copy the entry at `source` to `destination`, which must not exist. With `etag`, copy it only if the source's
+    etag still matches.
 
-    Raises `already_exists`, `too_large`, `special_file`, and `bad_path` for a directory that would hold its own copy.
-    `checkpoint` may raise at any time; whatever ends it, the copy so far is taken away. A single file is on the disk
-    when this returns; the files of a directory get there when the system writes them.
+    Raises `already_exists`, `too_large`, `special_file`, and `bad_path` for a directory that would contain its own
+    copy. `checkpoint` may raise at any time. A partial copy is always removed. A single file is on the disk when this
+    returns; the files of a directory get there when the system writes them.
     """
     beneath.roots.require_writable(destination)
     with beneath.locate(source, follow=False) as old:
@@ -200,12 +202,12 @@ def _discard_all(fresh: Entry, beneath: RootedFiles) -> None:
 
 
 class _Copying:
-    """A copy in progress: its limits, how much of them is used, and the metadata that was lost."""
+    """A copy in progress: its limits, how much of them is used, and the lost metadata."""
 
     def __init__(
         self, beneath: RootedFiles, written: str, checkpoint: Callable[[], None], is_move: bool = False
     ) -> None:
-        """Begin a copy. With `is_move` it keeps the times of its source, and all of it is synced to the disk."""
+        """Begin a copy. With `is_move` it keeps the source's times and is fully synced to disk."""
         self.bounds = Bounds(beneath, written, checkpoint=checkpoint)
         self.size = 0
         self.lost: dict[str, None] = {}
@@ -224,7 +226,7 @@ class _Copying:
             survey.makes(self._beneath.roots.path(place), state)
 
     def copy(self, old: Entry, new: Entry, depth: int) -> None:
-        """Copy the entry `old`, of any kind."""
+        """Copy the entry `old`, whatever its kind."""
         self.bounds.count(old)
         self._beneath.roots.require_allowed(new.place)
         if old.stat is None:
@@ -245,7 +247,7 @@ class _Copying:
             raise FilesError("special_file", self._written, f"{shown} is neither a file, nor a directory, nor a link")
 
     def require_unchanged(self, old: Entry) -> None:
-        """Raise `changed` unless `old`, with all its contents, is as it was copied."""
+        """Raise `changed` if `old` or its contents have changed since the copy."""
         now = current(old)
         marks = {} if now is None else {old.place.parts: _mark(now)}
         if now is not None and is_directory(old):
@@ -263,7 +265,7 @@ class _Copying:
                 source = stack.enter_context(opened(old))
             status = stat_of(old, source)
             self.bounds.enter(status, depth)
-            # Its owner must be able to fill it; its other metadata is set when it is full, if it has a descriptor.
+            # The owner needs permission to fill it. Its other metadata is set afterwards, if it has a descriptor.
             mode = stat.S_IMODE(status.st_mode) & 0o777 if source is None else first_mode(status)
             make_directory(new, mode | stat.S_IRWXU)
             self._note(new, DIRECTORY)
@@ -292,7 +294,7 @@ class _Copying:
             os.close(handle.descriptor)
 
     def _bytes(self, handle: Handle, target: int) -> State:
-        """Copy the bytes, and return the state of the copy, without its digest if that is not needed."""
+        """Copy the bytes and return the state of the copy, without a digest if none is needed."""
         has_holes = _has_holes(handle.stat)
         digest, begin = new_digest(), self.size
         while block := os.read(handle.descriptor, _BLOCK):
@@ -311,7 +313,7 @@ class _Copying:
             self._made.append((new.place, state))
 
     def _finish(self, target: int, status: os.stat_result, attributes: Attributes) -> None:
-        """Set the metadata of the open copy."""
+        """Set the metadata of the copy, which is open."""
         self.lost |= dict.fromkeys(give_metadata(target, status, attributes))
         if self._is_move:
             os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -337,10 +339,10 @@ class _Survey(Bounds):
 
 
 def _has_holes(status: os.stat_result) -> bool:
-    """Return True if a file occupies fewer bytes than its size, as disk images do: its copy should be sparse, too."""
+    """Return True if a file occupies fewer bytes than its size, as disk images do. Its copy should be sparse too."""
     return getattr(status, "st_blocks", math.inf) * 512 < status.st_size  # Windows has no blocks
 
 
 def _mark(status: os.stat_result) -> Mark:
-    """Return a value that differs once somebody has changed the entry; a read does not change it."""
+    """Return a value that differs once the entry has been changed. Reading the entry does not change it."""
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

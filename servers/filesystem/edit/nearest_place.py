@@ -1,4 +1,4 @@
-"""The place in a file that an unmatched old text was probably meant for, and the differences."""
+"""The place in a file that an old text without a match was probably meant for, and the differences."""
 
 import re
 from collections import defaultdict
@@ -11,29 +11,29 @@ from servers.filesystem.edit.indentation import described, indent_of
 from shared.text import nearest
 
 _MAX_LINES = 50_000
-"""Lines of a file that are looked at."""
+"""Maximum number of lines of a file that are compared."""
 _MAX_SPELLED = 2_000
 _MAX_WANTED = 200
 _LONGEST = 200
-"""Characters of a line that are compared."""
+"""Maximum number of characters of a line that are compared."""
 _SHOWN = 80
-"""Characters of a line that are shown."""
+"""Maximum number of characters of a line that are shown."""
 _MOST = 3
-"""Differences that are shown."""
+"""Maximum number of differences that are shown."""
 _COMMON = 300
-"""Number of lines from which on a word in them counts for nothing."""
+"""A word that occurs in this many lines is ignored."""
 _CANDIDATES = 6
 _WHOLE_LINE = 3
-"""Words that an equal line counts for."""
+"""The number of words that an equal line counts as."""
 _ALIKE = 0.35
-"""Least similarity of the two, of 1."""
+"""Minimum similarity, from 0 to 1."""
 _WORD = re.compile(r"\w{2,}")
 
 
 def nearest_place(lines: Sequence[str], old_lines: Sequence[str], before: int = 0) -> str | None:
-    """Return the lines most like the old ones, with their numbers and the differences; None if none are similar.
+    """Return the lines most similar to the old ones, with their numbers and the differences; None if there are none.
 
-    `before` them are more lines, which count.
+    Line numbers begin after `before` earlier lines.
     """
     lines, old_lines = lines[:_MAX_LINES], old_lines[:_MAX_WANTED]
     votes = _votes(lines, old_lines) or _first_like(lines, old_lines)
@@ -55,7 +55,7 @@ def nearest_place(lines: Sequence[str], old_lines: Sequence[str], before: int = 
 
 
 def _votes(lines: Sequence[str], old_lines: Sequence[str]) -> defaultdict[int, float]:
-    """Return the votes for each line as the first one, from rare lines and rare words that both texts have."""
+    """Return the votes for each line as the first of the match, from rare lines and words that both texts contain."""
     sought: defaultdict[str, list[int]] = defaultdict(list)
     for number, line in enumerate(old_lines):
         for token in _tokens(line):
@@ -75,7 +75,8 @@ def _votes(lines: Sequence[str], old_lines: Sequence[str]) -> defaultdict[int, f
 
 
 def _first_like(lines: Sequence[str], old_lines: Sequence[str]) -> defaultdict[int, float]:
-    """Return a vote for the line most similar in spelling to the first old one, for texts without a common word."""
+    """Return a vote for the line whose spelling is most similar to the first old line, for texts without a common
+    word."""
     votes: defaultdict[int, float] = defaultdict(float)
     at, first = next(((at, line) for at, line in enumerate(old_lines) if line.strip()), (0, ""))
     places = {line.strip()[:_LONGEST]: number for number, line in reversed(list(enumerate(lines[:_MAX_SPELLED])))}
@@ -91,7 +92,7 @@ def _tokens(line: str) -> set[str]:
 
 
 def _alike(window: Sequence[str], old_lines: Sequence[str]) -> float:
-    """Return the similarity of both, of 1: line by line, or by equal lines if some are added or missing."""
+    """Return the similarity of both, from 0 to 1: line by line, or by equal lines if some are added or missing."""
     ratios = [
         SequenceMatcher(None, line.strip()[:_LONGEST], old_line.strip()[:_LONGEST]).ratio()
         for line, old_line in zip_longest(window, old_lines, fillvalue="")
@@ -104,7 +105,7 @@ def _alike(window: Sequence[str], old_lines: Sequence[str]) -> float:
 
 
 def _differences(window: Sequence[str], old_lines: Sequence[str], start: int) -> list[str]:
-    """Return the differences: texts of lines, else their indentation; at least one."""
+    """Return the differences in the texts of lines, or else in their indentation; at least one."""
     old, new = [line.strip() for line in old_lines], [line.strip() for line in window]
     differences: list[str] = []
     for kind, first, last, begin, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
@@ -131,5 +132,6 @@ def _at(number: int, count: int) -> str:
 
 
 def _shown(text: str, show: Callable[[str], str] = repr) -> str:
-    """Return the text in quotes; `show` is `ascii` where accents are composed otherwise, which looks the same."""
+    """Return the text in quotes. `show` is `ascii` if the texts only differ in how accents are composed, which looks
+    the same."""
     return show(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")

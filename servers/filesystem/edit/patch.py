@@ -1,7 +1,7 @@
-"""Unified diffs as edits: each hunk is the old and the new text of an edit, and names the line it belongs to.
+"""Unified diffs as edits: each hunk holds the old and the new text of an edit, and its line number.
 
-They are read the way models write them: the counts of a hunk may be wrong, an empty line may lack its space, and a
-hunk may have no line numbers. A patch that does more than change existing files is refused.
+They are read as models write them: the counts of a hunk may be wrong, an empty line may lack its space, and a hunk
+may have no line numbers. A patch that does more than change existing files is refused.
 """
 
 import os
@@ -14,17 +14,17 @@ from servers.filesystem.edit.replacements import Edit
 from servers.filesystem.errors import FilesError
 
 MAX_FILES = 100
-"""Files that one patch changes."""
+"""Maximum number of files that one patch changes."""
 
 _HUNK = re.compile(r"@@(?: -\d+(?:,\d+)? \+(\d+)(?:,\d+)?)?.*")
 _NOWHERE = "/dev/null"
 _NO_END = "\\"
-"""Begins the line after one without a line end, as the last of a file may be."""
+"""Start of the marker after a line without a line end, which only the last line of a file can be."""
 _MARKS = (" ", "+", "-", _NO_END)
 _PREFIXES = "abciow12"
-"""Letters that git puts before the slash of a path, those of `diff.mnemonicPrefix` among them."""
+"""Letters that git writes before the slash of a path, including those of `diff.mnemonicPrefix`."""
 _QUOTED = re.compile(r'"((?:[^"\\]|\\[abfnrtv"\\]|\\[0-3][0-7]{2})*)"')
-"""A path in the quotes of git (`core.quotePath`), whose escapes denote bytes."""
+"""A path quoted by git (`core.quotePath`), whose escapes denote bytes."""
 _VERSION = re.compile(r"\d+\.\d.*")
 _REFUSED = {
     re.compile(pattern): reason
@@ -49,7 +49,7 @@ class FilePatch(NamedTuple):
 
 
 def read_patch(text: str) -> list[FilePatch]:
-    """Return the files of a unified diff, in its order. Raises `bad_patch`."""
+    """Return the files of a unified diff, in order. Raises `bad_patch`."""
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     files: list[FilePatch] = []
     at, end = 0, -1
@@ -70,7 +70,7 @@ def read_patch(text: str) -> list[FilePatch]:
         elif at == end and _is_of_hunk(lines, at + 1):
             raise _bad(at, "is within a hunk but does not begin with a space, + or -")
         else:
-            # The lines of git between files, and the text of a mail.
+            # Git's header lines between files, and the text of an email.
             at += 1
     if len(files) > MAX_FILES:
         raise FilesError("bad_patch", "", f"it has more than {MAX_FILES} files", "Split it into several patches.")
@@ -94,7 +94,7 @@ def _is_of_hunk(lines: list[str], at: int) -> bool:
 
 
 def _is_signed(lines: list[str], at: int) -> bool:
-    # A mail of git format-patch ends with two hyphens and the version of git.
+    # An email from git format-patch ends with two hyphens and git's version.
     return lines[at].rstrip() == "--" and any(map(_VERSION.match, lines[at + 1 : at + 2]))
 
 
@@ -120,7 +120,7 @@ def _unquoted(path: str) -> str:
 
 def _edit(lines: list[str], at: int, end: int) -> Edit:
     body = lines[at + 1 : end]
-    # Between two hunks, and after the last, models leave empty lines.
+    # Models leave empty lines between hunks and after the last.
     while body and not body[-1]:
         body.pop()
     old = "".join(line for mark, line in _marked(body) if mark != "+")
@@ -132,7 +132,7 @@ def _edit(lines: list[str], at: int, end: int) -> Edit:
 
 
 def _marked(body: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the marks and lines of a hunk; a line without a line end is the last of its file."""
+    """Yield the marks and lines of a hunk. A line without a line end is the last line of its file."""
     for line, after in zip_longest(body, body[1:], fillvalue=""):
         if not line.startswith(_NO_END):
             yield line[:1], line[1:] if after.startswith(_NO_END) else f"{line[1:]}\n"

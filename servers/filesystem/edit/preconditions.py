@@ -1,4 +1,4 @@
-"""Conditions for a change: the path is that of a file, which is unchanged since it was read, and replaceable."""
+"""Conditions for a change: the path names a file that can be replaced and is unchanged since it was read."""
 
 import os
 import stat
@@ -9,7 +9,7 @@ from shared.program.files.entries import Entry, Place, etag_of, is_writable
 
 
 def require_file_name(place: Place) -> None:
-    """Raise `bad_path` if the path ends as only that of a directory does."""
+    """Raise `bad_path` if the path ends like that of a directory."""
     end = place.written.replace("\\", "/") if os.sep == "\\" else place.written
     if end.endswith(("/", "/.", "/..")):
         raise FilesError(
@@ -18,7 +18,7 @@ def require_file_name(place: Place) -> None:
 
 
 def require_same(status: os.stat_result | None, etag: str | None, written: str) -> None:
-    """Raise `changed` unless the file with this `status` has `etag`, if one is given."""
+    """Raise `changed` if an `etag` is given and the file with this `status` has another."""
     if etag is None:
         return
     if status is None:
@@ -31,15 +31,15 @@ def require_same(status: os.stat_result | None, etag: str | None, written: str) 
 
 
 def require_free(status: os.stat_result | None, written: str) -> None:
-    """Raise `already_exists` if there is a `status`."""
+    """Raise `already_exists` unless `status` is None."""
     if status is not None:
         raise FilesError("already_exists", written, "already exists", "Choose another name.")
 
 
 def require_replaceable(entry: Entry, status: os.stat_result | None, written: str, protected: bool) -> None:
-    """Raise unless the entry can be written: a new name, or a regular, writable file with one name.
+    """Raise unless the entry can be written: it does not exist, or is a regular, writable file with one name.
 
-    With `protected`, any regular file can be.
+    With `protected`, it may be any regular file.
     """
     if status is None:
         if entry.linked:

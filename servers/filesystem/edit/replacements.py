@@ -1,16 +1,16 @@
 """Replaces passages of a text, each given by its old wording.
 
-An edit must match exactly one place, or as many as it says. Line ends are compared as LF, so an edit written with LF
-finds its place in a CRLF file; what is inserted gets the line ends of the lines it replaces, and everything outside
-the changed lines stays as it is, in mixed files too.
+An edit must match exactly one place, or the number of places it gives. Line ends are compared as LF, so an edit
+written with LF matches in a CRLF file. Inserted text gets the line ends of the lines it replaces, and everything
+outside the changed lines stays as it is, even in files with mixed line ends.
 
-When there is no exact match, lines are compared without leading and trailing white space. What matches is taken where
-its indentation is that of the old text in other terms (see `indentation`), and this is said. Only lines that change
-are replaced, in the indentation of the file.
+If there is no exact match, lines are compared without leading and trailing white space. Such a match is accepted if
+its indentation can be translated (see `indentation`), and the result reports it. Only lines that change are replaced,
+with the file's indentation.
 
-To search a text of megabytes takes milliseconds in which no other thread runs Python, while one that lists a
-directory needs the interpreter back after each call of the system. So the work is done in steps with pauses, by one
-thread at a time: short work of other threads gets its turn in between.
+Searching megabytes of text takes milliseconds during which no other thread runs Python, while a thread that lists a
+directory needs the interpreter again after each system call. So the work is done in steps with pauses, by one thread
+at a time, and short work in other threads gets its turn in between.
 """
 
 import threading
@@ -25,25 +25,25 @@ from servers.filesystem.edit.text import Edited, Replacement, Text
 from servers.filesystem.errors import FilesError
 
 MAX_PLACES = 100_000
-"""Places one edit replaces."""
+"""Maximum number of places that one edit replaces."""
 
 _SHOWN = 10
 _AROUND = 200
-"""Lines before and after a match that show how the file is indented."""
+"""Number of lines before and after a match that show how the file is indented."""
 _PAUSED_FROM = 0.001
-"""Seconds from which on a step is followed by a pause."""
+"""A step that takes at least this many seconds is followed by a pause."""
 _PAUSE = 0.25
-"""The pause, as a share of the time of the step."""
+"""Length of the pause, as a fraction of the step's time."""
 
 _working = threading.Lock()
 
 
 class Edit(NamedTuple):
-    """Old text, new text, and the number of places with the old text, which are all replaced; 0 means any number.
+    """Old text, new text, and the number of places with the old text, all of which are replaced; 0 means any number.
 
-    A single place must be the only one even among overlapping ones; several are counted without overlaps. With a
-    `line` (from 1; None unless the edit is a hunk of a diff) the old text is whole lines, and of several places the
-    one at that line is meant.
+    If the number is 1, overlapping places count as well; otherwise they don't. If the edit is a hunk of a diff,
+    `line` is its line number from 1: the old text consists of whole lines, and if there are several places, the one
+    at that line is replaced.
     """
 
     old: str
@@ -53,8 +53,8 @@ class Edit(NamedTuple):
 
 
 def apply_edits(text: str, edits: Sequence[Edit], path: str = "", check: Callable[[], None] = lambda: None) -> Edited:
-    """Return `text` after all `edits`, each applied to the result of the one before; `path` is for errors. `check` is
-    called before each edit, which takes time in proportion to the text.
+    """Return `text` after all `edits`, each applied to the result of the previous one. `path` is for error messages.
+    `check` is called before each edit, which takes time proportional to the text.
 
     Raises `FilesError` with `bad_edit`, `no_match`, `ambiguous_match` where an edit should match once, or
     `wrong_count`.
@@ -78,7 +78,7 @@ def apply_edits(text: str, edits: Sequence[Edit], path: str = "", check: Callabl
 
 
 class _Where(NamedTuple):
-    """The file and the number of an edit, for errors."""
+    """The file and the number of an edit, for error messages."""
 
     path: str
     number: int
@@ -99,9 +99,10 @@ def _replacements(text: str, edit: Edit, where: _Where) -> tuple[list[Replacemen
 
 
 def _is_half_indented(text: str, edit: Edit, at: int) -> bool:
-    """Return True if the old text is whole lines but for indentation before the first, which the new one omits, too.
+    """Return True if the old text consists of whole lines without the first one's indentation, which the new text
+    omits too.
 
-    Put there as it is, another line would get that indentation, or one be indented as little as the first is.
+    Inserted unchanged, it would leave a line with the wrong indentation.
     """
     before, end = text[text.rfind("\n", 0, at) + 1 : at], at + len(edit.old)
     if not before.isspace() or not (edit.old.endswith("\n") or text[end : end + 1] in ("", "\n")):
@@ -120,8 +121,8 @@ def _is_half_indented(text: str, edit: Edit, at: int) -> bool:
 
 
 def _places(text: str, needle: str, count: int, step: int) -> list[int]:
-    """Return the offsets of `needle` in `text`, at most a few more than requested."""
-    # One more than is allowed or shown, so that the caller sees that there are more.
+    """Return the offsets of `needle` in `text`, including at most a few more than requested."""
+    # One more than is allowed or shown tells the caller that there are more.
     most = max(count or MAX_PLACES, _SHOWN) + 1
     places: list[int] = []
     at = text.find(needle)
@@ -133,14 +134,14 @@ def _places(text: str, needle: str, count: int, step: int) -> list[int]:
 
 
 def _hunk_places(text: str, edit: Edit) -> list[int]:
-    """Return the offsets of the lines of a hunk in `text`: at its line, else wherever they are.
+    """Return the offsets of a hunk's lines in `text`: at its line number, or else anywhere.
 
-    A hunk with a side that ends without a line end is at the end of the file.
+    A hunk with a side that lacks the last line end must be at the end of the file.
     """
     if not edit.old.endswith("\n") or (edit.new and not edit.new.endswith("\n")):
         start = len(text) - len(edit.old)
         return [start] if f"\n{text}".endswith(f"\n{edit.old}") else []
-    # The first line has the end of a line before it as well.
+    # The first line is also preceded by a line end.
     places = _places(f"\n{text}", f"\n{edit.old}", edit.places, step=len(edit.old))
     if len(places) > 1 and edit.line:
         start = 0
@@ -154,7 +155,7 @@ def _hunk_places(text: str, edit: Edit) -> list[int]:
 
 
 def _lines_at(text: str, places: Sequence[int]) -> list[int]:
-    """Return the number, from 1, of the line of each of the places."""
+    """Return the line number of each place, from 1."""
     breaks = (text.count("\n", start, end) for start, end in pairwise([0, *places]))
     return [1 + before for before in accumulate(breaks)]
 
@@ -173,11 +174,12 @@ def _require_count(count: int, lines: list[int], where: _Where) -> None:
 
 
 def _tolerant_replacements(text: str, edit: Edit, where: _Where) -> tuple[list[Replacement], str | None]:
-    """Return the replacements for the old text with other white space around its lines, and what was tolerated."""
+    """Return the replacements for matches whose lines differ from the old text in surrounding white space, and what
+    was tolerated."""
     lines = text.split("\n")
     old_lines = edit.old.removesuffix("\n").split("\n")
     needle = "\n".join(line.strip() for line in old_lines)
-    # Joined, so that the linear search of str does the work. Neighbours share the line end between them.
+    # Joined, so that the linear search of str does the work. Adjacent lines share one line end.
     hay = "\n" + "\n".join(line.strip() for line in lines) + "\n"
     places = _places(hay, f"\n{needle}\n", edit.places, step=len(needle) + 1) if needle.strip("\n") else []
     if not places:
@@ -187,7 +189,7 @@ def _tolerant_replacements(text: str, edit: Edit, where: _Where) -> tuple[list[R
         numbers = [edit.line]
     _require_count(edit.places, numbers, where)
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
-    # A last line that had no end keeps none, and one that had is replaced by what has one.
+    # A last line with or without a line end stays that way.
     new = edit.new.removesuffix("\n").split("\n") if edit.new else []
     changes: list[Replacement] = []
     notes: list[str] = []
@@ -200,7 +202,7 @@ def _tolerant_replacements(text: str, edit: Edit, where: _Where) -> tuple[list[R
             raise _no_match(lines, old_lines, where, first)
         for start, end, fresh in moves:
             at, to = starts[first + start], starts[first + end]
-            # For the last line of a file that ends without a line end.
+            # For a last line without a line end.
             changes.append((min(at, len(text)), min(to, len(text)), fresh if to <= len(text) else fresh[:-1]))
         notes.append(_tolerated(indents))
     return changes, f"edit {where.number} was matched ignoring {notes[0]}"
@@ -215,7 +217,8 @@ def _tolerated(indents: Indents) -> str:
 
 
 def _no_match(lines: list[str], old_lines: list[str], where: _Where, at: int | None = None) -> FilesError:
-    """Return the error for an old text that does not match, or only with other indentation at line `at`, from 0."""
+    """Return the error for an old text that does not match, or that matches only with other indentation at line `at`,
+    from 0."""
     from servers.filesystem.edit.nearest_place import nearest_place
 
     first, last = (0, len(lines)) if at is None else (at, at + len(old_lines))
@@ -228,7 +231,7 @@ def _no_match(lines: list[str], old_lines: list[str], where: _Where, at: int | N
 
 @contextmanager
 def _step() -> Iterator[None]:
-    """Run one step, in one thread at a time; in the pause after it none runs."""
+    """Run one step, in one thread at a time. No step runs during the pause after it."""
     with _working:
         began = time.monotonic()
         yield

@@ -1,8 +1,8 @@
 """A text during editing, and the record of its changed parts.
 
-The work is done on the text with LF line ends. Each change is recorded as a span: its place in the original, and
-its present place. Spans that touch become one. At the end only the spans get the line ends that the original has
-there, and everything between them is taken from the original as it was; a diff needs to look at the spans alone.
+Edits are made to the text with LF line ends. Each change is recorded as a span: its position in the original, and its
+current position. Adjacent spans are merged. At the end, only the spans get the line ends that the original has there,
+and everything between them is copied from the original. A diff only needs to compare the spans.
 """
 
 import bisect
@@ -17,7 +17,7 @@ Replacement = tuple[int, int, str]
 
 
 class Edited(NamedTuple):
-    """A text before and after, the spans where they differ, and the tolerated differences of old texts."""
+    """A text before and after editing, the spans where they differ, and the tolerated differences of old texts."""
 
     before: str
     after: str
@@ -26,7 +26,7 @@ class Edited(NamedTuple):
 
 
 class Text:
-    """A text during editing. `seen` is its present state, with LF line ends."""
+    """A text during editing. `seen` is its current state, with LF line ends."""
 
     def __init__(self, original: str) -> None:
         self._original = original
@@ -38,11 +38,11 @@ class Text:
         self._spans: list[Span] = []
 
     def lf(self, text: str) -> str:
-        """Return a text that is compared with this one, with LF line ends."""
+        """Return `text`, which is compared with this one, with LF line ends."""
         return lf(text).replace("\r", "\n") if self._usual_eol == "\r" else lf(text)
 
     def replace(self, replacements: Sequence[Replacement]) -> None:
-        """Make the replacements, which are in order and without overlaps. Lines that stay the same are left out."""
+        """Make the replacements, which are in order and don't overlap. Unchanged lines are not recorded."""
         pieces: list[str] = []
         spans: list[Span] = []
         at = size = 0
@@ -60,7 +60,7 @@ class Text:
         self._spans = _composed(self._spans, spans)
 
     def edited(self) -> Edited:
-        """Return the original and the edited text, in the line ends of the original."""
+        """Return the original and the edited text, with the original's line ends."""
         pieces: list[str] = []
         spans: list[Span] = []
         at = size = 0
@@ -89,8 +89,8 @@ def lf(text: str) -> str:
 
 
 def eol_of(text: str) -> str:
-    """Return the line end of most lines of `text`, CRLF or LF; CR, as on old Macs, if it has no other; LF without
-    any."""
+    """Return the line end of most lines of `text`, CRLF or LF; CR, as on old Macs, if there is no other; LF if there
+    is none."""
     if has_cr_alone(text):
         return "\r"
     return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
@@ -102,7 +102,7 @@ def has_cr_alone(text: str) -> bool:
 
 
 def _common_lines(old: str, new: str, from_end: bool = False) -> int:
-    """Return the number of characters of whole lines that both texts share at their start, or at their end."""
+    """Return the number of characters in the whole lines that both texts share at their start, or at their end."""
     old_lines, new_lines = old.split("\n"), new.split("\n")
     if from_end:
         old_lines.reverse()
@@ -117,7 +117,8 @@ def _common_lines(old: str, new: str, from_end: bool = False) -> int:
 
 
 def _composed(earlier: list[Span], later: list[Span]) -> list[Span]:
-    """Return the spans of two rounds of changes as those of one: `later` begins with the result of `earlier`."""
+    """Return the spans of two rounds of changes, merged into one round. `later` begins with the result of
+    `earlier`."""
     # Each span in the text between the rounds, with its growth in the first round and in the second.
     marks = [(span[2], span[3], _growth(span), 0) for span in earlier]
     marks += [(span[0], span[1], 0, _growth(span)) for span in later]

@@ -1,11 +1,10 @@
 """Writes, appends to and creates whole files, and creates directories.
 
-All of it needs a writable place, takes the lock of the name it changes, and works in a directory held open. Files
-are replaced atomically (see `atomic`). Adding to a file is a write at its end (`O_APPEND`), so that what other
-programs add at the same time is not lost; the text comes in its charset and its line ends, and what does not get to
-the disk is taken away again, unless somebody has added more by then. What is overwritten keeps its charset, its byte
-order mark and its CRLF line ends as well. A link at the end of a written path leads to its target as long as that
-lies beneath the roots and exists.
+Each operation needs a writable place, locks the name it changes, and works in an open directory. Files are replaced
+atomically (see `atomic`). Text is appended with `O_APPEND`, so that nothing that other programs append at the same
+time is lost. It is written in the file's charset and line ends. Text that was only partly written is removed again,
+unless another program has appended more since. An overwritten file keeps its charset, byte order mark and CRLF line
+ends as well. A link at the end of the path is followed if its target exists beneath the roots.
 """
 
 import os
@@ -49,15 +48,15 @@ from shared.program.files.metadata import Attributes, attributes_of, lost_owner
 from shared.text import quoted
 
 MAX_EDITED = 16 * 1024 * 1024
-"""Largest file that is edited or appended to, and all files of one call together, in bytes."""
+"""Maximum size in bytes of a file that is edited or appended to, and of all files of one call together."""
 _START = 65_536
-"""Bytes of a file to overwrite from which its charset and line ends are determined."""
+"""Number of bytes read from the start of an overwritten file to determine its charset and line ends."""
 
 Mode = Literal["overwrite", "create", "append"]
 
 
 class Contents(NamedTuple):
-    """The contents of a text file as it was read, and its extended attributes; the text has no byte order mark."""
+    """The contents of a text file when it was read, without its byte order mark, and its extended attributes."""
 
     found: os.stat_result
     attributes: Attributes
@@ -77,8 +76,9 @@ class Written(NamedTuple):
 
 
 class How(NamedTuple):
-    """The options of a write: with `etag`, only while the file still has it; `protected` files are written, too (see
-    `require_replaceable`); in the charset `encoding`, else in that of the present file, else in UTF-8.
+    """The options of a write. With `etag`, the file is written only if its etag still matches. With `protected`,
+    write-protected files are written too (see `require_replaceable`). The charset is `encoding`, or else that of the
+    existing file, or else UTF-8.
     """
 
     etag: str | None = None
@@ -104,18 +104,18 @@ def write_file(
     how: How = _ANYHOW,
     recorder: Recorder = NOT_RECORDED,
 ) -> Written:
-    """Write `text` to `place` in one step: over the present file, as a new file only, or at the end of a file.
+    """Write `text` to `place` in one step: overwrite a file, create a new one only, or append.
 
     Raises `changed`, `bad_encoding`, `unsure_charset` (see `require_sure`), and `already_exists` for "create".
     """
     require_file_name(place)
-    # If any version will do, changes of others meanwhile are a reason to try again.
+    # If any version will do, a concurrent change is a reason to retry.
     codes = () if how.etag is not None or mode == "create" else ("changed", "already_exists")
     return persistently(lambda: _written(beneath, place, _WriteRequest(text, mode, how, recorder)), codes)
 
 
 def create_directory(beneath: RootedFiles, place: Place, recorder: Recorder = NOT_RECORDED) -> bool:
-    """Make the directory at `place` and those above it that are missing. Return True if any was made."""
+    """Create the directory at `place` and its missing parents. Return True if any was created."""
     beneath.roots.require_writable(place)
     places = [Place(place.root_index, place.parts[:depth], place.written) for depth in range(1, len(place.parts) + 1)]
     created = False
@@ -128,11 +128,11 @@ def create_directory(beneath: RootedFiles, place: Place, recorder: Recorder = NO
 def read_contents(
     beneath: RootedFiles, entry: Entry, handle: Handle | None, encoding: str | None, limit: int = MAX_EDITED
 ) -> Contents:
-    """Return the contents of the file, which is locked, and open as `handle` if it can be. Raises `not_text`,
+    """Return the contents of the file, which is locked, and open as `handle` if it can be opened. Raises `not_text`,
     `bad_encoding` and `too_large`.
     """
     written = entry.place.written
-    # The status found on the way may be older than the lock.
+    # The status from the path lookup may be older than the lock.
     opened = handle or beneath.open_entry(entry._replace(stat=current(entry)), written)
     try:
         size = opened.stat.st_size
@@ -179,7 +179,7 @@ def _written(beneath: RootedFiles, place: Place, request: _WriteRequest) -> Writ
 
 
 def _start(beneath: RootedFiles, entry: Entry, handle: Handle | None) -> tuple[bytes, Attributes | None]:
-    """Return the first bytes and the attributes of the file; none and None if it can't be read."""
+    """Return the first bytes and the attributes of the file; b"" and None if it can't be read."""
     start, attributes = b"", None
     # A user who may replace a file may not be allowed to read it.
     with suppress(FilesError, OSError):
@@ -194,20 +194,21 @@ def _start(beneath: RootedFiles, entry: Entry, handle: Handle | None) -> tuple[b
 
 
 def _as_before(start: bytes, request: _WriteRequest, written: str) -> tuple[str, Charset]:
-    """Return the text with the line ends of the text that begins with `start`, and the charset to write it in."""
+    """Return the text with the line ends of the existing file, whose first bytes are `start`, and the charset to
+    write it in."""
     named_charset = None if request.how.encoding is None else named(request.how.encoding, written, fresh=True)
     try:
         charset = marked(start) or charset_of(start, written, whole=len(start) < _START)
         seen = decode_part(start[len(charset.mark) :], charset, written, whole=len(start) < _START)[0]
     except FilesError:
-        # The present file is not text.
+        # The existing file is not text.
         return request.text, named_charset or UTF8
     chosen = named_charset or charset
-    # A text may come with the mark that the file has already.
+    # The text may begin with the byte order mark that the file already has.
     text = request.text.removeprefix("\ufeff") if chosen.mark else request.text
     if named_charset is None:
         require_sure(charset, text, start, seen, written)
-    # The start of a long file may end between CR and LF.
+    # The first bytes of a long file may end between CR and LF.
     return _with_eol_of(seen.removesuffix("\r") if len(start) == _START else seen, text), chosen
 
 
@@ -224,7 +225,7 @@ def _longer(beneath: RootedFiles, entry: Entry, handle: Handle | None, request: 
     require_sure(was.charset, request.text, was.data, was.text, written)
     text = request.text
     if "\n" in was.text or "\r" in was.text:
-        # Also LF for CRLF: a part of a text, unlike the whole, has no line ends of its own.
+        # Also LF for CRLF: unlike a whole text, a part has no line ends of its own.
         text = lf(text).replace("\n", eol_of(was.text))
     added = encode(text, was.charset._replace(mark=b""), written)
 
@@ -242,8 +243,8 @@ def _longer(beneath: RootedFiles, entry: Entry, handle: Handle | None, request: 
 
 
 def _added(entry: Entry, data: bytes, status: os.stat_result) -> os.stat_result:
-    """Append to the file with this `status`, and return its new status. Raises `changed` if another file has its name
-    by now, or gets it meanwhile.
+    """Append to the file with this `status`, and return its new status. Raises `changed` if its name belongs, or
+    comes to belong, to another file.
     """
     descriptor = open_to_append(entry)
     try:
@@ -261,7 +262,7 @@ def _added(entry: Entry, data: bytes, status: os.stat_result) -> os.stat_result:
 
 
 def _describe_directories(beneath: RootedFiles, places: Sequence[Place], survey: Survey) -> None:
-    """Record which of the places, each in the one before it, are going to be made."""
+    """Record which of the places, each inside the previous one, are about to be created."""
     path: str | None = None
     for place in places:
         if path is None:
@@ -286,7 +287,7 @@ def _make(beneath: RootedFiles, place: Place) -> bool:
         try:
             make_directory(entry)
         except FileExistsError:
-            # Someone was faster; if it is not a directory, the next step fails.
+            # Another program created it first. If it is not a directory, the next step fails.
             return False
         sync_directory(entry)
         return True

@@ -1,1 +1,1 @@
-"""The tools and resources of the server as clients see them."""
+"""The tools and resources that the server offers to clients."""

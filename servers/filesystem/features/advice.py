@@ -22,7 +22,8 @@ _ADVICE = {
 
 
 def advised(files: Files, error: FilesError, makes: bool = False) -> FilesError:
-    """Return the error with advice; for a call that `makes` something, to make its directory first. Blocks."""
+    """Return the error with advice. For a call that creates an entry (`makes`), the advice may be to create its
+    directory first. Blocks."""
     reason, suggestion = error.reason, error.suggestion or _ADVICE.get((error.code, error.reason), "")
     if error.code == "not_found":
         place = _place(files, error.path)
@@ -37,7 +38,7 @@ def advised(files: Files, error: FilesError, makes: bool = False) -> FilesError:
 
 
 def _respelled(files: Files, written: str) -> str:
-    """Return a suggestion for a path with the separators of Windows, or with percent escapes outside of a URI."""
+    """Return a suggestion for a path with Windows separators, or with percent escapes although it is not a URI."""
     for path in (written.replace("\\", "/"), unquote(written)):
         place = None if path == written or written.startswith("file:") else _place(files, path)
         with suppress(FilesError):

@@ -12,10 +12,10 @@ from ..files import Files
 
 Ctx = Context[Files]
 _BESIDE = 1_000
-"""Bytes of a result for everything besides its text."""
+"""Number of bytes in a result reserved for everything except its text."""
 
 Count = Annotated[int, Field(ge=1), WithJsonSchema({"type": "integer"})]
-"""A number from 1 on; the schema leaves the minimum out, which no model needs."""
+"""A number of at least 1. The schema omits the minimum, which no model needs."""
 FirstLines = Annotated[Count | None, Field(description="first N lines")]
 FirstLine = Annotated[Count | None, Field(description="line to begin at, from 1; also with head")]
 LastLines = Annotated[Count | None, Field(description="last N lines")]
@@ -40,10 +40,10 @@ class EditOperation(BaseModel):
 
 
 def read_budget(ctx: Ctx) -> int:
-    """Return the number of bytes that the text of a read may take as JSON."""
+    """Return the maximum size in bytes of a read's text as JSON."""
     return min(ctx.state.max_read, max(ctx.budget.page_bytes - _BESIDE, 1))
 
 
 def as_base64(budget: int) -> int:
-    """Return the number of bytes whose base64 is within the budget of a result."""
+    """Return the number of bytes whose base64 form fits the budget of a result."""
     return max(budget - _BESIDE, 0) * 3 // 4

@@ -1,7 +1,8 @@
 """Questions to the user before files are changed, with `--confirm`.
 
 The user consents to specific versions, identified by etag: each function returns the arguments for the change, so
-that it fails if the file has changed since. A change that is bound to fail is refused before the user is asked.
+that the change fails if the file has been modified since. A change that is bound to fail is refused without asking
+the user.
 """
 
 import os
@@ -24,11 +25,11 @@ Writing = tuple[str, Mode, str | None]
 """The text to write, the mode, and the etag of the version to overwrite."""
 
 _SHOWN = 1_000
-"""Characters of diffs shown in a question."""
+"""Maximum number of characters of diffs shown in a question."""
 
 
 async def confirm_write(ctx: Ctx, place: Place, writing: Writing) -> Writing:
-    """Return how to write the file, if the user agrees."""
+    """Return the text, mode and etag for the write, if the user agrees."""
     text, mode, if_match = writing
     status = await _find(ctx, place, follow=True)
     require_same(status, if_match, place.written)
@@ -36,7 +37,7 @@ async def confirm_write(ctx: Ctx, place: Place, writing: Writing) -> Writing:
         require_free(status, place.written)
     path, size = _path(ctx, place), f"{len(text):,} characters"
     if status is None:
-        # A file that others create while the user thinks is not overwritten.
+        # A file that is created before the user answers is not overwritten.
         await ctx.confirm(f"Create {path} with {size}?", text)
         return text, "create", None
     act = f"Add {size} to {path}" if mode == "append" else f"Overwrite {path} with {size}"
@@ -70,7 +71,7 @@ async def confirm_create_directory(ctx: Ctx, place: Place) -> bool:
 
 
 async def confirm_move(ctx: Ctx, source: Place, destination: Place) -> str:
-    """Return the etag of what may be moved, if the user agrees."""
+    """Return the etag of the entry to move, if the user agrees."""
     status = await _require_found(ctx, source)
     require_free(await _find(ctx, destination), destination.written)
     await ctx.confirm(f"Move {_described(ctx, source, status)} to {_path(ctx, destination)}?", etag_of(status))
@@ -78,7 +79,7 @@ async def confirm_move(ctx: Ctx, source: Place, destination: Place) -> str:
 
 
 async def confirm_copy(ctx: Ctx, source: Place, destination: Place) -> str:
-    """Return the etag of what may be copied, if the user agrees."""
+    """Return the etag of the entry to copy, if the user agrees."""
     # The source is only read, so it need not be writable.
     status = await to_thread.run_sync(ctx.state.beneath.stat, source, False)
     require_free(await _find(ctx, destination), destination.written)
@@ -87,7 +88,7 @@ async def confirm_copy(ctx: Ctx, source: Place, destination: Place) -> str:
 
 
 async def confirm_delete(ctx: Ctx, place: Place, recursive: bool) -> str:
-    """Return the etag of what may be deleted, if the user agrees."""
+    """Return the etag of the entry to delete, if the user agrees."""
     status = await _require_found(ctx, place)
     with_all = " with everything in it" if recursive and stat.S_ISDIR(status.st_mode) else ""
     await ctx.confirm(f"Delete {_described(ctx, place, status)}{with_all}?", etag_of(status))
@@ -95,7 +96,7 @@ async def confirm_delete(ctx: Ctx, place: Place, recursive: bool) -> str:
 
 
 async def _find(ctx: Ctx, place: Place, follow: bool = False) -> os.stat_result | None:
-    """Return the status of a place that may be changed; None if nothing is there."""
+    """Return the status of a place that may be changed; None if it does not exist."""
     try:
         return await _require_found(ctx, place, follow)
     except FilesError as error:

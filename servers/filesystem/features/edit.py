@@ -26,11 +26,11 @@ from .views import EDIT_APP, show_edit
 tools = Features[Files]()
 
 _NOTE = 100
-"""Size of the line about a diff that was cut, in bytes."""
+"""Size in bytes of the note about a truncated diff."""
 
 
 def read_only(settings: Settings) -> str | None:
-    """Return the reason why the tools that change files are not offered, or None if they are."""
+    """Return the reason that the tools that change files are not offered, or None if they are."""
     if settings.writes:
         return None
     return "read_only: this server was started without --allow-write, and without --root DIR:rw"
@@ -184,13 +184,13 @@ def _given(
 
 
 def _facts(file: write.Written | edit.EditResult) -> str:
-    """Return the size and the etag of a written file, its charset unless it is UTF-8, and any lost attributes."""
+    """Return the size and etag of a written file, its charset unless it is UTF-8, and any lost attributes."""
     charset = "" if file.charset == UTF8.name else f", charset {file.charset}"
     return f"{format_count(file.size, 'byte')}, etag {file.etag}{charset}{_lost(file.lost)}"
 
 
 def _lost(lost: Sequence[str]) -> str:
-    """Return a note on attributes that files could not keep, or ""."""
+    """Return a note on attributes that could not be kept, or ""."""
     return f" [not kept: {displayed(', '.join(lost))}]" if lost else ""
 
 

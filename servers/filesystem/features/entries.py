@@ -1,7 +1,7 @@
-"""Entries of directories as resources, with the metadata that a host shows and the priority of each.
+"""Directory entries as resources, with the metadata that hosts show and a priority for some.
 
-Hosts may use the hints to choose what a model gets, so there are few of them, and most entries only have the time.
-All others come from the name: nothing is read for them.
+Hosts may use these hints to choose what a model gets, so they are used sparingly: most entries only have a time. All
+other hints are derived from the name, without reading the file.
 """
 
 from datetime import UTC, datetime
@@ -18,10 +18,10 @@ from ..watch.tree import IGNORED
 
 _DIRECTORY = "inode/directory"
 _FIRST, _LAST = 0.8, 0.2
-"""Priorities of the file that describes a directory, and of hidden and generated files."""
+"""Priorities of the file that describes a directory, and of hidden or generated files."""
 _MADE = IGNORED | {"package-lock.json", "pnpm-lock.yaml"}
 _MADE_ENDINGS = (".lock", ".map", ".pyc")
-"""Names of files made by programs for programs, and the endings of such names."""
+"""Names, and endings of names, of generated files that people don't read."""
 _FOR_USER = {
     "application/zip",
     "application/gzip",
@@ -31,11 +31,11 @@ _FOR_USER = {
     "video/quicktime",
     "video/mpeg",
 }
-"""Media types that no model can take."""
+"""Media types that models can't read."""
 
 
 def resource_of(entry: ListedEntry) -> Resource:
-    """Return an entry as a resource."""
+    """Return a directory entry as a resource."""
     mime_type = _DIRECTORY if entry.kind == "directory" else media_type_of(entry.name)
     modified = None if entry.modified is None else moment_of(entry.modified)
     hints: dict[str, Any] = {} if entry.modified is None else {"last_modified": modified}
@@ -56,17 +56,18 @@ def resource_of(entry: ListedEntry) -> Resource:
 
 
 def root_of(uri: str, path: PurePath, modified: float) -> Resource:
-    """Return an allowed directory as a resource, with its path as its name and the last part of that as its title."""
+    """Return an allowed directory as a resource, with its path as its name and the path's last component as its
+    title."""
     annotations = Annotations(last_modified=moment_of(modified))
     title = displayed(path.name) or None
     return Resource(uri=uri, name=displayed(str(path)), title=title, mime_type=_DIRECTORY, annotations=annotations)
 
 
-@lru_cache(1_024)  # times repeat with the files
+@lru_cache(1_024)  # many files have the same time
 def moment_of(seconds: float) -> str | None:
-    """Return a time in the format of resource lists, to the second; None if no calendar has it."""
+    """Return a time in the format of resource lists, to the second; None if `datetime` can't represent it."""
     try:
-        # The same as `strftime`, in a third of the time.
+        # Three times as fast as `strftime`.
         return f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:19]}Z"
     except (ValueError, OverflowError, OSError):
-        return None  # a file system can hold times that no calendar has
+        return None  # a file system can store times that `datetime` can't represent

@@ -86,8 +86,8 @@ async def read_media_file(ctx: Ctx, path: str) -> CallToolResult:
 
 
 def _block_of(read: BytesRead, uri: str, budget: int) -> _Block:
-    """Return a file as hosts can show it: as an image only if it is one that models see, since another one ends the
-    conversation in some hosts; a drawing in SVG as its text, of at most `budget` bytes."""
+    """Return a file in a form that hosts can show. Only image types that models support are returned as images, since
+    any other ends the conversation in some hosts. An SVG drawing is returned as text, of at most `budget` bytes."""
     if not read.data:
         return TextContent(text=EMPTY)
     shown = image_type(read.data)

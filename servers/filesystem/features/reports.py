@@ -1,4 +1,4 @@
-"""Messages to the user besides results: log messages to clients that request their level."""
+"""Messages to the user in addition to results, logged to clients that request their level."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ _LOGGER = "filesystem"
 _USES = {"tools/call", "resources/read"}
 _MAKERS = {"write_file", "move_file", "copy_file"}
 _REASONS = {"time": "the time for a call", "budget": "the files that one call may examine"}
-"""Reasons why a search stopped early that the caller did not ask for."""
+"""Reasons for which a search stopped early without the caller's request."""
 
 
 async def report_cut(ctx: Ctx, path: str, read: TextRead) -> None:
@@ -38,7 +38,7 @@ async def report_stopped(ctx: Ctx, reason: str | None) -> None:
 
 
 async def report_gone(ctx: Context[Files]) -> None:
-    """Log the allowed directories that can't be reached any more, if there are any."""
+    """Log the allowed directories that can no longer be reached, if there are any."""
     if ctx.wants_log("warning"):
         for path in await to_thread.run_sync(ctx.state.missing_roots, abandon_on_cancel=True):
             await ctx.log("warning", f"the allowed directory {displayed(path)} can't be reached", _LOGGER)
@@ -65,6 +65,6 @@ def _report_around(method: Method, handler: Handler) -> Handler:
 failures = Extension[Files]("failures", around=_report_around)
 # A call that fails is never answered at once.
 failures.around_at_once = lambda _method, handler: handler
-"""Tells the user why a call failed if a whole allowed directory is missing, as with an unplugged disk, and adds
-advice to the error.
+"""Tells the user if a call failed because a whole allowed directory is missing, for example an unplugged disk, and
+adds advice to the error.
 """

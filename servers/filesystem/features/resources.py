@@ -38,9 +38,9 @@ features = Features[Files]()
 
 _TEMPLATE = "file:///{+path}{?offset,length}"
 _BESIDE = 100
-"""Bytes of a listing besides its entries."""
+"""Size in bytes of a listing without its entries."""
 _LONGEST_CHARACTER = 4
-"""Bytes of UTF-8."""
+"""Number of bytes in UTF-8."""
 
 Bytes = Annotated[int | None, Field(ge=0)]
 Contents = TextResourceContents | BlobResourceContents
@@ -48,7 +48,7 @@ Contents = TextResourceContents | BlobResourceContents
 
 @contextmanager
 def _served(uri: str) -> Iterator[None]:
-    """Turn the errors of files into the errors that the protocol has for resources."""
+    """Translate file errors into the protocol's errors for resources."""
     try:
         yield
     except FilesError as error:
@@ -59,8 +59,8 @@ def _served(uri: str) -> Iterator[None]:
 
 @features.resource(_TEMPLATE, name="file", title="A file or a directory in an allowed directory")
 async def read_resource(ctx: Ctx, path: str, offset: Bytes = None, length: Bytes = None) -> Contents:
-    """A file, as text if it is text, else as bytes; with offset or length in bytes, a part of it. For a directory, a
-    list of the resources in it, as JSON."""
+    """A file, as text if it is text, else as bytes; with offset or length in bytes, a part of it. For a
+    directory, a list of the resources in it, as JSON."""
     uri, files = f"file:///{path}", ctx.state
     with _served(uri):
         place = files.place(uri)
@@ -98,14 +98,14 @@ async def _whole(ctx: Ctx, uri: str, place: Place) -> Contents | None:
 
 
 def _facts(read: BytesRead) -> dict[str, Any]:
-    """Return the metadata of the file for programs."""
+    """Return the file's metadata for programs."""
     modified = moment_of(read.modified)
     return {"etag": read.etag} if modified is None else {"etag": read.etag, "lastModified": modified}
 
 
 async def _part(ctx: Ctx, uri: str, place: Place, offset: int | None, length: int | None) -> Contents:
-    """Return a part of the file, with the URI of the next one. It is text only if its UTF-8 is the very bytes of the
-    file, so that parts can be joined again; without a `length` it ends at the end of a line, if it has one.
+    """Return a part of the file, with the URI of the next one. It is text only if its UTF-8 form equals the bytes of
+    the file, so that parts can be joined again. Without a `length`, it ends at a line end, if there is one.
     """
     budget, start = read_budget(ctx), offset or 0
     read = await ctx.state.read_bytes(place, as_base64(budget), ctx.turn, start, length)
@@ -127,7 +127,7 @@ async def _part(ctx: Ctx, uri: str, place: Place, offset: int | None, length: in
 
 def _whole_lines(data: bytes, budget: int) -> str | None:
     """Return the text at the start of the data, without an incomplete character or line at its end; None if it is not
-    text. One line that takes more than half of the budget is cut.
+    text. A line that takes more than half of the budget is cut.
     """
     texts = (plain(data[: len(data) - cut]) for cut in range(_LONGEST_CHARACTER))
     text = next((text for text in texts if text is not None), None)
@@ -178,7 +178,7 @@ def _top_level(files: Files, limit: int) -> list[Resource]:
 
 
 def _served_of(files: Files, entries: Iterable[ListedEntry]) -> Iterator[ListedEntry]:
-    """Yield the entries that can be read as resources."""
+    """Yield the directory entries that can be read as resources."""
     for entry in entries:
         if entry.kind in ("file", "directory") and not files.beneath.roots.denies(files.place(entry.uri)):
             yield entry
@@ -212,7 +212,7 @@ async def subscribe(ctx: Ctx, uri: str) -> str:
 
 
 async def unsubscribe(running: Run[Files], key: str) -> None:
-    """End the watch of a key."""
+    """Stop watching for the key."""
     files: Files = running.state
     files.watcher.unwatch(key)
     files.globs.unwatch(key)

@@ -34,11 +34,11 @@ HiddenToo = Annotated[bool, Field(description="also hidden and ignored files")]
 T = TypeVar("T")
 
 _FRAME_BYTES = 2_000
-"""Bytes of a result besides its entries."""
+"""Size in bytes of a result without its entries."""
 _REPORT_EVERY = 0.5
-"""Seconds between two reports of progress."""
+"""Seconds between progress reports."""
 _TIME_SHARE = 0.7
-"""Share of the seconds of a call for the search itself; the rest is for returning what it found by then."""
+"""Fraction of a call's time limit for the search itself. The rest is for returning the results."""
 
 
 def _list_at_once(ctx: Ctx, path: str, limit: int | None, cursor: str | None) -> str | None:
@@ -153,7 +153,7 @@ async def get_file_info(ctx: Ctx, path: str) -> CallToolResult:
 
 
 def _info(info: FileInfo) -> CallToolResult:
-    # Models read the text, and need no schema of the data, which is for programs.
+    # Models read the text and need no schema for the structured data, which is for programs.
     return CallToolResult(content=[TextContent(text=info_text(info))], structured_content=info._asdict())
 
 
@@ -175,8 +175,8 @@ def _page(ctx: Ctx, limit: int | None, cursor: str | None) -> Page:
 
 
 async def _searched(ctx: Ctx, search: Callable[[Control], T]) -> T:
-    """Run `search` in a thread and return its result. The client gets its progress; a cancelled call leaves the
-    thread behind, which ends at its next step.
+    """Run `search` in a thread and return its result. The client gets progress reports. If the call is cancelled, the
+    thread ends at its next step.
     """
     requested = anyio.current_time()
     async with ctx.turn():
@@ -193,7 +193,7 @@ async def _searched(ctx: Ctx, search: Callable[[Control], T]) -> T:
                 control.cancel()
                 tasks.cancel_scope.cancel()
         if isinstance(result, FilesError):
-            # Raised outside the task group, which would wrap it.
+            # Raised outside the task group, which would wrap the exception.
             raise result
         return result
 

@@ -22,13 +22,13 @@ from .edit import read_only
 tools = Features[Files]()
 
 _NOTE = 100
-"""Bytes for the line that names the place where the changes were cut."""
+"""Number of bytes reserved for the note that says where the list was cut."""
 _PATHS = 3
-"""Number of paths named for one change."""
+"""Maximum number of paths listed for one change."""
 
 
 def not_recorded(settings: Settings) -> str | None:
-    """Return the reason why changes can't be undone, or None if they can."""
+    """Return the reason that changes can't be undone, or None if they can."""
     return "no_undo: this server was started with --no-undo" if settings.no_undo else read_only(settings)
 
 
@@ -94,7 +94,7 @@ def _history(ctx: Ctx) -> History:
 
 
 def _time(written: str) -> float:
-    """Return the seconds since 1970; a time without a zone is UTC."""
+    """Return the seconds since 1970. A time without a time zone is in UTC."""
     try:
         time = datetime.fromisoformat(written)
     except ValueError:

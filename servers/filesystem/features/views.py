@@ -1,6 +1,6 @@
-"""Data for the pages beside the text of a result: entries with sizes and times, and unshortened diffs.
+"""Data for the app pages, in addition to a result's text: entries with sizes and times, and complete diffs.
 
-A directory of a tree is here with all of its entries or with none, so that the page lists it itself.
+Each directory of a tree comes with all of its entries or with none; in that case the page lists it itself.
 """
 
 from collections import deque
@@ -26,9 +26,9 @@ FILES_APP, EDIT_APP = "ui://filesystem/files", "ui://filesystem/edit"
 """The pages that show a directory, and an edit."""
 
 _BYTES = 90_000
-"""Most bytes of the entries, or of a diff, as JSON."""
+"""Maximum size in bytes of the entries, or of a diff, as JSON."""
 _OVERHEAD = 80
-"""Bytes of an entry besides its names."""
+"""Size in bytes of an entry without its names."""
 _URI = "file:///"
 _KINDS = {"symlink": "link"}
 
@@ -36,8 +36,8 @@ Entry = dict[str, Any]
 
 
 def cursor_before(ctx: Context[Files]) -> str | None:
-    """Return the cursor for the page to ask for changes from now on; None if no page is shown, or if nobody has asked
-    for changes yet, which are not watched for the sake of a list alone.
+    """Return the cursor with which the page requests changes from now on. None if no page is shown, or if no client
+    has requested changes yet: a listing alone does not start the watch.
     """
     return ctx.state.journal.cursor if shows_apps(ctx) else None
 
@@ -80,14 +80,14 @@ def show_edit(ctx: Ctx, paths: Sequence[str], edited: Sequence[EditResult], *, a
 def _show(ctx: Ctx, place: Place, entries: list[Entry], more: bool, cursor: str | None) -> None:
     roots = ctx.state.beneath.roots
     path = roots.path(place)
-    # A path that can't be shown as it is can only be requested by its URI.
+    # A path that is displayed with escapes can only be requested by its URI.
     address = path if displayed(path) == path else roots.uri(place)
     view = {"path": address, "entries": entries, "more": more}
     show(ctx, view if cursor is None else {**view, "cursor": cursor})
 
 
 def _entry(path: str, kind: str, uri: str) -> Entry:
-    """Return an entry; with its `uri` if its name is not the one that is shown."""
+    """Return an entry, with its `uri` if its displayed name is escaped."""
     return {"path": path, "kind": _KINDS.get(kind, kind)} | ({"uri": uri} if uri else {})
 
 
@@ -113,8 +113,8 @@ def _flat(root: TreeNode) -> tuple[list[Entry], bool]:
 
 
 def _named(path: str, uri: str, node: TreeNode) -> Entry:
-    """Return the entry of a node in the directory at `path`; its `uri` is set if its shown name is escaped."""
-    # No name has a slash, so the URI after it can be told apart.
+    """Return the entry for a node in the directory at `path`. Its `uri` is set if its displayed name is escaped."""
+    # No name contains a slash, so the URI after it can be recognized.
     name, _, own = node["name"].partition(f" ({_URI}")
     if own:
         return _entry(path + name, node["kind"], _URI + own.removesuffix(")"))

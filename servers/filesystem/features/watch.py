@@ -1,4 +1,4 @@
-"""The tool that lists changes, for clients that can't subscribe, and the text of its results."""
+"""The tool that lists changes, for clients that can't subscribe, and the texts of its results."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -15,7 +15,7 @@ from .arguments import Ctx
 tools = Features[Files]()
 
 _NOTES_BYTES = 1_000
-"""Bytes of a result besides its changes."""
+"""Size in bytes of a result without its changes."""
 
 
 @tools.tool(read_only=True)
@@ -36,7 +36,7 @@ async def changes(
 
 
 def changes_text(result: Changes) -> str:
-    """Return a line for each change, and notes."""
+    """Return one line for each change, then the notes."""
     lines: list[str] = []
     for change in result.changes:
         at = datetime.fromtimestamp(change.time, UTC).isoformat(timespec="milliseconds")

@@ -1,4 +1,4 @@
-"""A change of files and its steps, as the journal records them."""
+"""Changes to files and their steps, as the journal records them."""
 
 from typing import NamedTuple
 
@@ -6,16 +6,16 @@ from servers.filesystem.history.images import Image
 from servers.filesystem.history.states import State
 
 MAX_STEPS = 10_000
-"""Largest number of paths in one change."""
+"""Maximum number of paths in one change."""
 
 
 class NotRecorded(Exception):
-    """A change can't be recorded; the message gives the reason."""
+    """Raised if a change can't be recorded; the message gives the reason."""
 
 
 class Step(NamedTuple):
-    """The change of one path: the state before and after, and the earlier contents of a file. With `destination`, the
-    entry at `path` is moved there, with all its contents.
+    """The change of one path: its state before and after, and the earlier contents of a file. With `destination`, the
+    entry at `path` was moved there with all its contents.
     """
 
     path: str
@@ -31,10 +31,11 @@ class Step(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A change: its number, its time in seconds since 1970, and its kind; `undoes` is the number of the change that
-    it undoes, `undone_by` that of the change that undid it; `paths` are the paths it concerns.
+    """A change: its number, its time in seconds since 1970, its kind and its `paths`. `undoes` is the number of the
+    change that it undoes, `undone_by` that of the change that undid it.
 
-    It is `pending` while it is being made, then `done`, or `interrupted`, with the steps that were made.
+    Its status is `pending` while it is being made, then `done`, or `interrupted` if only its recorded steps were
+    made.
     """
 
     number: int

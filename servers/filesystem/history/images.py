@@ -1,8 +1,8 @@
 """The contents of files before they were changed.
 
-Small ones are stored in the journal itself, so that a change costs one write to the disk. A larger one becomes a file
-in the journal's folder: if both are on one file system, a second name for the file that is about to be replaced or
-deleted, which takes neither time nor room; else a copy. Only the owner can read the folder.
+Small contents are stored in the journal itself, so that a change costs one disk write. Larger contents become a file
+in the journal's folder: on the same file system a hard link to the file that is about to be replaced or deleted,
+which takes neither time nor space; otherwise a copy. Only the owner can read the folder.
 """
 
 import os
@@ -16,13 +16,13 @@ from shared.program.files.atomic import discard, fresh_name, link, sync, sync_di
 from shared.program.files.entries import Entry, create, current, entry_at
 
 INLINE = 65_536
-"""Largest size of a small file, in bytes."""
+"""Maximum size of a small file, in bytes."""
 _BLOCK = 1024 * 1024
 
 
 class Image(NamedTuple):
-    """The earlier contents of a file of `size` bytes: `data`, or the file `name`; without both, the first bytes of
-    its present contents, since data was only appended to it.
+    """The earlier contents of a file of `size` bytes: `data`, or the file `name`; with neither, the first bytes of
+    its current contents, since data was only appended to it.
     """
 
     size: int
@@ -39,7 +39,7 @@ class Images:
         self._run = run
 
     def store(self, beneath: RootedFiles, entry: Entry, size: int, data: bytes | None) -> Image:
-        """Store the contents of the file at the entry, which are `data`; that may be None for more than `INLINE`
+        """Store the contents of the file at the entry. They are `data`, which may be None for more than `INLINE`
         bytes. Raises OSError, PathError.
         """
         if data is not None and size <= INLINE:
@@ -57,8 +57,8 @@ class Images:
         sync_directory(entry_at(self._folder / "names"))
 
     def read(self, image: Image, now: bytes = b"") -> bytes:
-        """Return the contents of the image; `now` is the present contents of the file, for an image of its start.
-        Raises OSError.
+        """Return the contents of the image. `now` is the current contents of the file, for an image of its first
+        bytes. Raises OSError.
         """
         if image.data is not None:
             return image.data
@@ -71,7 +71,7 @@ class Images:
 
     def drop_unused(self, used: Iterable[str], is_alive: Callable[[str], bool]) -> None:
         """Delete the files of processes that were killed before they recorded their change. `is_alive` returns True
-        if a run is still going on.
+        if the process of a run is still running.
         """
         names = {path.name for path in self._folder.iterdir()} - set(used)
         self.drop(name for name in names if not is_alive(name.partition("-")[0]))

@@ -1,16 +1,16 @@
-"""The journal of changes: a SQLite database outside the allowed directories, which processes share.
+"""The journal of changes: a SQLite database outside the allowed directories, shared by all server processes.
 
 A change is recorded, with the earlier contents, before anything is changed. `finish` may never be called: a change
 that a killed process or a stopped machine leaves `pending` is settled afterwards by the state of its paths (see
 `settling`). SQLite isolates the processes, and is consistent after a crash.
 
 A change of several paths, and one that deletes, is in the database and on the disk when `begin` returns. The record
-of any other is in the spool of its process (see `spool`) until somebody reads the journal or it gets long, and on the
-disk when the system writes it: waiting would cost as much as the write of the file itself. If the machine stops
-first, the last changes are in the files and not in the journal, and can't be undone.
+of any other is in the spool of its process (see `spool`) until the journal is read or the spool gets long, and on
+disk once the system writes it: waiting would cost as much as writing the file itself. If the machine crashes first,
+the last changes are in the files but not in the journal, and can't be undone.
 
-The oldest changes are deleted when all images take more than the limit, or when they are too old. Only the user can
-read the folder, since the contents of files may be secret.
+The oldest changes are deleted if all images together exceed the limit, or if they are too old. Only the user can read
+the folder, since file contents may be secret.
 """
 
 import json
@@ -53,16 +53,17 @@ SELECT number, time, act, status, run, undoes,
 FROM change
 """
 _STEP_BYTES = 500
-"""Bytes of a step besides its image."""
+"""Size in bytes of a step without its image."""
 _SHARE = 64
-"""Part of the limit that is recorded between two looks at the size of all changes, which reads each of them."""
+"""Fraction of the limit that may be recorded before the size of all changes is computed again, which reads each of
+them."""
 _PATIENCE = 10.0
-"""Seconds to wait for other processes."""
+"""Seconds to wait for locks of other processes."""
 _DAY = 86_400.0
 
 
 class Limits(NamedTuple):
-    """Largest size of all images together, in bytes, and the number of days that a change is kept."""
+    """Maximum total size of all images in bytes, and the number of days that a change is kept."""
 
     size: int
     days: float
@@ -77,18 +78,18 @@ class Journal:
         for path in (folder, folder / "images", self._runs, self._spools):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.run = os.urandom(8).hex()
-        """The process, and its opening of the journal, that makes a change."""
+        """Identifies the process, and its opening of the journal, that makes a change."""
         self.images = Images(folder / "images", self.run)
         self._spool = Spool(self._spools, self.run)
         self._spooled: dict[int, float] = {}
-        """The times of the changes in the spool that are being made."""
+        """The times of the changes in progress whose records are in the spool."""
         self._time = 0.0
         self._alive = FileLock(self._runs / self.run, thread_local=False)
         self._alive.acquire()
         self._lock = threading.RLock()
         self._is_durable: bool | None = None
         self._recorded = 0
-        """Bytes recorded since the last look at the size of all changes."""
+        """Number of bytes recorded since the size of all changes was last computed."""
         with ExitStack() as on_failure:
             on_failure.callback(self._end_run)
             self._database = _connected(folder / "journal.db")
@@ -109,13 +110,14 @@ class Journal:
         self._closing.close()
 
     def begin(self, act: str, steps: Sequence[Step], undoes: int | None = None) -> int:
-        """Record a change that is about to be made, and return its number; a negative one if it is in the spool."""
+        """Record a change that is about to be made and return its number, which is negative if the record is in the
+        spool."""
         first = steps[0]
         has_file = any(step.image is not None and step.image.name is not None for step in steps)
         durable = len(steps) > 1 or first.after.kind == "absent"
         if not (durable or has_file or undoes is not None or first.destination is not None):
             with self._lock:
-                # Later than the one before, whatever the clock says, since records are sorted by their times.
+                # Later than the previous one even if the clock goes back, since records are sorted by time.
                 self._time = max(time.time(), math.nextafter(self._time, math.inf))
                 number = self._spool.begin(self._time, act, first)
                 self._spooled[number] = self._time
@@ -142,7 +144,7 @@ class Journal:
             self._database.execute("UPDATE change SET status = ? WHERE number = ?", (status, number))
 
     def fail(self, number: int) -> int | None:
-        """Return the number in the database of a change that failed, and is to be settled."""
+        """Return the database number of a change that failed and is to be settled."""
         if number >= 0:
             return number
         with self._lock:
@@ -154,7 +156,7 @@ class Journal:
         return None if row is None else int(row[0])
 
     def collect(self) -> None:
-        """Move the finished records of all spools to the database, and all those of processes that have ended."""
+        """Move finished records from all spools to the database, and all records of processes that have ended."""
         with self._lock:
             sizes = _sizes(self._spools)
             positions = self._positions()
@@ -172,8 +174,8 @@ class Journal:
         self.images.drop(unused)
 
     def _records(self, names: Sequence[str], ended: list[str]) -> list[tuple[Record, str]]:
-        """Return the new records of these spools with their runs, and note how far they were read; `ended` gets the
-        names of those whose process has ended.
+        """Return the new records of these spools with their runs, and note how far they were read. The names of
+        spools whose process has ended are added to `ended`.
         """
         positions = self._positions()
         records: list[tuple[Record, str]] = []
@@ -187,7 +189,7 @@ class Journal:
                 continue
             recorded: set[float] = set()
             if name in positions:
-                # A change that was finished before an older one is read again with it.
+                # A change that finished before an older one is read again with it.
                 rows = self._database.execute("SELECT time FROM change WHERE run = ?", (run,))
                 recorded = {time for (time,) in rows}
             records += [(record, run) for record in read[0] if record.time not in recorded]
@@ -195,7 +197,7 @@ class Journal:
         return records
 
     def forget(self, number: int, steps: Sequence[int] | None = None) -> None:
-        """Delete the record of the change, which was not made, or of these of its steps."""
+        """Delete the record of a change that was not made, or only these steps of it."""
         with self._transaction():
             unused = self._remove([number]) if steps is None else []
             for at in steps or ():
@@ -204,7 +206,7 @@ class Journal:
         self.images.drop(unused)
 
     def changes(self) -> list[Change]:
-        """Return all changes, the newest first."""
+        """Return all changes, newest first."""
         self.collect()
         with self._lock:
             return [Change(*row) for row in self._database.execute(f"{_CHANGE} ORDER BY number DESC")]
@@ -217,7 +219,7 @@ class Journal:
         return None if row is None else Change(*row)
 
     def steps(self, number: int) -> list[Step]:
-        """Return the steps of a change in their order, small images with their data."""
+        """Return the steps of a change in order. Small images include their data."""
         query = "SELECT path, before, after, size, data, name, destination FROM step WHERE change = ? ORDER BY number"
         with self._lock:
             return [_step(row) for row in self._database.execute(query, (number,))]
@@ -230,7 +232,7 @@ class Journal:
         return [os.fsdecode(path) for row in rows for path in row if path is not None]
 
     def content(self, digest: str) -> bytes | None:
-        """Return the contents of the file that had this digest; None if no image holds them."""
+        """Return the file contents with this digest; None if no image holds them."""
         query = (
             "SELECT size, data, name FROM step WHERE digest = ? AND (data IS NOT NULL OR name IS NOT NULL) LIMIT 1"
         )
@@ -241,7 +243,7 @@ class Journal:
         return None
 
     def is_alive(self, run: str) -> bool:
-        """Return True if the process that makes the change is still running, with the journal open."""
+        """Return True if the process that makes the change is still running with the journal open."""
         if run == self.run:
             return True
         path = self._runs / run
@@ -280,7 +282,7 @@ class Journal:
         return self._recorded * _SHARE >= self.limits.size
 
     def _renew_spool(self) -> None:
-        """Move the records of this process to the database and begin another spool, unless a change is being made."""
+        """Move the records of this process to the database and begin a new spool, unless a change is in progress."""
         self.collect()
         name = self._spool.name
         if self._positions().get(name) == self._spool.size:
@@ -290,7 +292,7 @@ class Journal:
     def _drop_spools(self, names: Sequence[str]) -> None:
         """Delete spools whose records are in the database."""
         for name in names:
-            # The file goes first: without its position, it would be read again.
+            # The file is deleted first: without its position, it would be read again.
             with suppress(FileNotFoundError):
                 (self._spools / name).unlink()
             self._database.execute("DELETE FROM spool WHERE name = ?", (name,))
@@ -312,15 +314,15 @@ class Journal:
                 on_failure.pop_all()
 
     def _set_durable(self, durable: bool) -> None:
-        """Choose whether the next transaction waits for the disk."""
+        """Set whether the next transaction waits for the disk."""
         if durable is not self._is_durable:
             # With WAL, NORMAL leaves the database consistent after a crash, but without the last transactions.
             self._database.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._is_durable = durable
 
     def _evict(self) -> list[str]:
-        """Delete the oldest changes until the others, or the last, are within the limit; return the names of their
-        images.
+        """Delete the oldest changes until the rest fit the limit or only one is left; return the names of the deleted
+        changes' images.
         """
         self._recorded = 0
         query = "SELECT coalesce(sum(size), 0), max(number) FROM change"
@@ -343,7 +345,7 @@ class Journal:
         return names
 
     def _clear(self) -> None:
-        """Delete changes that are too old or too many, and files that are no longer used."""
+        """Delete changes beyond the age and size limits, and files that are no longer used."""
         with self._transaction():
             query = "SELECT number FROM change WHERE time < ?"
             oldest = time.time() - self.limits.days * _DAY
@@ -358,7 +360,7 @@ class Journal:
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    """Return the sizes of the files in the folder by their names."""
+    """Return the sizes of the files in the folder, by name."""
     sizes = {}
     for path in folder.iterdir():
         with suppress(FileNotFoundError):  # another process may delete it
@@ -379,7 +381,7 @@ def _row(change: int, at: int, step: Step) -> tuple[object, ...]:
     size, data, name = image
     destination = None if step.destination is None else os.fsencode(step.destination)
     states = as_json((*step.before,)).decode(), as_json((*step.after,)).decode()
-    # The target of a link is not a digest, and need not be UTF-8, the only text that SQLite takes.
+    # A link's target is not a digest, and may not be UTF-8, the only text that SQLite accepts.
     digest = step.before.content if step.before.kind == "file" else ""
     return change, at, os.fsencode(step.path), destination, *states, digest, size, name, data
 

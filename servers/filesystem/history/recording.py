@@ -1,7 +1,7 @@
 """Recording of the changes that one call is about to make.
 
-A change names its files within `recording`, and they are recorded before it is made. If that is not possible, the
-change is made all the same, and `note` gives the reason. Without a journal nothing is recorded, and nothing read.
+Inside `recording`, a change names its files, which are recorded before it is made. If that is not possible, the
+change is made anyway, and `note` gives the reason. Without a journal, nothing is recorded or read.
 """
 
 import os
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 class HistoryOptions(NamedTuple):
-    """The folder of the journal, None if unknown, the largest size of its images in bytes, and the number of days
-    that it keeps changes.
+    """The folder of the journal (None if unknown), the maximum total size of its images in bytes, and the number of
+    days that it keeps changes.
     """
 
     folder: Path | None
@@ -36,7 +36,7 @@ class HistoryOptions(NamedTuple):
 
 
 class History:
-    """The journal of a server, which is opened with the first change. Thread-safe."""
+    """The journal of a server, opened at the first change. Thread-safe."""
 
     def __init__(self, options: HistoryOptions) -> None:
         self._options = options
@@ -76,8 +76,8 @@ class History:
 
 
 class Before(NamedTuple):
-    """A file before a change, as it was read: its `stat`, its contents unless they are only in part known, and its
-    extended attributes."""
+    """A file as it was read before a change: its `stat`, its contents if all of them are known, and its extended
+    attributes."""
 
     stat: os.stat_result
     data: bytes | None
@@ -85,7 +85,7 @@ class Before(NamedTuple):
 
 
 class Survey:
-    """The paths that a change is about to concern, in their present state."""
+    """The current state of the paths that a change is about to affect."""
 
     def __init__(self, journal: "Journal", beneath: RootedFiles) -> None:
         self.steps: list[Step] = []
@@ -94,8 +94,8 @@ class Survey:
         self._left = journal.limits.size
 
     def changes(self, entry: Entry, after: State, was: Before | None = None) -> None:
-        """Record that the entry, the file `was` if that was read, is about to change to `after`. Raises NotRecorded,
-        OSError, PathError.
+        """Record that the entry (`was`, if it is a file that was read) is about to change to `after`. Raises
+        NotRecorded, OSError, PathError.
         """
         with os_errors(entry.place.written):
             status, data, attributes = was or (current(entry), None, None)
@@ -120,12 +120,12 @@ class Survey:
         self._add(Step(self._path(entry), before, after, Image(before.size)))
 
     def makes(self, path: str, after: State) -> None:
-        """Record that an entry is about to be created at a free path."""
+        """Record that an entry is about to be created at an unused path."""
         self._add(Step(path, ABSENT, after))
 
     def moves(self, entry: Entry, destination: Entry) -> None:
-        """Record that the entry is about to be moved. For a file that is not small, its size is recorded instead of
-        its contents: the move itself takes no time, nor should this.
+        """Record that the entry is about to be moved. For a large file its size is recorded instead of its contents,
+        so that recording takes no longer than the move.
         """
         with os_errors(entry.place.written):
             status = current(entry)
@@ -177,8 +177,8 @@ class Recorder:
     def recording(
         self, beneath: RootedFiles, act: str, describe: Callable[[Survey], None], undoes: int | None = None
     ) -> Iterator[int | None]:
-        """Make a change in the block, after `describe` has recorded the paths it concerns, and yield its number; None
-        if it is not recorded. Raises PathError if others change the files meanwhile.
+        """Context of a change: let `describe` record the affected paths, then yield the change's number; None if it
+        is not recorded. Raises PathError if other programs change the files in the meantime.
         """
         begun = self._begun(beneath, act, describe, undoes)
         if begun is None:
@@ -198,7 +198,7 @@ class Recorder:
     def _begun(
         self, beneath: RootedFiles, act: str, describe: Callable[[Survey], None], undoes: int | None
     ) -> "tuple[Journal, int] | None":
-        """Return the journal, and the number of the change in it; None if it is not recorded."""
+        """Return the journal and the number of the change in it; None if it is not recorded."""
         if self._history is None:
             return None
         import sqlite3
@@ -234,7 +234,7 @@ def _abandon(journal: "Journal", beneath: RootedFiles, number: int) -> None:
 
     from servers.filesystem.history.settling import settle
 
-    # The next process settles it again.
+    # The next process tries to settle it again.
     with suppress(FilesError, OSError, sqlite3.Error):
         settled = journal.fail(number)
         if settled is not None:
@@ -244,7 +244,7 @@ def _abandon(journal: "Journal", beneath: RootedFiles, number: int) -> None:
 def _finish(journal: "Journal", number: int) -> None:
     import sqlite3
 
-    # The change is made, which the next process will find out by itself.
+    # The change is made; the next process will detect that by itself.
     with suppress(OSError, sqlite3.Error):
         journal.finish(number)
 

@@ -1,7 +1,7 @@
 """Settlement of unfinished changes: the state of their paths shows which steps were made.
 
-A process may be killed, or the machine stop, at any moment. The record of a change that was not begun is
-deleted; of a change made in part, the steps that were made remain, and can be undone.
+A process may be killed, or the machine may crash, at any moment. The record of a change that was not begun is
+deleted. If a change was partly made, the records of the completed steps remain, so that they can be undone.
 """
 
 import os
@@ -20,10 +20,10 @@ _MISSING = ("not_found", "not_a_directory")
 
 
 def settle(journal: Journal, beneath: RootedFiles, number: int, failed: bool = False) -> None:
-    """Record which steps of a pending change were made, by the state of their paths. Raises PathError.
+    """Record which steps of a pending change were made, judging by the state of their paths. Raises PathError.
 
-    If a path has neither the state before nor the one after, others have changed it: a change that `failed` was not
-    made then, one that was interrupted may have been.
+    If a path has neither the state before nor the state after, another program has changed it. A change that `failed`
+    then counts as not made; an interrupted one may have been made.
     """
     steps = journal.steps(number)
     idle = [at for at, step in enumerate(steps) if not _is_made(beneath, step, failed)]
@@ -35,7 +35,7 @@ def settle(journal: Journal, beneath: RootedFiles, number: int, failed: bool = F
 
 
 def settle_all(journal: Journal, beneath: RootedFiles) -> None:
-    """Settle the changes in these directories whose process has ended."""
+    """Settle changes in these directories whose process has ended."""
     for change in journal.changes():
         if change.status == "pending" and not journal.is_alive(change.run):
             # Changes elsewhere are settled by the servers of those directories.
@@ -45,7 +45,7 @@ def settle_all(journal: Journal, beneath: RootedFiles) -> None:
 
 
 def seen(beneath: RootedFiles, path: str) -> State:
-    """Return the present state of a path; absent if its directory is missing, too. Raises PathError."""
+    """Return the current state of a path; absent also if its directory is missing. Raises PathError."""
     try:
         with beneath.locate(beneath.roots.place(path), follow=False) as entry:
             return state_of(beneath, entry)
@@ -56,8 +56,8 @@ def seen(beneath: RootedFiles, path: str) -> State:
 
 
 def _drop_second_names(beneath: RootedFiles, steps: Iterable[Step]) -> None:
-    """Delete the fresh names of new files whose process was killed between giving them their own and that (see
-    `give_name`): a file with two names would not be changed again."""
+    """Delete the temporary names of new files whose process was killed just after giving them their final name (see
+    `give_name`): a file with two names is never changed."""
     for step in steps:
         with suppress(FilesError), beneath.locate(beneath.roots.place(step.path), follow=False) as entry:
             status = current(entry)
@@ -88,7 +88,7 @@ def _stat(beneath: RootedFiles, path: str) -> os.stat_result | None:
 def _is_made(beneath: RootedFiles, step: Step, failed: bool) -> bool:
     if step.destination is not None:
         source, moved = _stat(beneath, step.path), _stat(beneath, step.destination)
-        # A file has both names for a moment.
+        # A file briefly has both names.
         return moved is not None and (source is None or os.path.samestat(source, moved))
     now = seen(beneath, step.path)
     return now.is_like(step.after) if failed else not now.is_like(step.before)

@@ -1,11 +1,12 @@
 """Records of changes that are not in the database yet.
 
-A transaction costs as much as a small edit, so a process appends the record of a change of one file to a file of its
-own, its spool, and marks it there when the change is made. Both are one write. A process that reads the journal first
-moves the finished records of all spools to the database (see `Journal`), and those of a killed process as `pending`.
+A transaction costs as much as a small edit. So a process appends the record of a one-file change to its own file, the
+spool, and appends a mark when the change is made; each is one write. A process that reads the journal first moves the
+finished records of all spools to the database (see `Journal`), and those of a killed process as `pending`.
 
-A record is a header (CRC-32, sizes), facts as JSON, and the earlier contents of the file. A mark has no facts, and
-names its record in place of the contents. Records after an incomplete one, as after a crash of the machine, are lost.
+A record consists of a header (CRC-32, sizes), facts as JSON, and the earlier contents of the file. A mark has no
+facts, and the number of its record instead of contents. Records after an incomplete one, for example after a crash of
+the machine, are lost.
 """
 
 import json
@@ -24,10 +25,10 @@ from shared.program.files.atomic import write_all
 from shared.program.files.entries import create, entry_at
 
 MAX_SIZE = 1 << 20
-"""Bytes of a spool that are taken over at the latest."""
+"""Size in bytes at which a spool is moved to the database at the latest."""
 _HEADER = struct.Struct("<III")
 _MARK = struct.Struct("<Q?")
-"""The number of a record, and True if its change is done."""
+"""The number of a record, and a flag that is True if its change is done."""
 
 
 class Record(NamedTuple):
@@ -40,7 +41,7 @@ class Record(NamedTuple):
 
 
 class Spool:
-    """The spool of this process, a file in the folder that begins with the first change. Not thread-safe."""
+    """The spool of this process: a file in the folder, created at the first change. Not thread-safe."""
 
     def __init__(self, folder: Path, run: str) -> None:
         self._folder = folder
@@ -49,7 +50,7 @@ class Spool:
         self._last = 0
         self._descriptor: int | None = None
         self._late = b""
-        """Marks that could not be written."""
+        """Marks that could not be written yet."""
         self.size = 0
 
     @property
@@ -71,11 +72,11 @@ class Spool:
         try:
             self._append(mark)
         except OSError:
-            # Without its mark, it would be taken for one that is being made.
+            # Without its mark, the change would seem to be in progress.
             self._late += mark
 
     def renew(self) -> None:
-        """Delete the file, whose records must be in the database; the next change begins another one."""
+        """Delete the file, whose records must be in the database. The next change creates a new one."""
         if self._descriptor is None:
             return
         os.close(self._descriptor)
@@ -92,7 +93,7 @@ class Spool:
         try:
             write_all(self._descriptor, record)
         except OSError:
-            # Nothing is read behind half a record.
+            # Nothing after an incomplete record can be read.
             os.ftruncate(self._descriptor, self.size)
             os.lseek(self._descriptor, self.size, os.SEEK_SET)
             raise
@@ -101,7 +102,8 @@ class Spool:
 
 
 def read_spool(path: Path, position: int, is_alive: bool) -> tuple[list[Record], int] | None:
-    """Return the records from `position` on, and the position after them; None if the file is gone. Raises OSError.
+    """Return the records from `position` on, and the position after them; None if the file does not exist. Raises
+    OSError.
 
     If the process is alive, changes without a mark are left out, and the position is before the first of them.
     """

@@ -1,7 +1,7 @@
-"""The state of a path, by value: its kind, its contents, and its metadata.
+"""The state of a path, compared by value: its kind, contents and metadata.
 
-By value, because a file that undo has restored is a new inode with new times, and still the one that an earlier
-change left behind.
+By value, because a file that undo has restored is a new inode with new times, but still counts as the file that an
+earlier change left.
 """
 
 import hashlib
@@ -36,12 +36,12 @@ class State(NamedTuple):
     attributes: Mapping[str, str] = {}
 
     def is_like(self, other: "State") -> bool:
-        """Return True if both have the same kind and contents; modes, owners and attributes may differ."""
+        """Return True if both have the same kind and contents. Modes, owners and attributes may differ."""
         return (self.kind, self.content) == (other.kind, other.content)
 
     @property
     def stat(self) -> os.stat_result:
-        """Mode, owner and group as a result of `stat`; everything else is 0."""
+        """Mode, owner and group in the form of a `stat` result. All other fields are 0."""
         return os.stat_result((self.mode, 0, 0, 0, self.owner, self.group, self.size, 0, 0, 0))
 
     @property
@@ -55,7 +55,7 @@ DIRECTORY = State("directory")
 
 
 def digest_of(data: bytes) -> str:
-    """Return the digest by which the contents of files are compared."""
+    """Return the digest that is used to compare file contents."""
     return new_digest(data).hexdigest()
 
 
@@ -65,8 +65,8 @@ def file_state(data: bytes) -> State:
 
 
 def state_of(beneath: RootedFiles, entry: Entry, data: bytes | None = None) -> State:
-    """Return the present state of the entry; `data` is the contents of the file, if that was read. Raises OSError,
-    and PathError if it is neither a file, a directory nor a link.
+    """Return the current state of the entry. `data` is the contents of the file, if it was read. Raises OSError, and
+    PathError if it is neither a file, a directory nor a link.
     """
     status = current(entry)
     return ABSENT if status is None else present_state(beneath, entry, status, data)
@@ -79,8 +79,8 @@ def present_state(
     data: bytes | None,
     attributes: Attributes | None = None,
 ) -> State:
-    """Return the state of the entry, which has this `status`, as `state_of` does; `attributes` are those of the file,
-    if they were read.
+    """Return the state of the entry, which has this `status`, like `state_of`. `attributes` are the file's
+    attributes, if they were read.
     """
     facts = status.st_mode, status.st_uid, status.st_gid
     if stat.S_ISLNK(status.st_mode):
@@ -105,12 +105,12 @@ def present_state(
 
 
 def new_digest(data: bytes = b"") -> "hashlib.blake2b":
-    """Return the digest of the contents of a file, to update with its bytes."""
+    """Return a new hash object for the contents of a file."""
     return hashlib.blake2b(data, digest_size=16)
 
 
 def as_json(facts: object) -> bytes:
-    """Return tuples of numbers and texts as JSON; the texts may be names that are not UTF-8."""
+    """Return tuples of numbers and strings as JSON. The strings may be names that are not UTF-8."""
     try:
         return to_json(facts)
     except ValueError:

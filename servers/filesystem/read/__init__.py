@@ -1,1 +1,1 @@
-"""Reads of files: text, parts of it, media."""
+"""Reading of files: whole texts, parts of texts, and media."""

@@ -1,6 +1,6 @@
-"""The bytes of a file or of a part of it, within a budget.
+"""The bytes of a file or a part of it, within a budget.
 
-They come from an open file, or from a small one that was read already.
+They come from an open file, or from a small file that was already read.
 """
 
 import os
@@ -21,10 +21,10 @@ class Readable(Protocol):
 
     @property
     def size(self) -> int:
-        """The number of bytes before anything was read."""
+        """The number of bytes when reading began."""
 
     def read(self, position: int, count: int) -> bytes:
-        """Return `count` bytes from `position` on, fewer only at the end."""
+        """Return `count` bytes from `position` on; fewer only at the end."""
 
 
 class Source(Readable, Protocol):
@@ -32,11 +32,11 @@ class Source(Readable, Protocol):
 
     @property
     def stat(self) -> os.stat_result:
-        """The status of the file before anything of it was read."""
+        """The status of the file when reading began."""
 
 
 class Opened(NamedTuple):
-    """An open file, for use in one thread, since it has one position."""
+    """An open file, for use in one thread, since it has a single position."""
 
     handle: Handle
 
@@ -54,11 +54,11 @@ class Opened(NamedTuple):
         """Return `count` bytes from `position` on, fewer only at the end of the file."""
         descriptor = self.handle.descriptor
         if position > _LAST_POSITION - count:
-            return b""  # some file systems accept the position, and then refuse to read
+            return b""  # some file systems accept the position but then refuse to read
         try:
             os.lseek(descriptor, position, os.SEEK_SET)
         except OSError:
-            return b""  # no file of this file system is that long
+            return b""  # no file on this file system is that long
         blocks: list[bytes] = []
         while count > 0 and (block := os.read(descriptor, count)):
             blocks.append(block)
@@ -67,7 +67,7 @@ class Opened(NamedTuple):
 
 
 class BytesRead(NamedTuple):
-    """The bytes of a file or of a part of it; the size and etag of the whole, the time of its last change in seconds
+    """The bytes of a file or a part of it; the size and etag of the whole file, its modification time in seconds
     since 1970, and the media type that its name suggests.
     """
 
@@ -83,7 +83,7 @@ def read_bytes(
 ) -> BytesRead:
     """Return the bytes at `place`; raises `too_large` if there are more than `max_bytes`.
 
-    With `offset` or `length` it is that part, `max_bytes` of it at most.
+    With `offset` or `length`, return that part, at most `max_bytes` of it.
     """
     with beneath.open_file(place) as handle:
         return bytes_of(Opened(handle), place, max_bytes, offset, length)
@@ -92,7 +92,7 @@ def read_bytes(
 def bytes_of(
     source: Source, place: Place, max_bytes: int, offset: int | None = None, length: int | None = None
 ) -> BytesRead:
-    """Return the bytes of a source, as `read_bytes` does for a place."""
+    """Return the bytes of a source, like `read_bytes`."""
     size = source.size
     if offset is None and length is None:
         data = source.read(0, max_bytes + 1) if size <= max_bytes else b""

@@ -1,9 +1,9 @@
 """Detection of the charset of a text, so that it is shown correctly and written back byte for byte.
 
-UTF-8 comes first. UTF-16 and UTF-32 show themselves by a byte order mark, or by where their NULs are; any other
-charset is the most likely one (`servers.common.charsets`), and only if the bytes are not UTF-8. A guess may name a
-relative of the right charset, but never one that loses a byte: bytes that can't be restored exactly are not text. New
-text for which a related charset has other bytes is refused until the charset is given.
+UTF-8 is tried first. UTF-16 and UTF-32 are recognized by a byte order mark or by the positions of their NULs. For
+other bytes that are not UTF-8, the most likely charset is chosen (`servers.common.charsets`). The guess may be a
+close relative of the right charset, but never one that loses a byte: bytes that can't be restored exactly are not
+text. New text that a related charset would encode differently is refused until the charset is given.
 """
 
 import codecs
@@ -44,8 +44,8 @@ _SAMPLE = 65_536
 
 
 def decode(data: bytes, written: str, offset: int = 0, encoding: str | None = None) -> tuple[str, Charset]:
-    """Return `data`, which starts at `offset` of the file, as text without its byte order mark, and its charset: that
-    of `encoding`, if one is given.
+    """Return `data`, which starts at `offset` in the file, as text without its byte order mark; and its charset,
+    which is `encoding` if given.
 
     Raises FilesError `not_text`, or `bad_encoding`.
     """
@@ -60,7 +60,7 @@ def decode(data: bytes, written: str, offset: int = 0, encoding: str | None = No
 
 
 def plain(data: bytes) -> str | None:
-    """Return `data` as text if it is UTF-8 without a byte order mark, as nearly all files are; else None."""
+    """Return `data` as text if it is UTF-8 without a byte order mark, as nearly all files are; otherwise None."""
     if 0 in data or data.startswith(codecs.BOM_UTF8):
         return None
     try:
@@ -72,10 +72,10 @@ def plain(data: bytes) -> str | None:
 def decode_part(
     data: bytes, charset: Charset, written: str, offset: int = 0, whole: bool = True
 ) -> tuple[str, Charset]:
-    """Return a part of a text, without its mark, that starts at `offset` of the file; and its charset.
+    """Return a part of a text, which starts at `offset` in the file, without its byte order mark; and its charset.
 
-    A character that it ends within is left out, unless it is the `whole` of what follows. The charset is another one
-    where the file seemed to be UTF-8 so far and is not. Raises FilesError `not_text`.
+    An incomplete last character is left out, unless `data` is the `whole` rest of the file. The charset differs from
+    the given one if the file seemed to be UTF-8 until now but is not. Raises FilesError `not_text`.
     """
     decoder = codecs.getincrementaldecoder(charset.name)()
     try:
@@ -87,21 +87,24 @@ def decode_part(
     nul = text.find("\0")
     if nul >= 0:
         raise not_text(written, offset + len(text[:nul].encode(charset.name)))
-    # A character may have two codes, of which only one is written; of other lengths, a position would be wrong.
+    # A character may have two codes, of which only one is written. If their lengths differ, a position would be
+    # wrong.
     if charset.name != UTF8.name and not 0 <= len(data) - len(text.encode(charset.name)) < (1 if whole else 4):
         raise not_text(written, offset)
     return text, charset
 
 
 def require_exact(text: str, charset: Charset, data: bytes, written: str) -> None:
-    """Raise FilesError `bad_edit` if `text`, which is that of a file with this `data`, would be written otherwise."""
+    """Raise FilesError `bad_edit` if `text`, decoded from the file's `data`, would not be encoded to the same
+    bytes."""
     if charset.name != UTF8.name and charset.mark + text.encode(charset.name) != data:
         reason = f"has characters for which {charset.name} has two codes, and an edit would change them"
         raise FilesError("bad_edit", written, reason, "Give encoding if it is a different one, or append.")
 
 
 def encode(text: str, charset: Charset, written: str) -> bytes:
-    """Return `text` as a file in `charset` holds it. Raises FilesError `bad_edit` if the charset can't encode it."""
+    """Return `text` as the bytes of a file in `charset`. Raises FilesError `bad_edit` if the charset can't encode
+    it."""
     try:
         return charset.mark + text.encode(charset.name)
     except UnicodeEncodeError as error:
@@ -113,9 +116,8 @@ def encode(text: str, charset: Charset, written: str) -> bytes:
 
 
 def require_sure(charset: Charset, text: str, data: bytes, seen: str, written: str) -> None:
-    """Raise FilesError `unsure_charset` if the guess that `data` is in `charset` is too weak to write `text`.
-
-    So it is where another charset is likely as well, and has other bytes for a character not `seen` in the file.
+    """Raise FilesError `unsure_charset` if the guess that `data` is in `charset` is too weak to write `text`: another
+    charset is likely as well, and encodes a character that was not `seen` in the file differently.
     """
     if charset.given or charset.name.startswith("utf"):
         return
@@ -151,9 +153,9 @@ def _reads(data: bytes, name: str) -> bool:
 
 
 def named(encoding: str, written: str, start: bytes = b"", fresh: bool = False) -> Charset:
-    """Return the charset that a caller names, of a file that begins with `start`.
+    """Return the charset that the caller names for a file that begins with `start`.
 
-    A `fresh` file has a byte order mark if the name implies one. Raises FilesError `bad_encoding`.
+    A `fresh` file gets a byte order mark if the name implies one. Raises FilesError `bad_encoding`.
     """
     label = encoding.strip().lower().replace("_", "-")
     if label in ("utf-8-sig", "utf-16", "utf-32"):
@@ -176,15 +178,15 @@ def named(encoding: str, written: str, start: bytes = b"", fresh: bool = False) 
 
 
 def marked(start: bytes) -> Charset | None:
-    """Return the charset that the byte order mark at the start of a file names."""
+    """Return the charset that the byte order mark at the start of a file indicates."""
     return next((charset for charset in _MARKED if start.startswith(charset.mark)), None)
 
 
 def charset_of(data: bytes, written: str, offset: int = 0, whole: bool = False) -> Charset:
-    """Return the charset of a text without a mark that `data`, at `offset` of the file, is a part of.
+    """Return the charset of a text without a byte order mark, judged by `data` at `offset` in the file.
 
-    Unless it is `whole`, it may end within a character. If it is not UTF-8, a sample decides, so the time is
-    bounded. Raises FilesError `not_text`.
+    Unless it is `whole`, `data` may end within a character. If it is not UTF-8, only a sample is examined, so the
+    time is bounded. Raises FilesError `not_text`.
     """
     at = nul = data.find(0)
     if nul < 0:
@@ -208,7 +210,7 @@ def is_wide(charset: Charset) -> bool:
 
 
 def is_known(name: str) -> bool:
-    """Return True if this is the name of a charset that a text can be in."""
+    """Return True if this is the name of a text charset."""
     try:
         return named(name, "").name == name
     except FilesError:
@@ -216,7 +218,8 @@ def is_known(name: str) -> bool:
 
 
 def not_text(written: str, offset: int, charset: Charset | None = None) -> FilesError:
-    """Return the error for a text that no charset fits, or not the given one, because of the byte at `offset`."""
+    """Return the error for a text that can't be decoded in any charset, or in the given one, because of the byte at
+    `offset`."""
     if charset is not None and charset.given:
         return FilesError("not_text", written, f"is not {charset.name} (byte {offset})", "Leave encoding out.")
     return FilesError("not_text", written, f"is not text (byte {offset})", "Use read_media_file for binary files.")
@@ -231,8 +234,8 @@ def _legacy(data: bytes, at: int) -> str | None:
 
 
 def _evidence(data: bytes, at: int) -> bytes:
-    """Return the lines with non-ASCII bytes, of which the first is at `at`: from the start of the file, which reads
-    and edits both look at, or else from `at` on.
+    """Return the lines with non-ASCII bytes, the first of which is at `at`. Begin at the start of the file, which
+    reads and edits both examine, if `at` is within it; otherwise begin at `at`.
     """
     start = 0 if at < _SAMPLE else data.rfind(b"\n", at - EVIDENCE, at) + 1 or at
     return evidence_lines(data[start : start + _SAMPLE])

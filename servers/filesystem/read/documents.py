@@ -1,7 +1,7 @@
-"""The texts of documents (PDF, Word, Excel, PowerPoint, OpenDocument, EPUB) page by page, as those of text files.
+"""The texts of documents (PDF, Word, Excel, PowerPoint, OpenDocument, EPUB), returned page by page like text files.
 
-Reading one is expensive, and its pages are requested one after another, so the last texts are cached. A cursor into
-one ends with `~` and the choice of its pages, which the next call need not repeat.
+Converting a document is expensive and its pages are requested one after another, so the last texts are cached. A
+cursor into a document ends with `~` and the selected pages, which the next call need not repeat.
 """
 
 from collections import OrderedDict
@@ -21,14 +21,14 @@ from shared.program.files.entries import Handle, etag_of
 
 _NAMES = (".pdf", ".docx", ".docm", ".xlsx", ".xlsm", ".pptx", ".pptm", ".odt", ".ods", ".odp", ".epub")
 DOCUMENT_NAMES = (*_NAMES, ".doc", ".xls", ".ppt", ".xlsb")
-"""Ends of the names of documents, in small letters."""
+"""File name endings of documents, in lowercase."""
 _MOST_TEXTS = 4
 _MOST_CHARACTERS = 8_000_000
 _CHOICE = "~"
 
 
 class Documents:
-    """The reader of documents, and the last texts that it has read."""
+    """The document reader, and the last texts that it has read."""
 
     def __init__(self) -> None:
         self._texts = DocumentTexts()
@@ -37,7 +37,7 @@ class Documents:
     async def text(
         self, read: Callable[[], Awaitable[bytes]], etag: str, written: str, pages: str | None = None
     ) -> DocumentText:
-        """Return the text of the document that `read` gives and that has this etag. Raises FilesError."""
+        """Return the text of the document with this etag, whose bytes `read` returns. Raises FilesError."""
         key = (etag, pages)
         if key not in self._stored_texts:
             try:
@@ -48,9 +48,9 @@ class Documents:
         return self._stored_texts[key]
 
     def reader(self) -> Callable[[Handle, float], DocumentText | None]:
-        """Return a function that reads an open document in a thread, within a number of seconds.
+        """Return a function that reads an open document in a thread within a given number of seconds.
 
-        That function returns None for an archive that is not a document, and raises FilesError.
+        It returns None for an archive that is not a document, and raises FilesError.
 
         Raises FilesError `not_installed`.
         """
@@ -90,22 +90,22 @@ class Documents:
             self._stored_texts.popitem(last=False)
 
     async def close(self) -> None:
-        """End the process that reads documents."""
+        """Stop the process that reads documents."""
         await self._texts.close()
 
 
 def is_called_document(name: str) -> bool:
-    """Return True if the name of the file ends as that of a document."""
+    """Return True if the file has a document's name ending."""
     return name.lower().endswith(DOCUMENT_NAMES)
 
 
 def concerns_document(part: Part) -> bool:
-    """Return True if only a document can have this part."""
+    """Return True if only documents have this kind of part."""
     return part.pages is not None or (part.cursor is not None and _CHOICE in part.cursor)
 
 
 def chosen_pages(part: Part, written: str) -> str | None:
-    """Return the pages of a document that a part is about, which a cursor contains as well. Raises FilesError."""
+    """Return the pages of a document that a part selects, directly or in its cursor. Raises FilesError."""
     if part.cursor is None:
         return part.pages
     pages = unquote(part.cursor.partition(_CHOICE)[2]) or None
@@ -115,7 +115,7 @@ def chosen_pages(part: Part, written: str) -> str | None:
 
 
 def part_of_document(document: DocumentText, etag: str, written: str, budget: int, part: Part) -> TextRead:
-    """Return a part of the text, `budget` bytes of JSON at most. Raises FilesError like `pages.read_text`."""
+    """Return a part of the text, at most `budget` bytes of JSON. Raises FilesError like `pages.read_text`."""
     if part.encoding is not None:
         raise FilesError("bad_encoding", written, "a document has no charset to choose", "Leave encoding out.")
     pages = chosen_pages(part, written)

@@ -1,16 +1,16 @@
-"""Media types of files, by their names: Python's own table knows few types of source texts."""
+"""Media types of files by their names, since Python's own table lacks most source code types."""
 
 from functools import lru_cache
 
 BINARY = "application/octet-stream"
 TEXT = "text/plain"
-"""The media types of bytes and of text without a more specific one."""
+"""The media types of text and of bytes without a more specific type."""
 
 
 @lru_cache(1_024)
 def media_type_of(name: str) -> str | None:
     """Return the media type that a name suggests, or None. Names repeat, so the results are cached."""
-    # Slow to load, and only lists of resources and descriptions of files need it.
+    # Slow to import, and only resource lists and file descriptions need it.
     from content_types import get_content_type
 
     suffix = name.rpartition("/")[2][1:].rpartition(".")

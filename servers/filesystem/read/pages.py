@@ -1,9 +1,10 @@
-"""Reads of a text page by page, each within a budget.
+"""Reading of a text page by page, each within a budget.
 
-The budget is the size of the text as JSON, since a host gets and cuts that. A page over it ends after a line if that
-keeps half of it, else between two characters, and has a cursor to continue with; a page begins at the cursor's byte,
-so that each costs the same. Nothing reads more than its budget needs, except lines that have to be counted to find
-the requested one, a block at a time. Line ends stay as they are; a byte order mark is left out.
+The budget is the size of the text as JSON, because that is what a host receives and cuts. A page that would exceed it
+ends after a line if that uses at least half of the budget, otherwise between two characters, and has a cursor to
+continue with. The next page begins at the cursor's byte, so that every page costs the same. No more is read than the
+budget requires, except for lines that have to be counted to reach the requested one, a block at a time. Line ends
+stay as they are; a byte order mark is left out.
 """
 
 from collections.abc import Callable
@@ -30,16 +31,16 @@ from shared.text import format_count
 _SAMPLE = 65_536
 _BLOCK = 262_144
 _MOST_UNREPORTED = 64 * 1024 * 1024
-"""Bytes behind the reported size of a file that are looked for."""
+"""Maximum number of bytes that are read beyond the reported size of a file."""
 _LONGEST_ESCAPE = 6
-"""Bytes that one byte of a file can take in JSON."""
+"""Maximum number of bytes that one byte of a file takes in JSON."""
 
 
 class TextRead(NamedTuple):
     """A text or a part of it, with the size of its file in bytes, the etag, and the charset.
 
-    `truncated` is True if the budget cut off a part of the request; `rest` is where that begins, None if it is before
-    the text. A document has `notes` for its reader, and the size is that of its text.
+    `truncated` is True if the budget cut off a part of the request; `rest` is where that part begins, None if it
+    precedes the text. A document has `notes` for the reader, and its size is that of its text.
     """
 
     text: str
@@ -50,24 +51,24 @@ class TextRead(NamedTuple):
     rest: Cursor | None = None
     notes: tuple[str, ...] = ()
     choice: str = ""
-    """The end of the cursor of a document: the choice of its pages."""
+    """The end of a document's cursor: the selected pages."""
 
     @property
     def cursor(self) -> str | None:
-        """The cursor to go on with, if the rest is behind the text."""
+        """The cursor to continue with, if the rest follows the text."""
         return None if self.rest is None else f"{self.rest}{self.choice}"
 
 
 def _go_on() -> None:
-    """Do nothing: nobody cancels."""
+    """Do nothing: the read can't be cancelled."""
 
 
 def read_text(
     beneath: RootedFiles, place: Place, budget: int, part: Part = WHOLE, check: Callable[[], None] = _go_on
 ) -> TextRead:
-    """Return a part of the text at `place`, `budget` bytes of JSON at most; `check` is called often, and may raise.
+    """Return a part of the text at `place`, at most `budget` bytes of JSON. `check` is called often, and may raise.
 
-    Raises FilesError `not_text`, `bad_range`, `bad_encoding`, or `changed` for a cursor of a file changed since.
+    Raises FilesError `not_text`, `bad_range`, `bad_encoding`, or `changed` if the file has changed since the cursor.
     """
     require_possible(part, place.written)
     with beneath.open_file(place) as handle:
@@ -75,7 +76,7 @@ def read_text(
 
 
 def text_in(small_file: Held, place: Place, budget: int, part: Part = WHOLE, plain: str | None = None) -> TextRead:
-    """Return a part of the text of a small file that is in memory, as `read_text` does; `plain` is all of it, if
+    """Return a part of the text of a small file that is in memory, like `read_text`. `plain` is the whole text, if
     the file is UTF-8 without a byte order mark.
     """
     if plain is not None and part == WHOLE and len(small_file.data) * _LONGEST_ESCAPE <= budget:
@@ -140,17 +141,18 @@ def _page(source: Readable, written: str, budget: int, start: Cursor, charset: C
 
 
 def json_size(text: str) -> int:
-    """Return the number of bytes that the text takes within a JSON string."""
+    """Return the number of bytes that the text takes in a JSON string."""
     return len(to_json(text)) - 2
 
 
 def _enough(budget: int, charset: Charset) -> int:
-    """Return a number of bytes of a file that hold more than the budget, in whole characters of UTF-32."""
+    """Return a number of bytes, in whole UTF-32 characters, whose text exceeds the budget."""
     return ((budget & ~3) + 4) * len("\n".encode(charset.name))
 
 
 def _forward(source: Readable, start: Cursor, charset: Charset, limit: int) -> tuple[bytes, bool]:
-    """Return up to `limit` bytes, fewer if the requested lines are complete; and True if the file ends with them."""
+    """Return up to `limit` bytes, fewer if they contain the requested lines; and True if they reach the end of the
+    file."""
     data = source.read(start.position, limit if not start.left or is_wide(charset) else min(_SAMPLE, limit))
     ends = data.count(b"\n") if start.left else 0
     while start.left > ends and len(data) < limit:
@@ -163,12 +165,13 @@ def _forward(source: Readable, start: Cursor, charset: Charset, limit: int) -> t
 
 
 def fit(text: str, budget: int, from_end: bool = False) -> int:
-    """Return the number of characters at the start of a text, or at its end, that fit the budget; at least one."""
+    """Return the number of characters from the start of a text, or from its end, that fit the budget; at least
+    one."""
     if len(text) * _LONGEST_ESCAPE <= budget:
         return len(text)
     count = len(text)
     if count > budget:
-        # Too long: the size of a part gives an estimate for the whole, which saves measuring all of it twice.
+        # Too long: the size of a part gives an estimate, which saves measuring the whole text twice.
         part = text[-_SAMPLE:] if from_end else text[:_SAMPLE]
         count = min(count, budget * len(part) // (json_size(part) + 1))
     while (size := json_size(text[-count:] if from_end else text[:count])) > budget and count > 1:
@@ -177,7 +180,7 @@ def fit(text: str, budget: int, from_end: bool = False) -> int:
 
 
 def _line_end(text: AnyStr, newline: AnyStr, number: int) -> int:
-    """Return the end of line `number`; -1 if there are fewer line ends."""
+    """Return the position after line `number`; -1 if there are fewer line ends."""
     end = 0
     for _ in range(number):
         end = text.find(newline, end) + 1
@@ -187,7 +190,8 @@ def _line_end(text: AnyStr, newline: AnyStr, number: int) -> int:
 
 
 def _line_start(source: Readable, written: str, number: int, charset: Charset, check: Callable[[], None]) -> int:
-    """Return the byte at which line `number` begins. Raises FilesError `bad_range` if there are fewer lines."""
+    """Return the byte position at which line `number` begins. Raises FilesError `bad_range` if there are fewer
+    lines."""
     position, line, block = 0, 1, b""
     while following := source.read(position, _BLOCK):
         check()
@@ -213,7 +217,7 @@ def _ends(block: bytes, charset: Charset) -> int:
 
 
 def _after(block: bytes, charset: Charset, lines: int) -> int:
-    """Return the byte of a block after which that many lines have ended."""
+    """Return the position in a block after the given number of line ends."""
     if not is_wide(charset):
         return _line_end(block, b"\n", lines)
     text = block.decode(charset.name, "replace")
@@ -221,7 +225,7 @@ def _after(block: bytes, charset: Charset, lines: int) -> int:
 
 
 def _last(source: Readable, etag: str, written: str, budget: int, count: int, charset: Charset) -> TextRead:
-    """Return the last lines; if they are too long for the budget, only their end."""
+    """Return the last lines, or only their end if they exceed the budget."""
     data, start = _backward(source, count, charset, _enough(budget, charset))
     whole = _whole_characters(data, charset) if start else data[len(charset.mark) :]
     text, charset = decode_part(whole, charset, written, start + len(data) - len(whole))
@@ -248,16 +252,16 @@ def _readable_size(source: Readable) -> int:
 
 
 def _backward(source: Readable, lines: int, charset: Charset, limit: int) -> tuple[bytes, int]:
-    """Return the end of the file and its position: enough for the last `lines` lines, or `limit` bytes."""
+    """Return the end of the file, enough for the last `lines` lines or `limit` bytes, and its position."""
     blocks: list[bytes] = []
     size = _readable_size(source)
     start, ends = size, 0
-    # One line end more than lines: that of the line before, or the file's last one.
+    # One line end more than lines: that of the previous line, or the file's last one.
     while start > 0 and size - start < limit and ends <= lines:
         begin = max(start - _SAMPLE, size - limit, 0) & ~3
         block = source.read(begin, start - begin)
         if len(block) < start - begin:
-            break  # the file is shorter by now
+            break  # the file has become shorter
         blocks.append(block)
         start = begin
         ends += _ends(block, charset)
@@ -265,11 +269,11 @@ def _backward(source: Readable, lines: int, charset: Charset, limit: int) -> tup
 
 
 def _whole_characters(data: bytes, charset: Charset) -> bytes:
-    """Return `data`, which may start within a character, from the next character on."""
+    """Return `data` from its first whole character on."""
     if charset.name == UTF8.name:
         begin = next((at for at in range(min(4, len(data))) if data[at] & 0xC0 != 0x80), 0)
     elif is_wide(charset) and data:
-        # The second half of a pair: its high byte is DC to DF.
+        # The second half of a surrogate pair: its high byte is DC to DF.
         begin = 2 if charset.name[:6] == "utf-16" and data[charset.name[-2:] == "le"] & 0xFC == 0xDC else 0
     else:
         begin = data.find(b"\n") + 1

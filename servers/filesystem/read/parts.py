@@ -1,8 +1,8 @@
 """The requested part of a text, and the cursor that continues after a cut.
 
-A cursor says all that the next page needs: the etag of the file, so that a changed one is noticed; the byte and the
-line at which the rest begins; how many lines are still wanted; the charset. It is checked as any argument is, and
-leads nowhere but into the file it is used with.
+A cursor contains everything that the next page needs: the file's etag, so that a change is detected; the byte and the
+line at which the rest begins; the number of lines still requested; and the charset. It is checked like any argument,
+and only gives access to the file it is used with.
 """
 
 import re
@@ -15,9 +15,9 @@ _CURSOR = re.compile(r"([0-9a-f]{16})\.(\d{1,18})\.(\d{1,18})\.(\d{1,18})\.([a-z
 
 
 class Part(NamedTuple):
-    """The requested part: the first `head` lines, from line `offset` on (1 is the first), or the last `tail` lines,
-    or the rest from a `cursor` on; all of it if nothing is given. In the charset `encoding`, or the likely one. For a
-    document, some `pages`, or the sheet of that name.
+    """The requested part: the first `head` lines, counted from line `offset` (1 is the first) if given; the last
+    `tail` lines; or the rest from a `cursor` on. With none of these, it is the whole text. The charset is `encoding`,
+    or else detected. For a document, `pages` selects pages or a sheet by name.
     """
 
     head: int | None = None
@@ -32,7 +32,8 @@ WHOLE = Part()
 
 
 class Cursor(NamedTuple):
-    """The start of a page: byte `position`, in line `line`. `left` lines are requested, or all if it is 0.
+    """The start of a page: byte `position`, in line `line`. `left` is the number of lines still requested; 0 means
+    all.
 
     `charset` is empty while it is unknown.
     """
@@ -48,7 +49,7 @@ class Cursor(NamedTuple):
 
 
 def require_possible(part: Part, written: str) -> None:
-    """Raise FilesError `bad_range` if the part contradicts itself."""
+    """Raise FilesError `bad_range` if the arguments contradict each other."""
     forward = part.head is not None or part.offset is not None
     if forward + (part.tail is not None) + (part.cursor is not None) > 1:
         reason = "head with offset, tail, and cursor can't be combined"
@@ -59,7 +60,7 @@ def require_possible(part: Part, written: str) -> None:
 
 
 def cursor_of(text: str, etag: str, written: str) -> Cursor:
-    """Return the cursor written as `text`. Raises FilesError `changed` if the file has another etag by now."""
+    """Parse a cursor. Raises FilesError `changed` if the file's etag has changed."""
     match = _CURSOR.fullmatch(text)
     if match is None or not is_known(match[5]):
         reason = "the cursor did not come from a read"

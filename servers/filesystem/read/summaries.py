@@ -1,6 +1,7 @@
 """The results of the reading tools: a text, with a last line of remarks.
 
-Each of several files begins after a random mark, so the content of one can't pass for the start of another.
+If there are several files, each begins after a random mark, so that the content of one can't imitate the start of
+another.
 """
 
 import secrets
@@ -21,22 +22,23 @@ from .parts import WHOLE
 
 EMPTY = "[empty file]"
 _REMARKS = 300
-"""Bytes of the last line after the beginning of a file."""
+"""Size in bytes of the remarks after the beginning of a file."""
 _HEADING, _LEAST, _BEGINNING = 20, 80, 600
-"""Bytes of a heading besides the path, and those kept for a short file or an error, and for the beginning of a long
-file."""
+"""Size in bytes of a heading without its path, and the bytes reserved for a short file or an error, and for the
+beginning of a long file."""
 
 
 class Many(NamedTuple):
-    """Several texts in one, and the etag of each file by its path as the client wrote it."""
+    """The text of several files, and the etag of each file by its path as the client wrote it."""
 
     text: str
     etags: dict[str, str]
 
 
 def text_of(read: TextRead) -> str:
-    """Return the text, with a last line of remarks if there are any: the place of a cut, a charset other than UTF-8,
-    and the parts of a document that are left out. An empty text has one too: hosts take an empty one for a failure.
+    """Return the text, with a last line of remarks if there are any: where it was cut, a charset other than UTF-8,
+    and the parts of a document that are left out. An empty text gets a remark too, because hosts treat an empty
+    result as a failure.
     """
     if not read.truncated and not read.notes and read.charset.name == UTF8.name:
         return read.text or ("[no text in this part]" if read.size else EMPTY)
@@ -55,7 +57,7 @@ def text_of(read: TextRead) -> str:
 
 
 def notes_of(read: TextRead) -> dict[str, str]:
-    """Return the etag, and if they apply the charset and the cursor, for programs."""
+    """Return the etag for programs, and the charset and the cursor if they apply."""
     notes = {"etag": read.etag}
     if read.charset.name != UTF8.name:
         notes["charset"] = read.charset.name
@@ -71,10 +73,11 @@ def many_text(
     check: Callable[[], None],
     advised: Callable[[FilesError], FilesError] = lambda error: error,
 ) -> Many:
-    """Return several files one after the other, each under a mark and its path, with an error instead of a file.
+    """Return several files one after another, each under a mark and its path. An unreadable file is replaced by its
+    error.
 
-    The budget is shared fairly: small files leave their unused part to the large ones. If there are too many files,
-    the last ones are left out, and the last line says so. `advised` adds advice to an error.
+    The budget is shared fairly: large files get what small files don't use. If there are too many files, the last
+    ones are left out, and the last line says so. `advised` adds advice to an error.
     """
     mark, etags = f"--- {secrets.token_hex(4)}", {}
     sizes = [_size(beneath, path) for path in paths]
@@ -106,7 +109,7 @@ def _size(beneath: RootedFiles, path: str) -> int:
 
 
 def _count_fitting(paths: Sequence[str], sizes: Sequence[int], budget: int) -> int:
-    """Return the number of the first files that fit, each as a whole or with its beginning; at least 1."""
+    """Return how many files, from the first, fit with at least their beginning; at least 1."""
     for count, (path, size) in enumerate(zip(paths, sizes, strict=True)):
         budget -= _HEADING + json_size(quoted(path)) + min(max(size, _LEAST), _BEGINNING)
         if budget < 0:
@@ -115,6 +118,6 @@ def _count_fitting(paths: Sequence[str], sizes: Sequence[int], budget: int) -> i
 
 
 def _require_no_document(beneath: RootedFiles, place: Place) -> None:
-    """Raise FilesError if the file is a document, because only its bytes could be read here."""
+    """Raise FilesError if the file is a document, since only its bytes could be read here."""
     if is_called_document(place.written) and may_be_document(read_bytes(beneath, place, SIGN, 0).data):
         raise FilesError("not_text", place.written, "is a document", "Use read_text_file, which reads its text.")

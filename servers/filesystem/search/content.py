@@ -1,7 +1,7 @@
 """Search for lines by their content (see `files` for their order, `matcher` for the pattern).
 
-Every reported line was read through a handle opened beneath the root. As with most search tools, binary files are
-skipped: those with a NUL at their start that are not UTF-16 or UTF-32.
+Every reported line was read from a file opened beneath the root. As with most search tools, binary files are skipped:
+files with a NUL at their start that are not UTF-16 or UTF-32.
 """
 
 import os
@@ -30,13 +30,13 @@ from shared.text import displayed
 Output = Literal["matches", "files", "counts"]
 
 _LINE_OVERHEAD = 10
-"""Size of a line of the result without its path and text, in bytes."""
+"""Size in bytes of a result line without its path and text."""
 
 
 class SearchRequest(NamedTuple):
-    """The query and the form of the output, with `context` lines before and after each match.
+    """The query and the output format, with `context` lines before and after each match.
 
-    `read_document` reads documents; None if they are not searched.
+    `read_document` reads documents; if it is None, they are not searched.
     """
 
     query: Query
@@ -46,7 +46,7 @@ class SearchRequest(NamedTuple):
 
 
 class LineMatch(TypedDict):
-    """A line that matches, counted from 1, and the lines around it."""
+    """A matching line, its number from 1, and the lines around it."""
 
     line: int
     text: str
@@ -55,8 +55,8 @@ class LineMatch(TypedDict):
 
 
 class FileMatches(TypedDict):
-    """A file with matches: its path relative to the start, as shown in a result, its charset unless it is UTF-8, and
-    the requested count or matches."""
+    """A file with matches: its displayed path, relative to the start; its charset unless it is UTF-8; and the
+    requested count or matches."""
 
     path: str
     charset: NotRequired[str]
@@ -67,10 +67,10 @@ class FileMatches(TypedDict):
 class ContentMatches(TypedDict):
     """The files with matches, in walk order.
 
-    `stopped` is None, or the reason why there may be more: limit, size, budget, time or cancelled; `cursor` continues
-    from there. `searched` counts files; `skipped` files that are binary or too large; `partial` documents with parts
-    left out; `documents` those whose text was not requested; `ignored` entries left out for a .gitignore;
-    `unreadable` files and directories that could not be read.
+    `stopped` is None, or the reason that there may be more: limit, size, budget, time or cancelled; `cursor`
+    continues from there. The counts are: `searched` files; `skipped` files that are binary or too large; `partial`
+    documents with parts left out; `documents` whose text was not requested; `ignored` entries left out because of a
+    .gitignore; `unreadable` files and directories.
     """
 
     files: list[FileMatches]
@@ -87,7 +87,7 @@ class ContentMatches(TypedDict):
 def search_content(
     beneath: RootedFiles, place: Place, scope: Scope, request: SearchRequest, page: Page, control: Control
 ) -> ContentMatches:
-    """Return the lines that match in the file at `place` or in the files below it, or the files with such lines.
+    """Return the matching lines in the file at `place` or the files below it, or only the files with such lines.
 
     Raises FilesError.
     """
@@ -99,7 +99,7 @@ def search_content(
 
 
 class _Run:
-    """A running search: its results so far, and the room that is left on the page."""
+    """A running search: its results so far, and the space left on the page."""
 
     def __init__(self, request: SearchRequest, page: Page, control: Control) -> None:
         self._request = request
@@ -162,7 +162,7 @@ class _Run:
     ) -> Position | None:
         """Search one file after the position `after`, the last reported line.
 
-        Returns the position of the last line if the search stops in this file, else None.
+        Return the position of the last line if the search stops in this file, otherwise None.
         """
         if path[-1].lower().endswith(DOCUMENT_NAMES) and self._request.read_document is None:
             self._documents += may_be_document(os.read(handle.descriptor, SIGN))
@@ -203,7 +203,7 @@ class _Run:
             if self._request.context:
                 line["before"] = hit.before(self._request.context)
                 line["after"] = hit.after(self._request.context)
-            # A match may have more than one line, and each of them is shown with its path, but only once.
+            # A match may span several lines. Each is shown with its path, but only once.
             lines = [*line.get("before", ()), *line["text"].split("\n"), *line.get("after", ())]
             first = hit.number - len(line.get("before", ()))
             more = lines[max(shown + 1 - first, 0) :]

@@ -1,9 +1,9 @@
-"""Search for files by name, the ordered walk of everything below a directory, and the limits of that walk.
+"""Search for files by name: the ordered walk below a directory, and its limits.
 
-The order: a directory's own entries by name, then everything below them, directory by directory. The walk carries
+A directory's own entries come first, by name, then everything below them, directory by directory. The walk carries
 glob states and ignore rules with it, so directories without possible matches are not entered (see
-`servers.common.globs`, `gitignore`). No link is followed. The walk ends early for a budget of matching steps, a
-deadline or the caller's cancellation, and can be resumed after any entry, since the order depends on the names alone.
+`servers.common.globs`, `gitignore`). No link is followed. A budget of matching steps, a deadline or cancellation ends
+the walk early. It can be resumed after any entry, since the order depends only on names.
 """
 
 import os
@@ -26,13 +26,13 @@ from shared.program.files.entries import Place, kind_of
 from shared.text import displayed
 
 MAX_STEPS = 2_000_000
-"""Most comparisons of names with components of globs, in one call."""
+"""Maximum number of comparisons of names with glob components in one call."""
 _OVERHEAD = 12
-"""Bytes of the line of a match besides its path."""
+"""Size in bytes of a match's line without its path."""
 
 
 class Control:
-    """The progress of a search, and its limit of time. One thread searches, others look and cancel."""
+    """The progress of a search, and its time limit. One thread searches; others read the progress and cancel."""
 
     def __init__(self, seconds: float = inf, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -40,22 +40,22 @@ class Control:
         self._deadline = clock() + seconds
         self._cancelled = self._is_short = False
         self.seen = 0
-        """Entries looked at so far."""
+        """Number of entries examined so far."""
 
     def cancel(self) -> None:
         """End the search at its next step."""
         self._cancelled = True
 
     def ended(self) -> str | None:
-        """Return the reason why the search must end: `cancelled` or `time`; None while it may go on."""
+        """Return the reason that the search must end, `cancelled` or `time`; None while it may continue."""
         if self._cancelled:
             return "cancelled"
         return "time" if self._is_short or self._clock() > self._deadline else None
 
     def share_of_time(self) -> float | None:
-        """Return the seconds for one document, a third of all; None, and the search ends, if fewer are left.
+        """Return the time for one document in seconds, a third of the limit.
 
-        So the search that goes on has the time for it.
+        If less is left, end the search and return None, so that the call that continues it has enough time.
         """
         share = self._seconds / 3
         self._is_short = self._clock() + share > self._deadline
@@ -73,7 +73,7 @@ class Scope(NamedTuple):
 
 
 Seen = tuple[Names, str]
-"""An entry that matches: its components below the start, and its kind."""
+"""A matching entry: its components below the start, and its kind."""
 
 
 class _Directory(NamedTuple):
@@ -82,11 +82,12 @@ class _Directory(NamedTuple):
     excluded: States
     rules: Rules
     after: Names
-    """The position to resume at: the last entry before, by its components below this directory. Empty: all is new."""
+    """The position to resume at: the last entry of the previous page, by its components below this directory. If
+    empty, all entries are new."""
 
 
 class Walk:
-    """One walk. Iterate over `entries`, then look at the reason why it ended."""
+    """One walk. Iterate over `entries`, then check the reason that it ended."""
 
     def __init__(self, beneath: RootedFiles, place: Place, scope: Scope, control: Control) -> None:
         self._beneath = beneath
@@ -99,14 +100,14 @@ class Walk:
         self._again = False
         self._last: tuple[Names, str] | None = None
         self.stopped: str | None = None
-        """None, or the reason why there may be more: `budget`, `time`, `cancelled`, or the caller's own."""
+        """None, or the reason that there may be more: `budget`, `time`, `cancelled`, or one that the caller set."""
         self.ignored = 0
-        """Entries left out because of a .gitignore; those in an ignored directory are not counted."""
+        """Number of entries left out because of a .gitignore, not counting those in an ignored directory."""
         self.unreadable = 0
-        """Directories that could not be read."""
+        """Number of directories that could not be read."""
 
     def entries(self, below: Descent, after: Position | None) -> Iterator[Seen]:
-        """Yield the matches after that entry; the entry itself is repeated if one of its lines is given."""
+        """Yield the matches after the given entry, or beginning with it if the position includes one of its lines."""
         self._again = after is not None and after.number > 0
         rules = Rules() if self._scope.include_ignored else rules_above(self._beneath, self._place)
         pending = [_Directory((), self._include.start, self._exclude.start, rules, after.parts if after else ())]
@@ -122,7 +123,7 @@ class Walk:
         """Yield the matches in one directory; `children` gets the directories to enter."""
         for entry in listed:
             name = entry.name
-            # Done for each of many thousands of entries: no function for the common case.
+            # Inlined, since this runs for many thousands of entries.
             try:
                 kind = "file" if entry.is_file(follow_symlinks=False) else kind_of(entry)
             except OSError:
@@ -130,7 +131,7 @@ class Walk:
             matched, child = self._look(directory, name, kind)
             if child is not None:
                 children.append(child)
-            # In the directory where the page before ended, only later entries, or that one again.
+            # In the directory where the previous page ended, only later entries, or that one again.
             after = directory.after
             if not after or (len(after) == 1 and (name > after[0] or (self._again and name == after[0]))):
                 if matched:
@@ -145,11 +146,11 @@ class Walk:
             self.stopped = "budget"
 
     def position(self) -> Position | None:
-        """Return the position of the entry that was finished last, or None."""
+        """Return the position of the last finished entry, or None."""
         return None if self._last is None else Position((*self._last[0], self._last[1]))
 
     def _visit(self, below: Descent, directory: _Directory) -> tuple[_Directory, list["os.DirEntry[str]"]]:
-        """Return the directory with the rules in effect in it, and the entries to look at."""
+        """Return the directory with the rules in effect in it, and the entries to examine."""
         try:
             entries = below.scan(directory.path)
         except FilesError:
@@ -165,14 +166,14 @@ class Walk:
         elif not self._scope.include_ignored:
             entries = [entry for entry in entries if entry.name != REPOSITORY]
         if len(directory.after) > 1:
-            # All entries of this directory came before, and so did everything below the earlier names.
+            # All entries of this directory, and everything below the earlier names, came before.
             entries = [
                 entry for entry in entries if entry.name >= directory.after[0] and kind_of(entry) == "directory"
             ]
         return directory, entries
 
     def _look(self, directory: _Directory, name: str, kind: str) -> tuple[bool, _Directory | None]:
-        """Return True if the entry matches, and the directory to enter for it."""
+        """Return True if the entry matches, and the directory to enter, if any."""
         _, included, excluded, rules, _ = directory
         if excluded and self._exclude.ends(excluded, name):
             return False, None
@@ -202,8 +203,9 @@ class Match(TypedDict):
 class FileSearch(TypedDict):
     """The matches in walk order: a directory's own entries before those below them.
 
-    `stopped` is None, or why there may be more: limit, size, budget, time or cancelled; `cursor` goes on from there.
-    `ignored` counts what was left out for a .gitignore, `unreadable` directories that could not be read.
+    `stopped` is None, or the reason that there may be more: limit, size, budget, time or cancelled; `cursor`
+    continues from there. `ignored` counts entries left out because of a .gitignore, `unreadable` directories that
+    could not be read.
     """
 
     matches: list[Match]

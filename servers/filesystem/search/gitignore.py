@@ -1,9 +1,9 @@
 """The rules of `.gitignore` files, which exclude build products, dependencies and caches.
 
-As in git, each file holds for its directory and everything below, the innermost file with a matching rule decides,
-and the contents of an ignored directory are ignored, too. Unlike git, this requires no repository, but the outer
-rules end where a repository begins. The files are in the tree itself, so anybody may have written them: they are
-bounded in size, and matched by a linear-time engine.
+As in git, each file applies to its directory and everything below, the innermost file with a matching rule decides,
+and the contents of an ignored directory are ignored too. Unlike git, this requires no repository, but outer rules
+don't apply inside a nested repository. Anyone may have written the files, so their size is limited, and a linear-time
+engine matches them.
 """
 
 import os
@@ -25,18 +25,19 @@ if TYPE_CHECKING:
 FILE = ".gitignore"
 REPOSITORY = ".git"
 MAX_BYTES = 65_536
-"""Bytes of a `.gitignore` that are read; the rest is ignored."""
+"""Maximum number of bytes of a `.gitignore` that are read; the rest is ignored."""
 _TOGETHER = 100
-"""Lines that are compiled into one automaton: the engine refuses one that is too large."""
+"""Number of lines compiled into one automaton. The engine rejects automata that are too large."""
 
 
 class Rules(NamedTuple):
-    """The rules in effect in one directory: those of each level above, and the directory's path below that level."""
+    """The rules in effect in one directory: the rules of each level above, with the directory's path below that
+    level."""
 
     levels: tuple[tuple["GitIgnoreSpec", str], ...] = ()
 
     def ignore(self, name: str, is_directory: bool) -> bool:
-        """Return True if the entry of that name in this directory is ignored."""
+        """Return True if the entry with that name in this directory is ignored."""
         for spec, prefix in reversed(self.levels):
             path = prefix + name + ("/" if is_directory else "")
             if not path.isascii():
@@ -48,11 +49,12 @@ class Rules(NamedTuple):
         return False
 
     def below(self, name: str) -> "Rules":
-        """Return the rules in a directory of this one, before its own are read."""
+        """Return the rules for a subdirectory, without its own."""
         return Rules(tuple((spec, f"{prefix}{name}/") for spec, prefix in self.levels))
 
     def read(self, names: Sequence[str], read: Callable[[str, int], bytes]) -> "Rules":
-        """Return the rules in this directory, with its own: its entries are `names`, and `read` takes a limit."""
+        """Return the rules in this directory, including its own. `names` are its entries; `read` takes a limit in
+        bytes."""
         outer = () if REPOSITORY in names else self.levels
         if FILE not in names:
             return Rules(outer)
@@ -64,9 +66,9 @@ class Rules(NamedTuple):
 
 
 def rules_above(beneath: RootedFiles, place: Place) -> Rules:
-    """Return the rules of the directories above `place` for it, from its root on.
+    """Return the rules that apply to `place` from the directories above it, starting at its root.
 
-    No rules if they ignore `place` itself: a caller that begins there wants to see it.
+    If they ignore `place` itself, return no rules: a caller that begins there wants its contents.
     """
     rules = Rules()
     for depth, name in enumerate(place.parts):
@@ -92,7 +94,7 @@ def _parsed(data: bytes) -> list["GitIgnoreSpec"]:
     specs: list[GitIgnoreSpec] = []
     while some := list(islice(lines, _TOGETHER)):
         together = _compiled(some)
-        # As in git, an invalid line is skipped, and the others count.
+        # As in git, an invalid line is skipped.
         compiled = [together] if together else [_compiled([line]) for line in some]
         specs += [spec for spec in compiled if spec]
     return specs

@@ -1,11 +1,11 @@
 """The lines of an open file that match a pattern.
 
-A file is read in blocks and searched a block at a time: the engine goes over the whole block, and only where it found
-something is the line around it determined. A block ends with a line, and includes the lines that may be needed as
-context. A line that is longer than a block is searched in parts. With `multiline` the whole file is one block.
+A file is read and searched in blocks: the engine searches a whole block, and lines are determined only around its
+matches. A block ends with a line end, and includes the lines that may be needed as context. A line longer than a
+block is searched in parts. With `multiline` the whole file is one block.
 
-A file in another charset than UTF-8, which is detected as for a read, is converted to UTF-8. CR LF ends a line as LF
-does, and as it does for edits: `$` matches before it, and no pattern sees the CR.
+A file in a charset other than UTF-8, detected as for a read, is converted to UTF-8. As in edits, CR LF ends a line
+like LF: `$` matches before it, and no pattern matches the CR.
 """
 
 import codecs
@@ -23,17 +23,17 @@ from servers.filesystem.search.matcher import Matcher
 from shared.program.files.entries import Handle
 
 BLOCK = 1 << 20
-"""Bytes that are read at once; those at the start of a file show its charset, or that it is binary."""
+"""Number of bytes read at a time. The first block shows a file's charset, or that it is binary."""
 MAX_WHOLE = 16 << 20
-"""Bytes of the largest file that is searched as a whole."""
+"""Maximum size in bytes of a file that is searched as a whole."""
 MAX_SHOWN = 500
-"""Characters of a line that are shown; of a longer one, those around the match."""
+"""Maximum number of characters of a line that are shown: those around the match, if it is longer."""
 _BREAKING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 """Characters that could make one line look like two, or move the cursor of a terminal. A tab is harmless."""
 
 
 class Hit(NamedTuple):
-    """A match: the number of its line, counted from 1, and its position and that of its lines in `data`."""
+    """A match: its line number from 1, and the positions of the match and of its lines in `data`."""
 
     number: int
     data: bytes
@@ -51,12 +51,12 @@ class Hit(NamedTuple):
         return ("…" if begin else "") + _shown(line[begin:])
 
     def before(self, count: int) -> list[str]:
-        """Return the `count` lines before, or as many as there are."""
+        """Return the `count` lines before the match, or as many as there are."""
         start = start_of_lines(self.data, self.start, count)
         return [_shown(_decoded(line)) for line in self.data[start : self.start].split(b"\n")[:-1]]
 
     def after(self, count: int) -> list[str]:
-        """Return the `count` lines after, or as many as there are."""
+        """Return the `count` lines after the match, or as many as there are."""
         end = self.end
         for _ in range(count):
             if end + 1 >= len(self.data):
@@ -75,7 +75,8 @@ class _Block(NamedTuple):
 
 
 class Searched(NamedTuple):
-    """The matches in a file, one for each line, and its charset; and True if parts of a document are left out."""
+    """The matches in a file, one for each line; its charset; and a flag that is True if parts of a document are left
+    out."""
 
     hits: Iterator[Hit]
     charset: str = UTF8.name
@@ -91,8 +92,8 @@ ReadDocument = Callable[[Handle, float], DocumentText | None]
 
 
 class Reader:
-    """The parameters of a search of files: pattern, by blocks or whole files, lines of context, limit of time, and
-    the reader of documents, if they are searched.
+    """The parameters of a search: the pattern, blocks or whole files, lines of context, time limit, and the document
+    reader, if documents are searched.
     """
 
     def __init__(
@@ -147,7 +148,7 @@ class Reader:
     def _whole_text(self, data: bytes, charset: str = UTF8.name) -> Searched:
         if b"\r" in data:
             data = data.replace(b"\r\n", b"\n")
-        # Most files are small and without a match: they need no more than this.
+        # This suffices for most files, which are small and have no match.
         if not self._search(data):
             return NO_HITS
         return Searched(_hits(_Block(data, 0, len(data)), 1, self._matcher), charset)
@@ -156,7 +157,7 @@ class Reader:
         number, last = 1, 0
         for block in _blocks(read, data, self._context):
             for hit in _hits(block, number, self._matcher):
-                # The parts of a line longer than a block may match one by one.
+                # Each part of a line longer than a block may match.
                 if hit.number > last:
                     yield hit
                 last = hit.number
@@ -166,8 +167,8 @@ class Reader:
 
 
 def _charset_of(data: bytes, complete: bool) -> Charset | None:
-    """Return the charset of a file, judged by its start; None if it is binary. Bytes without NULs that are not text
-    are searched as they are.
+    """Return the charset of a file, judged by its start; None if it is binary. Bytes that are not text are searched
+    as they are if they have no NULs.
     """
     try:
         return marked(data) or charset_of(data, "", whole=complete)
@@ -176,7 +177,7 @@ def _charset_of(data: bytes, complete: bool) -> Charset | None:
 
 
 def _in_utf_8(data: bytes, charset: Charset, read: Callable[[], bytes]) -> tuple[bytes, Callable[[], bytes]]:
-    """Return the start of a text in UTF-8, and the function that reads the rest in it."""
+    """Return the start of a text, and the function that reads the rest, both converted to UTF-8."""
     decoder = codecs.getincrementaldecoder(charset.name)("replace")
 
     def read_on() -> bytes:
@@ -195,7 +196,7 @@ def _with_line_feeds(data: bytes, read: Callable[[], bytes]) -> tuple[bytes, Cal
     def convert(piece: bytes) -> bytes:
         nonlocal last
         piece, last = last + piece, b""
-        if piece.endswith(b"\r"):  # its LF may come with the next piece
+        if piece.endswith(b"\r"):  # its LF may come with the next block
             piece, last = piece[:-1], b"\r"
         return piece.replace(b"\r\n", b"\n") if b"\r" in piece else piece
 
@@ -247,9 +248,9 @@ def _hits(block: _Block, number: int, matcher: Matcher) -> Iterator[Hit]:
         begins, ends = match.span()
         line = max(data.rfind(b"\n", start, begins) + 1, start)
         if line == end:
-            # There is no line after the last line end.
+            # No line follows the last line end.
             return
-        # A match that ends with a line end does not reach into the next line.
+        # A match that ends with a line end does not extend into the next line.
         line_end = data.find(b"\n", max(ends - 1, begins), end)
         line_end = end if line_end < 0 else line_end
         number += data.count(b"\n", counted, line)

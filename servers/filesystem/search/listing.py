@@ -1,8 +1,8 @@
-"""Lists of directories, descriptions of files, and completion of their paths; links are never followed.
+"""Directory listings, file descriptions, and path completion. Links are never followed.
 
-A directory is opened beneath its root and read through its descriptor; entries are looked at with
-`lstat`, so a link shows as a link, and a listing does not reveal the size or existence of its target.
-Names are shown on one line (see `names`), and the URI of an entry has the very bytes of its name.
+A directory is opened beneath its root and read through its descriptor. Entries are examined with `lstat`, so a link
+is listed as a link, without revealing the size or existence of its target. Names are shown on one line (see `names`),
+and an entry's URI has the exact bytes of its name.
 """
 
 import os
@@ -22,16 +22,17 @@ from shared.program.files.entries import Place, etag_of, kind_of, scanned
 from shared.text import displayed, format_count
 
 _OVERHEAD = 10
-"""Bytes of the line of an entry besides its name and size."""
+"""Size in bytes of an entry's line without its name and size."""
 _START = "file:///"
 
 
 @dataclass(frozen=True, slots=True)
 class ListedEntry:
-    """One entry: `name` as displayed, `kind` file, directory, symlink or other; `size` of files in bytes.
+    """One entry: its displayed `name`; its `kind`: file, directory, symlink or other; the `size` of a file in bytes;
+    and `modified` in seconds since 1970.
 
-    `modified` is in seconds since 1970; both are None if they were not requested, could not be read, have no meaning,
-    or are those of a denied entry, which nothing else reveals, either.
+    Size and time are None if they were not requested, could not be read or have no meaning, and for denied entries,
+    which must not be revealed.
     """
 
     name: str
@@ -42,7 +43,7 @@ class ListedEntry:
 
     @property
     def shown_name(self) -> str:
-        """The name as displayed in a result."""
+        """The name as a result displays it."""
         return with_uri(self.name, lambda: self.uri)
 
 
@@ -76,7 +77,8 @@ class FileInfo(NamedTuple):
 def list_directory(
     beneath: RootedFiles, place: Place, page: Page, by_size: bool = False, names_only: bool = False
 ) -> Listing:
-    """Return a page of the directory at `place`, by name or by size with the largest first. Raises FilesError.
+    """Return a page of the directory at `place`, sorted by name, or by size with the largest first. Raises
+    FilesError.
 
     With `names_only`, sizes and times are None, since they need a system call for each entry.
     """
@@ -92,12 +94,12 @@ def page_of(
     by_size: bool = False,
     names_only: bool = False,
 ) -> Listing:
-    """Return a page of these entries of the directory at `place`, which is open, as `list_directory` does."""
+    """Return a page of these entries of the directory at `place`, which is open, like `list_directory`."""
     after = None if page.cursor is None else decode_cursor(page.cursor)
     closed = {entry.name for entry in children if beneath.roots.denies(place.child(entry.name))}
     rest = children
     if by_size:
-        # The largest first, those of one size by name.
+        # The largest first; those of equal size by name.
         keyed = sorted(((-_size(entry, closed), entry.name), entry) for entry in children)
         rest = [entry for key, entry in keyed if after is None or key > (-after.number, after.parts[0])]
     elif after is not None:
@@ -116,7 +118,7 @@ def page_of(
 
 
 def _size(entry: "os.DirEntry[str]", closed: Set[str]) -> int:
-    """Return the size of a file; 0 for everything else, and for one that is closed."""
+    """Return the size of a file; 0 for other entries, and for denied files."""
     if entry.name in closed:
         return 0
     try:
@@ -138,7 +140,7 @@ def _listed(directory_uri: str, entry: "os.DirEntry[str]", with_stat: bool) -> L
 
 
 def info(beneath: RootedFiles, place: Place) -> FileInfo:
-    """Return the description of the entry at `place`; of a link at its end, that of the link itself."""
+    """Return the description of the entry at `place`; for a link, of the link itself."""
     with beneath.locate(place, follow=False) as entry:
         if entry.stat is None:
             raise missing(entry, place.written)
@@ -168,10 +170,10 @@ def describe(beneath: RootedFiles, place: Place, status: os.stat_result) -> File
 
 
 def complete(beneath: RootedFiles, typed: str) -> list[str]:
-    """Return the paths that begin with the typed text, in the form that follows `file:///`.
+    """Return the paths that begin with the typed text, in the form that follows `file:///`: the allowed directories,
+    then the entries of the directory typed so far.
 
-    They are the allowed directories, then the entries of the directory typed so far. A directory ends in a slash.
-    Paths outside the roots or missing ones yield nothing.
+    A directory ends in a slash. There are none for a path that is missing or outside the roots.
     """
     typed = typed.lstrip("/")
     begun = unquote_to_bytes(typed)

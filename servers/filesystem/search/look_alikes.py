@@ -1,7 +1,7 @@
-"""Suggestions for a path that does not exist: a name that looks like the requested one, or the nearest names.
+"""Suggestions for a path that does not exist: a name that looks like the requested one, or the most similar names.
 
-Names that look alike may differ: macOS writes a narrow no-break space into the names of screenshots and takes
-accents apart, word processors curl quotes, and a model writes the plain form of each.
+Names that look alike may differ: macOS puts a narrow no-break space into screenshot names and decomposes accents,
+word processors curl quotes, and a model writes the plain form of each.
 """
 
 import re
@@ -16,7 +16,7 @@ from shared.program.files.system import SYSTEM
 from shared.text import quoted
 
 MAX_NAMES = 10_000
-"""Names of a directory that are compared."""
+"""Maximum number of names in a directory that are compared."""
 _SHOWN = 3
 _MARKS = str.maketrans(
     {
@@ -29,8 +29,8 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 
 
 def look_alike(name: str) -> str:
-    """Return the common form of all names that look like this one: NFKC, one case, plain quotes, dashes and
-    blanks.
+    """Return the common form of all names that look like this one: NFKC, case-folded, with plain quotes, dashes and
+    spaces.
     """
     from unicodedata import normalize
 
@@ -39,8 +39,8 @@ def look_alike(name: str) -> str:
 
 
 def suggest_path(beneath: RootedFiles, place: Place) -> str:
-    """Return a sentence with the URI of the one path that looks like that of `place`, which does not exist, or with
-    the names nearest to its first missing one; "" if nothing is near.
+    """Return a sentence with the URI of the only path that looks like that of `place`, which does not exist, or with
+    the names most similar to its first missing component; "" if none is similar.
     """
     here = place._replace(parts=())
     for name in place.parts:

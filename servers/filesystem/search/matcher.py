@@ -1,8 +1,8 @@
-"""The engine that matches patterns: RE2, whose time is proportional to the text for every pattern.
+"""The engine that matches patterns: RE2, which takes time proportional to the text for every pattern.
 
-Its syntax is that of most languages without backreferences and lookaround, which no linear engine has. Text is bytes,
-taken as UTF-8; invalid bytes match only themselves. A case-sensitive plain text needs no engine: a search for bytes
-is quicker.
+Its syntax is that of most languages, without backreferences and lookaround, which no linear-time engine supports.
+Text is bytes, interpreted as UTF-8; invalid bytes match only themselves. Case-sensitive literal text needs no engine,
+since a byte search is faster.
 """
 
 import re
@@ -14,26 +14,26 @@ from shared.text import quoted
 _EACH_LINE = b"(?m)"
 """Makes `^` and `$` match at each line."""
 MAX_LENGTH = 4_096
-"""Characters of the longest pattern."""
+"""Maximum length of a pattern, in characters."""
 _SPECIAL = frozenset(r"\.^$|?*+()[]{}")
 _LINE_END = re.compile(r"\n|(?<!\\)(?:\\\\)*\\n")
 
 
 class Query(NamedTuple):
-    """The text to search for in files: a regular expression, or with `literal` a plain text."""
+    """The text to search for: a regular expression, or with `literal` plain text."""
 
     pattern: str
     literal: bool = False
     ignore_case: bool = False
     multiline: bool = False
-    """True if a match may span lines; otherwise nothing in the pattern matches the end of a line."""
+    """True if a match may span lines. Otherwise nothing in the pattern matches a line end."""
 
 
 class Matched(Protocol):
     """A match, as the engine returns it."""
 
     def span(self) -> tuple[int, int]:
-        """Return its start and end, in bytes."""
+        """Return the start and end of the match, in bytes."""
 
 
 class Matcher(Protocol):
@@ -52,7 +52,7 @@ class _Span(NamedTuple):
 
 
 class _Plain:
-    """The matcher of a plain text."""
+    """The matcher for plain text."""
 
     def __init__(self, text: bytes) -> None:
         self._text = text
@@ -63,7 +63,8 @@ class _Plain:
 
 
 def compiled(query: Query) -> Matcher:
-    """Return the matcher of a query. Raises FilesError `bad_pattern`, or `not_installed` if the engine is missing."""
+    """Return the matcher for a query. Raises FilesError `bad_pattern`, or `not_installed` if the engine is
+    missing."""
     pattern, literal = query.pattern, query.literal
     if not pattern or len(pattern) > MAX_LENGTH:
         raise _bad(pattern, f"a pattern has 1 to {MAX_LENGTH} characters")

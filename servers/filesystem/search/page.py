@@ -1,8 +1,8 @@
-"""The room left in a result. Items that do not fit are left for the next page, so that the call does not fail.
+"""The space left in a result. Items that don't fit are left for the next page, so that the call does not fail.
 
-The position where a listing or a search stopped is an opaque string, which a caller passes back to continue there.
-It contains a name and not a number: entries added or removed before it meanwhile shift nothing, so every entry that
-exists throughout comes exactly once. It is only compared with names and never opened.
+The position where a listing or a search stopped is an opaque string, which a caller passes back to continue there. It
+contains a name rather than a number, so entries added or removed before it shift nothing, and every entry that exists
+throughout is returned exactly once. It is only compared with names, and never opened.
 """
 
 import os
@@ -14,7 +14,7 @@ from servers.filesystem.read.pages import json_size
 
 
 class Page(NamedTuple):
-    """The requested part of a list: `limit` items at most, in `max_bytes` of JSON, from `cursor` on."""
+    """The requested part of a list: at most `limit` items and `max_bytes` of JSON, from `cursor` on."""
 
     limit: int
     max_bytes: int
@@ -22,7 +22,7 @@ class Page(NamedTuple):
 
 
 class ByteBudget:
-    """The bytes that a result may have as JSON."""
+    """The number of bytes that a result may take as JSON."""
 
     def __init__(self, max_bytes: int) -> None:
         self._left = max_bytes
@@ -31,7 +31,7 @@ class ByteBudget:
     def take(self, more: int, *texts: str) -> bool:
         """Use up `more` bytes and those of `texts`, and return True if they fit.
 
-        Otherwise nothing is used up. The first item always fits, or a page could be empty for ever.
+        Otherwise use up nothing. The first item always fits, so that no page is empty.
         """
         cost = more + sum(json_size(text) + len('""') for text in texts)
         if cost > self._left and not self._empty:
@@ -44,8 +44,8 @@ class ByteBudget:
 class Position(NamedTuple):
     """The last entry of a page, by the components of its path below the start.
 
-    `number`, if it is not 0, is the line of that file that came last, or the entry's size if entries are sorted by
-    it.
+    `number`, if it is not 0, is the last reported line of that file, or the entry's size if entries are sorted by
+    size.
     """
 
     parts: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""Results of the searching tools: a line for each entry or match, then the notes in brackets.
+"""Results of the search tools: one line for each entry or match, then notes in brackets.
 
-Names are those that `names.with_uri` returns, and the lines of files have a path and a number before them: neither
-can look like the server's own words.
+Names are written with `names.with_uri`, and lines of files follow a path and a number, so neither can look like the
+server's own words.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from .tree import Tree, TreeNode
 
 _LABELS = {"file": "[FILE]", "directory": "[DIR]", "symlink": "[LINK]", "other": "[OTHER]"}
 _NAMED = 3
-"""Number of files of a charset that are named."""
+"""Maximum number of files named for one charset."""
 _MARKS = {"directory": "/", "symlink": " (link)", "other": " (special)"}
 
 
@@ -27,7 +27,7 @@ def listing_text(listing: Listing) -> str:
 
 
 def sized_text(listing: Listing) -> str:
-    """Return one line for each entry with its size, and the sum of those that are shown."""
+    """Return one line for each entry with its size, and the total of the sizes shown."""
     files = [entry for entry in listing.entries if entry.kind == "file"]
     directories = sum(entry.kind == "directory" for entry in listing.entries)
     total = sum(entry.size or 0 for entry in files)
@@ -67,14 +67,14 @@ def _add_branch(lines: list[str], node: TreeNode, indent: str) -> None:
 
 
 def search_text(result: FileSearch) -> str:
-    """Return one line for each path; directories end in a slash, links and special files in a mark."""
+    """Return one line for each path. Directories end in a slash, links and special files in a mark."""
     paths = [match["path"] + _MARKS.get(match["kind"], "") for match in result["matches"]]
     return _lines(paths or ["No matches found"], _notes(result))
 
 
 def content_text(result: ContentMatches) -> str:
-    """Return one line for each match, as `path:line: text`; context as `path-line- text`; without matches, one line
-    for each file.
+    """Return one line for each match, as `path:line: text`, with context as `path-line- text`; without matches, one
+    line for each file.
     """
     lines = [line for file in result["files"] for line in _file_lines(file)]
     notes = _notes(result)
@@ -109,7 +109,8 @@ def _file_lines(file: FileMatches) -> list[str]:
 
 
 def _in_order(matches: list[LineMatch]) -> list[tuple[int, str, str]]:
-    """Return the number, mark and text of each line to show, each once: a match never shows as context of another."""
+    """Return the number, mark and text of each line to show, each once: a match is never repeated as the context of
+    another."""
     lines: dict[int, tuple[str, str]] = {}
     for match in matches:
         own = match["text"].split("\n")
@@ -123,7 +124,7 @@ def _in_order(matches: list[LineMatch]) -> list[tuple[int, str, str]]:
 
 
 def _notes(result: FileSearch | ContentMatches) -> str:
-    """Return the notes beside the matches: why there may be more, and what was left out."""
+    """Return the notes after the matches: why there may be more, and what was left out."""
     notes = []
     if result["stopped"]:
         more = f"; for more, cursor: {result['cursor']}" if result["cursor"] else ""
@@ -140,7 +141,7 @@ def _ignored(count: int) -> str:
 
 
 def info_text(info: FileInfo) -> str:
-    """Return one line for each fact."""
+    """Return one line for each field."""
     facts = {
         "kind": info.kind,
         "size": f"{info.size:,} bytes",

@@ -1,7 +1,8 @@
-"""A directory and everything below it as a tree, read breadth first: if a limit cuts it, the top is complete.
+"""A directory and everything below it as a tree, read breadth first: if a limit cuts it, the upper levels are
+complete.
 
-A directory with missing entries is marked with `cut`: request the tree that begins there. One that cannot be read has
-the code of the error instead of its entries. No link is followed.
+A directory with missing entries is marked with `cut`; a client can request the tree that begins there. A directory
+that can't be read has an error code instead of entries. No link is followed.
 """
 
 import os
@@ -24,13 +25,13 @@ from shared.program.files.entries import Place, kind_of
 from shared.text import displayed
 
 MAX_DEPTH = 64
-"""Deepest tree, whatever depth a caller requests."""
+"""Maximum depth of a tree, whatever the caller requests."""
 _OVERHEAD = 8
-"""Bytes of the line of one node besides its name and its indentation."""
+"""Size in bytes of a node's line without its name and indentation."""
 
 
 class Limits(NamedTuple):
-    """The limits of a tree: levels, entries, and bytes of JSON; and True to show ignored entries."""
+    """The limits of a tree: levels, entries, and bytes of JSON; and whether ignored entries are shown."""
 
     depth: int
     entries: int
@@ -39,10 +40,10 @@ class Limits(NamedTuple):
 
 
 class TreeNode(TypedDict):
-    """An entry of a tree: `name` as displayed in a result; `kind` as in a listing.
+    """An entry of a tree: its displayed `name`, and its `kind` as in a listing.
 
-    A directory has `children`, unless `error` is the code of the error at reading it, or nothing below it was looked
-    at. `cut`: not all entries of the directory are shown.
+    A directory has `children`, unless reading it failed with the code `error`, or it was not read. If `cut`, some of
+    its entries are not shown.
     """
 
     name: str
@@ -54,7 +55,7 @@ class TreeNode(TypedDict):
 
 class Tree(TypedDict):
     """A directory with everything below it, up to the limits; `truncated` if they left something out. `ignored`
-    counts the entries left out because of a .gitignore, but for those in an ignored directory.
+    counts the entries left out because of a .gitignore, not counting those in an ignored directory.
     """
 
     root: TreeNode
@@ -73,7 +74,7 @@ class _Branch(NamedTuple):
 def directory_tree(
     beneath: RootedFiles, place: Place, exclude_patterns: Sequence[str], limits: Limits, control: Control
 ) -> Tree:
-    """Return the directory at `place` and everything below it but excluded entries. Raises FilesError."""
+    """Return the directory at `place` and everything below it, without excluded entries. Raises FilesError."""
     exclude = Glob(exclude_patterns)
     name = place.parts[-1] if place.parts else beneath.roots.paths[place.root_index].name
     root = TreeNode(name=with_uri(displayed(name), lambda: beneath.roots.uri(place)), kind="directory")
@@ -87,7 +88,7 @@ def directory_tree(
 
 
 class _Growth:
-    """One tree while it is read: its limits, and how much of them is used."""
+    """A tree being read: its limits, and how much of them is used."""
 
     def __init__(self, below: Descent, exclude: Glob, limits: Limits, control: Control) -> None:
         self._below = below

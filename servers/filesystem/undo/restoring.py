@@ -1,8 +1,8 @@
 """Restoration of a path from one state to another, for undo.
 
-Each step works on the very file, link or directory that it has compared, and is refused if others have replaced that
-since. Like every write it is made as a whole or not at all. An entry that is created anew gets the recorded mode,
-owner and attributes; an existing file keeps its own.
+Each step works on exactly the file, link or directory that it has compared, and is refused if that has been replaced
+since. Like every write, it is atomic. A recreated entry gets the recorded mode, owner and attributes; an existing
+file keeps its own.
 """
 
 import errno
@@ -48,8 +48,8 @@ from shared.program.files.system import SYSTEM
 
 
 def restore(beneath: RootedFiles, step: Step, data: bytes) -> list[str]:
-    """Bring the path of the step from the state before to the one after, in which a file holds `data`, and return the
-    parts of owner, group and attributes that could not be restored.
+    """Bring the path of the step from the state before to the state after, in which a file contains `data`. Return
+    any owner, group or attributes that could not be restored.
 
     Raises `changed` if the path has another state, and PathError.
     """
@@ -81,7 +81,7 @@ def restore(beneath: RootedFiles, step: Step, data: bytes) -> list[str]:
 
 
 def finish_directory(beneath: RootedFiles, path: str, state: State) -> list[str]:
-    """Set the mode of a recreated directory that its owner may not write to; return what could not be set."""
+    """Set the mode of a recreated directory that its owner may not write to. Return what could not be set."""
     if state.mode & stat.S_IRWXU == stat.S_IRWXU:
         return []
     with beneath.locate(beneath.roots.place(path), follow=False) as entry, opened(entry) as directory:
@@ -104,7 +104,8 @@ def is_as_moved(beneath: RootedFiles, entry: Entry, state: State) -> bool:
 
 
 def _content(beneath: RootedFiles, entry: Entry) -> bytes | None:
-    """Return the contents of the file, to notice additions of others; None if it is too large for that."""
+    """Return the contents of the file, so that data appended by other programs is detected; None if it is too
+    large."""
     handle = beneath.open_entry(entry, entry.place.written)
     with os.fdopen(handle.descriptor, "rb") as file:
         return file.read() if handle.stat.st_size <= MAX_EDITED else None
@@ -151,7 +152,7 @@ def _remove(beneath: RootedFiles, entry: Entry) -> None:
 
 
 def _discard_unfinished(beneath: RootedFiles, entry: Entry) -> None:
-    """Delete the files that a killed process has left in the directory under a name of `beside`."""
+    """Delete temporary files (named as by `beside`) that a killed process has left in the directory."""
     with opened(entry) as directory:
         for name, inner in children(entry, directory):
             if not is_fresh_name(name):
@@ -169,7 +170,7 @@ def _make_directory(entry: Entry, state: State) -> list[str]:
     with ExitStack() as on_failure:
         on_failure.callback(remove_tree, fresh)
         with opened(fresh) as directory:
-            # Its owner must be able to fill it.
+            # The owner needs permission to fill it.
             fillable = state._replace(mode=state.mode | stat.S_IRWXU)
             lost = [] if directory is None else give_metadata(directory, fillable.stat, state.raw_attributes)
         rename_to_free(fresh, entry)

@@ -1,4 +1,4 @@
-"""The last changes with their diffs, or the reason why a diff is missing, such as unknown earlier contents."""
+"""The last changes with their diffs, or the reason that a diff is missing, such as unknown earlier contents."""
 
 from contextlib import suppress
 from typing import NamedTuple
@@ -16,23 +16,23 @@ from servers.filesystem.undo.undoing import open_journal, visible
 from shared.text import displayed
 
 _MOST_FILES = 20
-"""Files of one change whose diffs are shown."""
+"""Maximum number of files of one change whose diffs are shown."""
 _LARGEST = 262_144
-"""Largest file that is compared, in bytes."""
+"""Maximum size in bytes of a file that is compared."""
 _LONGEST = 4_000
-"""Characters of one diff that are shown."""
+"""Maximum number of characters shown of one diff."""
 
 
 class Summary(NamedTuple):
-    """A change, and its diffs."""
+    """A change and its diffs."""
 
     change: Change
     diff: str
 
 
 def summaries(history: History, beneath: RootedFiles, limit: int, budget: int) -> tuple[list[Summary], int]:
-    """Return the last changes in these directories, `limit` at most, the newest first, until their diffs have more
-    than `budget` characters; and the number of earlier ones. Raises PathError without a journal.
+    """Return the last changes in these directories, newest first: at most `limit`, and until their diffs exceed
+    `budget` characters; and the number of earlier changes. Raises PathError without a journal.
     """
     journal = open_journal(history, beneath)
     shown: list[Summary] = []
@@ -69,7 +69,8 @@ def _diff_of(journal: Journal, beneath: RootedFiles, step: Step) -> str:
 
 
 def _text(journal: Journal, beneath: RootedFiles, path: str, state: State) -> str:
-    """Return the text of a file in a state. Raises FilesError if it is too large, not text, or no longer known."""
+    """Return the text of a file in the given state. Raises FilesError if it is too large, not text, or no longer
+    known."""
     if state.kind != "file":
         return ""
     if state.size > _LARGEST:

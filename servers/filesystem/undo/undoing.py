@@ -1,7 +1,7 @@
-"""Undo of a change: all of it or nothing, and only if its files are as it left them.
+"""Undo of a change: all or nothing, and only if its files are as the change left them.
 
-Undo is a change itself, recorded before it is made, so it can be undone as well. If it fails on the way, its steps
-are reverted; if a process is killed in between, it is settled like any change (see `settling`).
+An undo is itself a change, recorded before it is made, so it can be undone as well. If it fails midway, its steps are
+reverted; if the process is killed, it is settled like any change (see `settling`).
 """
 
 import sqlite3
@@ -25,7 +25,7 @@ UNDO, REDO = "undo", "redo"
 
 
 class Undone(NamedTuple):
-    """The undone change, the number of the change that undid it, its places, and the lost metadata."""
+    """The undone change, the number of the change that undid it, its places, and any lost metadata."""
 
     change: Change
     number: int
@@ -45,13 +45,13 @@ def open_journal(history: History, beneath: RootedFiles) -> Journal:
 
 
 def visible(journal: Journal, beneath: RootedFiles) -> list[Change]:
-    """Return the changes with all their paths in these directories, the newest first."""
+    """Return the changes whose paths are all in these directories, newest first."""
     changes = (change._replace(paths=tuple(journal.paths(change.number))) for change in journal.changes())
     return [change for change in changes if _is_visible(beneath, change)]
 
 
 def find_changes(history: History, beneath: RootedFiles, number: int | None, since: float | None) -> list[Change]:
-    """Return the changes to undo, the newest first: that with the number, all `since` a time, else the last.
+    """Return the changes to undo, newest first: the one with the number, all `since` a time, or else the last one.
 
     Raises PathError if no change has that number, or if nothing can be undone.
     """
@@ -86,8 +86,8 @@ def find_change(journal: Journal, beneath: RootedFiles, number: int) -> Change:
 def undo_change(history: History, beneath: RootedFiles, change: Change, protected: bool = False) -> Undone:
     """Undo a change.
 
-    `protected` files are replaced, too. Raises `changed` if a file has changed since, `already_undone`, `too_large`
-    if the undo could not be undone itself, and PathError; nothing is changed then.
+    With `protected`, write-protected files are replaced too. Raises `changed` if a file has changed since,
+    `already_undone`, `too_large` if the undo itself could not be undone, and PathError. Nothing is changed then.
     """
     journal = open_journal(history, beneath)
     change = find_change(journal, beneath, change.number)
@@ -116,7 +116,7 @@ def undo_change(history: History, beneath: RootedFiles, change: Change, protecte
 
 
 def _is_in_effect(change: Change) -> bool:
-    """Return True if a change was made and not undone; an undo only counts as a change if it was interrupted."""
+    """Return True if a change was made and not undone. An undo counts only if it was interrupted."""
     is_undone = change.undone_by is not None or change.status == "pending"
     return not is_undone and (change.act != UNDO or change.status == "interrupted")
 
@@ -148,7 +148,8 @@ def _content(journal: Journal, beneath: RootedFiles, step: Step) -> bytes:
 
 
 def _require_as_left(beneath: RootedFiles, step: Step, protected: bool) -> None:
-    """Raise unless the path is as the step left it, and can be changed; `protected` files can be, too."""
+    """Raise unless the path is as the step left it and can be changed; with `protected`, write-protected files can be
+    too."""
     if step.destination is not None:
         with beneath.locate(beneath.roots.place(step.destination), follow=False) as entry:
             if not is_as_moved(beneath, entry, step.before):
@@ -169,7 +170,7 @@ def _describe(beneath: RootedFiles, step: Step, survey: Survey) -> None:
         ):
             survey.moves(old, new)
     elif step.after.kind == "absent":
-        # Its directory may not be there yet.
+        # Its directory may not exist yet.
         survey.makes(step.path, step.before)
     else:
         with beneath.locate(roots.place(step.path), follow=False) as entry:
@@ -177,8 +178,8 @@ def _describe(beneath: RootedFiles, step: Step, survey: Survey) -> None:
 
 
 def _restore_all(journal: Journal, beneath: RootedFiles, number: int, data: Sequence[bytes]) -> list[str]:
-    """Make the steps of the undo with that number, and return the metadata that could not be restored. Reverts all of
-    them on failure.
+    """Make the steps of the undo with that number, and return the metadata that could not be restored. On failure,
+    all steps are reverted.
     """
     steps = journal.steps(number)
     lost: dict[str, None] = {}

@@ -1,1 +1,1 @@
-"""Detection of changes, and notification about them."""
+"""Detection of changes to files, and notifications about them."""

@@ -1,9 +1,9 @@
-"""The state of a watched place at one look, so that a later look can detect a change.
+"""The state of a watched place at one check, so that a later check can detect a change.
 
-A change is one of content: small files are compared by hash, larger ones by size, time and inode, directories by
-the names in them and what kind of thing each is, and what cannot be read by the reason why. So a chmod, a touch, or a
-rename-over with the same bytes is none. A file whose stamp stayed the same is not read again, unless the stamp is so
-fresh that a second write could have left it alone.
+Only content counts: small files are compared by hash, larger ones by size, time and inode, directories by the names
+and kinds of their entries, and unreadable places by the reason. So a chmod, a touch, or a replacement with the same
+bytes is not a change. A file whose stamp is unchanged is not read again, unless the stamp is so recent that a second
+write could have left it the same.
 """
 
 import hashlib
@@ -18,15 +18,15 @@ from servers.filesystem.errors import FilesError
 from shared.program.files.entries import Place, scanned
 
 MAX_HASHED = 1024 * 1024
-"""Largest file compared by content, in bytes."""
+"""Maximum size in bytes of a file compared by content."""
 
 _SETTLED_NS = 2_000_000_000
 
 
 class Fingerprint(NamedTuple):
-    """One look at a place. Two with the same `content` show no change.
+    """The result of checking a place. If two have the same `content`, nothing has changed.
 
-    `trail` holds every path looked up on the way; `directory` is the path of the place itself if it is one.
+    `trail` contains every path looked up on the way; `directory` is the path of the place if it is a directory.
     """
 
     content: bytes
@@ -37,9 +37,9 @@ class Fingerprint(NamedTuple):
 
 
 def look(beneath: RootedFiles, place: Place, last: Fingerprint | None = None) -> Fingerprint:
-    """Look at `place`; `last` is the look before, which may save reading."""
+    """Check `place`. The `last` result may save reading the file again."""
     time_taken = time.time_ns()
-    # Before the content: a later change of the way is noticed by the next look.
+    # Before the content: a later change of the path is detected by the next check.
     trail = trail_of(beneath, place)
     try:
         status = beneath.stat(place)
@@ -55,11 +55,11 @@ def look(beneath: RootedFiles, place: Place, last: Fingerprint | None = None) ->
 
 
 def trail_of(beneath: RootedFiles, place: Place) -> tuple[str, ...]:
-    """Return every path looked up on the way to `place`, as far as the way exists."""
+    """Return every path looked up on the way to `place`, as far as it exists."""
     try:
         return beneath.trail(place)
     except OSError:
-        # The root itself is gone.
+        # The root itself no longer exists.
         return ()
 
 
@@ -70,32 +70,32 @@ class Spot:
         self._beneath = beneath
         self._place = place
         self.place = beneath.roots.outer(place)
-        """Its place beneath the operator's roots."""
+        """The place, beneath the operator's roots."""
         self.last: Fingerprint | None = None
 
     @property
     def trail(self) -> tuple[str, ...]:
-        """The paths whose changes concern it."""
+        """The paths whose changes affect it."""
         return self.last.trail if self.last is not None else ()
 
     @property
     def directories(self) -> tuple[str, ...]:
-        """The directories whose entries all concern it."""
+        """The directories all of whose entries affect it."""
         return () if self.last is None or self.last.directory is None else (self.last.directory,)
 
     @property
     def is_outside(self) -> bool:
-        """True if it leads out of the roots, or to a denied place in them."""
+        """True if the place is outside the roots, or denied."""
         return self.last is not None and self.last.content in (b"!outside_roots", b"!denied")
 
     def look(self, _noticed: Collection[str] | None) -> bool:
-        """Look again, and return True if there is a change since the look before."""
+        """Check again, and return True if something has changed since the last check."""
         before = self.last
         self.last = look(self._beneath, self._place, before)
         return before is not None and before.content != self.last.content
 
     def close(self) -> None:
-        """Do nothing: nothing is open."""
+        """Do nothing, since nothing is open."""
 
 
 def _content(beneath: RootedFiles, place: Place, status: os.stat_result) -> bytes:

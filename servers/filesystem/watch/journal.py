@@ -31,20 +31,20 @@ from shared.program.files.entries import Place
 from shared.text import displayed
 
 SIZE = 10_000
-"""Number of entries in the journal."""
+"""Maximum number of entries in the journal."""
 IDLE_SECONDS = 600.0
-"""Seconds that it goes on without readers."""
+"""Seconds that watching continues without readers."""
 
 _OVERHEAD = 40
-"""Bytes of the line of a change besides its path."""
+"""Size in bytes of a change's line without its path."""
 
 _EVERYTHING = "**"
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One entry: `kind` is created, modified or deleted; `path` as displayed in a result; `time` of its detection in
-    seconds since 1970.
+    """One entry: `kind` is created, modified or deleted; `path` is the displayed path; `time` is when it was
+    detected, in seconds since 1970.
     """
 
     kind: str
@@ -54,10 +54,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The changes since a cursor, oldest first, and the cursor to go on from.
+    """The changes since a cursor, oldest first, and the cursor to continue from.
 
-    `more`: there is more to read at once. `overflow`: the cursor was too old, so changes are missing: look for
-    yourself. `partial`: there are too many files, changes of some are not seen.
+    `more`: more changes can be read at once. `overflow`: the cursor was too old, so changes are missing and the
+    client has to check the files itself. `partial`: there are too many files, so changes to some are not detected.
     """
 
     changes: tuple[Change, ...]
@@ -68,7 +68,7 @@ class Changes:
 
 
 class Selection:
-    """The requested changes: those below some directories, of the paths that a glob relative to them matches."""
+    """The requested changes: those below given directories whose paths match a glob relative to them."""
 
     def __init__(self, directories: Sequence[str], pattern: str | None) -> None:
         self._prefixes = [os.path.join(directory, "") for directory in directories]  # noqa: PTH118
@@ -76,7 +76,7 @@ class Selection:
         self._glob = Glob([pattern or _EVERYTHING])
 
     def takes(self, path: str) -> bool:
-        """Return True if a change of `path` is requested."""
+        """Return True if a change of `path` was requested."""
         if path in self._exact:
             return True
         below = (path[len(prefix) :].split(os.sep) for prefix in self._prefixes if path.startswith(prefix))  # noqa: PTH206
@@ -99,17 +99,17 @@ class Journal:
         self._idle = idle
         self._entries: deque[_Entry] = deque(maxlen=size)
         self._last = 0
-        """The number of the newest entry; they are counted from 1."""
+        """The number of the newest entry, counted from 1."""
         self._run = os.urandom(4).hex()
         self._trees: list[Tree] = []
         self._written: list[Place] | None = []
-        """The places where this server itself wrote since the last read, None if there are too many to remember."""
+        """The places where this server itself wrote since the last read; None if there are too many to remember."""
         self._beginning = anyio.Lock()
         self._begun = anyio.Event()
         self._moved = anyio.Event()
         self._used = 0.0
         self.on_wrote: Callable[[Place], None] = lambda _: None
-        """Called with each place where this server itself wrote. It must not wait."""
+        """Called with each place where this server itself wrote. It must not block."""
 
     @property
     def cursor(self) -> str | None:
@@ -117,7 +117,7 @@ class Journal:
         return f"{self._run}-{self._last}" if self._trees else None
 
     async def run(self) -> None:
-        """End the watch when nobody has read for a while; runs until cancelled."""
+        """Stop watching when there was no reader for a while. Runs until cancelled."""
         while True:
             await self._begun.wait()
             rest = self._used + self._idle - time.monotonic()
@@ -131,12 +131,12 @@ class Journal:
                 self._begun = anyio.Event()
 
     async def read(self, page: Page, selection: Selection, wait: float) -> Changes:
-        """Return a page of the changes since its cursor; without any, wait for one, at most `wait` seconds.
+        """Return a page of the changes since its cursor. If there are none, wait up to `wait` seconds for one.
 
-        Without a cursor nothing but a cursor. Raises FilesError `bad_cursor`, and `too_many`.
+        Without a cursor, return only a new cursor. Raises FilesError `bad_cursor`, and `too_many`.
         """
         await self._begin()
-        # The notices of this server's own writes may come later.
+        # Notices of this server's own writes may come later.
         places, self._written = self._written, []
         if places != []:  # None is everything: there were too many to remember
             for tree in self._trees:
@@ -172,7 +172,7 @@ class Journal:
             paths = self._roots.paths
             outer = [number for number, path in enumerate(paths) if not any(other in path.parents for other in paths)]
             with ExitStack() as on_failure:
-                # After a cancellation between two roots, the next call would take the first for new.
+                # After a cancellation between two roots, the next call would treat the first as new.
                 on_failure.callback(self._unwatch)
                 trees: list[Tree] = []
                 for number in outer:
@@ -194,20 +194,20 @@ class Journal:
         self._moved = anyio.Event()
 
     def _number(self, cursor: str) -> int | None:
-        """Return the number of the last entry read by then; None if that is unknown by now."""
+        """Return the number of the last entry read at that cursor; None if it is no longer known."""
         run, _, number = cursor.partition("-")
         if not number.isdecimal() or len(cursor) > 40:
             raise FilesError("bad_cursor", "", "this is not a cursor", "Leave it out to get one.")
         return int(number) if run == self._run and int(number) <= self._last else None
 
     def _since(self, number: int, selection: Selection, page: Page) -> tuple[list[_Entry], int]:
-        """Return the entries after number `number`, and the number of the last entry that was read for it."""
+        """Return the entries after `number`, and the number of the last entry examined."""
         entries: list[_Entry] = []
         budget = ByteBudget(page.max_bytes)
         latest: dict[str, str] = {}
         skipped = number - (self._last - len(self._entries))
         for entry in islice(self._entries, skipped, None):
-            # A reader of a creation or a change need not read of a later change as well.
+            # A reader that gets a creation or a change does not need a later change of the same path.
             is_repeated = entry.kind == "modified" and latest.get(entry.path, "deleted") != "deleted"
             if not is_repeated and selection.takes(entry.path):
                 if len(entries) == page.limit or not budget.take(_OVERHEAD, _shown(entry.path)):
@@ -228,7 +228,7 @@ def _shown(path: str) -> str:
 
 
 def _look(tree: Tree, beneath: RootedFiles, places: Sequence[Place] | None) -> None:
-    """Look at the places and at all directories on the way to them, which may be new; None is everything."""
+    """Check the places and all directories on the way to them, which may be new; None means everything."""
     if places is None:
         tree.look(None)
         return

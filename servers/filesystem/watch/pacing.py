@@ -1,13 +1,12 @@
 """Checks of watched targets: their pace, and the threads they run in.
 
-Theory of the pace. The first notice after a quiet time is acted upon at once. Those that follow it closely are
-collected until no more come for a moment, but at most for so long that a target that changes all the time is still
-reported, at a bounded rate and with its last change. Each target has a pace of its own, so a busy one delays no
-other.
+The pace: the first notice after a quiet time is acted upon at once. Notices that follow it closely are collected
+until no more come for a moment, but only for a limited time, so that a target that changes constantly is still
+reported, at a bounded rate and with its last change. Each target has its own pace, so a busy one does not delay
+others.
 
-The threads in which the watcher looks and waits are limited apart from those of the calls, so that watching takes
-none from reads of files; and apart from each other, so that a file system that does not answer delays only the
-targets on it.
+The watcher's threads have their own limits, so that watching takes no threads from calls. Threads for remote file
+systems are limited separately, so that one that does not respond delays only its own targets.
 """
 
 import threading
@@ -22,15 +21,16 @@ from servers.common.notices import wait_in_thread
 from shared.program.files.entries import Place
 
 MAX_NOTICED = 2_000
-"""Paths remembered for one look; with more of them the look is at everything."""
+"""Maximum number of paths remembered for one check. If there are more, everything is checked."""
 _THREADS = 4
-"""Threads for looks at local files, and as many for those at remote ones."""
+"""Maximum number of threads that check local targets, and of those that check remote ones."""
 
 
 class Pace(NamedTuple):
-    """The delay of a look after a notice, in seconds: `quiet` without another, and `longest` after the first one.
+    """The delay of a check after a notice, in seconds: `quiet` after the last notice, but at most `longest` after the
+    first.
 
-    With `leading`, the first notice after a time of `longest` without looks is acted upon at once.
+    With `leading`, the first notice is acted upon at once if there was no check for `longest` seconds.
     """
 
     quiet: float = 0.025
@@ -39,7 +39,7 @@ class Pace(NamedTuple):
 
 
 class Target(Protocol):
-    """The target of a watch. `look` blocks and raises nothing; it takes the noticed paths, or None for any."""
+    """The target of a watch. `look` blocks and never raises; it takes the paths from notices, or None for all."""
 
     @property
     def place(self) -> Place:
@@ -54,7 +54,7 @@ class Target(Protocol):
         """The directories whose entries all concern it."""
 
     def look(self, noticed: Collection[str] | None) -> bool:
-        """Return True if there is a change since the look before; never at the first one."""
+        """Return True if something has changed since the last check; always False the first time."""
 
     def close(self) -> None:
         """Release its resources."""
@@ -62,24 +62,24 @@ class Target(Protocol):
 
 @dataclass(slots=True)
 class Watched:
-    """A target with its callback, and the notices since the last look at it."""
+    """A target with its callback, and the notices since its last check."""
 
     target: Target
     tell: Callable[[], Awaitable[None]]
     pace: Pace
     remote: bool = False
-    """True if notices do not reach it, so that it must be looked at every second."""
+    """True if the system sends no notices for it, so that it must be checked every second."""
     busy: bool = False
-    """True while a look at it is under way."""
+    """True while it is being checked."""
     due: float | None = None
-    """The time of the next look, by `time.monotonic`."""
+    """The time of the next check, as `time.monotonic`."""
     noticed: set[str] | None = None
-    """The paths to look at, None for all."""
+    """The paths to check; None for all."""
     _first: float = 0.0
     _looked: float = 0.0
 
     def notice(self, now: float, path: str | None = None) -> None:
-        """Record a notice about the entry `path` of one of its directories, or else about all of it."""
+        """Record a notice about the entry `path` in one of its directories, or about everything."""
         if self.due is None:
             self._first = now
             self.noticed = set()
@@ -93,25 +93,25 @@ class Watched:
             self.due = min(now + self.pace.quiet, self._first + self.pace.longest)
 
     def demand(self, now: float) -> None:
-        """Schedule a look at all of it for now."""
+        """Schedule an immediate check of everything."""
         self.due, self.noticed = now, None
 
     def take(self, now: float) -> set[str] | None:
-        """Return the paths to look at, and record that the look begins."""
+        """Return the paths to check, and record that the check begins."""
         self.due, self._looked = None, now
         noticed, self.noticed = self.noticed, None
         return noticed
 
 
 def look_at(target: Target, noticed: set[str] | None) -> tuple[bool, bool]:
-    """Return True if there is a change, and True if other paths have to be watched now."""
+    """Check the target. Return True if it has changed, and True if other paths have to be watched now."""
     before = target.trail, target.directories
     changed = target.look(noticed)
     return changed, before != (target.trail, target.directories)
 
 
 class Threads:
-    """The threads for blocking functions; `remote` ones may never return."""
+    """The threads for blocking functions. Functions on `remote` targets may never return."""
 
     def __init__(self) -> None:
         self._local, self._remote = anyio.CapacityLimiter(_THREADS), anyio.CapacityLimiter(_THREADS)
@@ -121,5 +121,5 @@ class Threads:
         return await to_thread.run_sync(function, *arguments, limiter=self._remote if remote else self._local)
 
     async def wait(self, function: Callable[..., Any], stop: threading.Event, seconds: float) -> Any:
-        """Return the result of `function`, which ends when `stop` is set, and so when this is cancelled."""
+        """Return the result of `function`, which ends when `stop` is set. Cancellation sets it."""
         return await wait_in_thread(function, seconds, self._local, stop)

@@ -1,13 +1,13 @@
-"""Subscriptions besides those to single files: globs, and lists of the entries of parts of the roots.
+"""Subscriptions other than to single files: to globs, and to the entries of parts of the roots.
 
-A URI such as `file:///root/src/**/*.py` is a glob, and means the entries that it matches. A literal `*` makes a URI a
-glob; one in the name of a file is written %2A. The glob begins with the component that contains the first `*`, and
-from there on is percent-decoded and understood as in `search_files`. The part before it is an ordinary directory.
+A URI such as `file:///root/src/**/*.py` is a glob for the entries that it matches. A literal `*` makes a URI a glob;
+in a file name it is written as %2A. The glob begins with the component that contains the first `*`, and from there on
+is percent-decoded and interpreted as in `search_files`. The part before it is an ordinary directory.
 
-All globs that begin in one directory and reach as far below it share one tree: a file is looked at once, however many
-globs there are, and a change is compared with those alone that begin above it and reach down to it. A key is
-notified once for each look, so its glob is not compared with further names after the first match. If there would
-still be too many comparisons, all keys are notified: a notification is only a reason to look.
+All globs that begin in one directory and have the same depth share one tree: a file is checked once, however many
+globs there are, and a change is compared only with globs that begin above it and reach its depth. A key is notified
+at most once per check, so its glob is not compared with further names after the first match. If there would still be
+too many comparisons, all keys are notified: a notification only says that something may have changed.
 """
 
 import os
@@ -26,12 +26,13 @@ from servers.filesystem.watch.watcher import Tell, Watcher
 from shared.program.files.entries import Place
 
 MAX_COMPARED = 100_000
-"""Comparisons of a path with a glob, for one look: a fifth of a second."""
+"""Maximum number of comparisons of a path with a glob in one check, which take about 0.2 s."""
 MAX_LISTED = 64
-"""Sets of parts of the roots whose listings are watched at once."""
+"""Maximum number of sets of parts of the roots whose listings are watched at once."""
 
 Shared = tuple[str, int, tuple[str, ...], tuple[str, ...]]
-"""The common properties of globs that share a tree: allowed directories, place, and patterns of their depth."""
+"""The properties that globs sharing a tree have in common: allowed directories, place, and patterns of the same
+depth."""
 
 
 def split_glob(uri: str) -> tuple[str, str] | None:
@@ -44,12 +45,12 @@ def split_glob(uri: str) -> tuple[str, str] | None:
         pattern = os.fsdecode(unquote_to_bytes(uri[start:]))
     except UnicodeError:
         raise FilesError("bad_pattern", uri, "the URI contains characters that no file name can have") from None
-    # With a slash in it a pattern begins here; without one it would match names at any depth.
+    # A pattern with a slash begins here; without one it would match names at any depth.
     return uri[:start], f"./{pattern}"
 
 
 class GlobTrees:
-    """Calls `changed(key)` when an entry that the glob of the key matches appears, changes or goes."""
+    """Calls `changed(key)` when an entry that matches the key's glob appears, changes or disappears."""
 
     def __init__(self, watcher: Watcher, changed: Callable[[str], Awaitable[None]]) -> None:
         self._watcher = watcher
@@ -59,8 +60,8 @@ class GlobTrees:
         self._beginning: WeakValueDictionary[Shared, anyio.Lock] = WeakValueDictionary()
 
     async def watch(self, key: str, place: Place, pattern: str, beneath: RootedFiles, owner: str = "") -> None:
-        """Notify as `key` of changes that the glob `pattern` matches below `place`. A tree counts for its first
-        owner.
+        """Notify `key` of changes below `place` that match the glob `pattern`. A tree counts towards its first
+        owner's quota.
 
         Raises FilesError `bad_pattern`, `outside_roots` for a link that leads out, and `too_many`.
         """
@@ -69,7 +70,7 @@ class GlobTrees:
         glob, reached = Glob([pattern]), reach(pattern)
         await self._watcher.run_for(beneath.roots.outer(place), _require_inside, beneath, place)
         shared = (beneath.roots.mark, place.root_index, place.parts, reached)
-        # A second caller waits for the first look of the first one.
+        # A second caller waits for the first caller's initial check.
         async with self._beginning.setdefault(shared, anyio.Lock()):
             if shared not in self._trees:
                 await self._begin(shared, place, reached, beneath, owner)
@@ -82,7 +83,7 @@ class GlobTrees:
         self._globs[key] = shared
 
     def unwatch(self, key: str) -> None:
-        """End the notifications of `key`, if it is that of a glob."""
+        """Stop the notifications of `key`, if it belongs to a glob."""
         shared = self._globs.pop(key, None)
         if shared is None:
             return
@@ -119,7 +120,7 @@ class GlobTrees:
 
 
 def _require_inside(beneath: RootedFiles, place: Place) -> None:
-    """Raise FilesError `outside_roots` if the place leads out of the roots, or to a denied place in them."""
+    """Raise FilesError `outside_roots` if the place is outside the roots, or denied."""
     try:
         beneath.stat(place)
     except FilesError as error:
@@ -138,7 +139,7 @@ class Readers:
         return len(self._globs)
 
     def add(self, key: str, glob: Glob) -> None:
-        """Notify `key` of the changes that `glob` matches."""
+        """Notify `key` of changes that match `glob`."""
         self._globs[key] = glob
 
     def remove(self, key: str) -> None:
@@ -146,7 +147,7 @@ class Readers:
         del self._globs[key]
 
     def has(self, key: str, names: Sequence[str]) -> bool:
-        """Return True if the glob of `key` matches the entry with these names, beginning in the directory."""
+        """Return True if the glob of `key` matches the entry at this path below the directory."""
         return _matches(self._globs[key], tuple(names[:-1]), names[-1:])
 
     def concerned(self, events: Sequence[Event]) -> list[str]:
@@ -167,18 +168,17 @@ def _matches(glob: Glob, parents: Parts, names: Iterable[str]) -> bool:
 
 
 class Listings:
-    """Notifies clients that work in parts of the roots when the entries of these parts change. Nobody announces that
-    a client has lost its interest, so only the parts that were listed last are watched.
+    """Notifies clients that are limited to parts of the roots when the entries of these parts change.
 
-    Nobody says when a client has lost its interest, so only the parts that were listed last are watched."""
+    Clients don't announce that they have lost interest, so only the most recently listed parts are watched."""
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
         self._listed: dict[str, int] = {}
-        """The sets of parts by their mark, with the number of parts; the last one was listed last."""
+        """The sets of parts by their mark, with the number of parts, most recently listed last."""
 
     async def watch(self, parts: RootedFiles, report: Tell) -> None:
-        """Call `report` when an entry of a part appears, goes, or changes its name. Raises FilesError."""
+        """Call `report` when an entry of a part appears, disappears or is renamed. Raises FilesError."""
         mark = parts.roots.mark
         count = self._listed.pop(mark, None)
         self._listed[mark] = len(parts.roots.paths)

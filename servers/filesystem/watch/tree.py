@@ -1,13 +1,13 @@
-"""A directory with everything below it, or with the entries that a glob matches, and the changes in it.
+"""A directory with everything below it, or with the entries that match a glob, and the changes in it.
 
-The name and a mark are remembered for each entry that is looked at, whether the glob matches it or only might match
-an entry beside it: so the limit of memory also bounds the cost of a look. The mark of a file changes with its size,
-its time of modification and its inode, and that of a directory never does, since it changes by its entries. So a
-chmod does not count as a change, and a touch does.
-No link is followed but on the way to the directory itself. Directories in which tools keep their own files, such as
-`.git`, are left out, as watchfiles does by default, unless the tree is inside one; and so are denied entries.
+The name and a mark are remembered for each entry that is examined, whether or not it matches the glob, so the memory
+limit also bounds the cost of a check. The mark of a file changes with its size, modification time and inode. That of
+a directory never changes, since changes to its entries are reported separately. So a chmod does not count as a
+change, but a touch does. Links are followed only on the way to the directory itself. Directories in which tools keep
+their own files, such as `.git`, are left out, as in watchfiles' defaults, unless the tree is inside one; so are
+denied entries.
 
-A look at the paths of some notices checks these entries alone; a look at everything reads every directory.
+A check of the paths from notices examines only these entries; a full check reads every directory.
 """
 
 import os
@@ -25,9 +25,9 @@ from shared.program.files.entries import Place
 from shared.program.files.system import SYSTEM
 
 MAX_ENTRIES = 200_000
-"""Entries that all trees together remember."""
+"""Maximum number of entries that all trees together remember."""
 MAX_SCANNED = 500_000
-"""Entries that are looked at in one look."""
+"""Maximum number of entries examined in one check."""
 IGNORED = frozenset(
     (
         *(".git", ".hg", ".svn", ".idea", ".tox", ".venv", "node_modules"),
@@ -50,7 +50,7 @@ class Event(NamedTuple):
 
 
 class EntryQuota:
-    """The number of further entries that may be remembered, and the share of each owner. Thread-safe."""
+    """The number of further entries that may be remembered, and the number used by each owner. Thread-safe."""
 
     def __init__(self, entries: int = MAX_ENTRIES) -> None:
         self._left = entries
@@ -58,8 +58,8 @@ class EntryQuota:
         self._lock = threading.Lock()
 
     def take(self, owner: str = "") -> bool:
-        """Reserve room for one entry, and return True if there is any. No owner may have more than is left for
-        others; "" is an owner that never counts as one of several, and may use all of it.
+        """Reserve space for one entry, and return True if there was any. No owner may use more than is left for the
+        others; the owner "" is exempt, and may use all of it.
         """
         with self._lock:
             if self._left <= 0 or (owner and self._shares[owner] >= self._left):
@@ -69,7 +69,7 @@ class EntryQuota:
             return True
 
     def give(self, entries: int, owner: str = "") -> None:
-        """Return room to the quota."""
+        """Return space to the quota."""
         with self._lock:
             self._left += entries
             self._shares[owner] -= entries
@@ -86,7 +86,7 @@ class Tree:
     """A watched tree. `take` returns the events since its last call. One thread may look while another takes."""
 
     def __init__(self, beneath: RootedFiles, place: Place, glob: Glob, quota: EntryQuota, owner: str = "") -> None:
-        """Create a tree, whose entries count for the owner."""
+        """Create a tree whose entries count towards the owner's share."""
         self._beneath = beneath
         self._place = place
         self.place = beneath.roots.outer(place)
@@ -101,14 +101,14 @@ class Tree:
         self._begun = False
         self._path = ""
         self.full = False
-        """True if there is more than may be remembered, so that changes of the rest are not noticed."""
+        """True if there are more entries than may be remembered, so that some changes are not detected."""
         self.trail: tuple[str, ...] = ()
         """The paths whose changes concern it."""
         self.directories: tuple[str, ...] = ()
         """The directories whose entries all concern it."""
 
     def look(self, noticed: Collection[str] | None) -> bool:
-        """Look at the noticed paths, or at everything, and return True if there are changes since the look before."""
+        """Check the paths from notices, or everything, and return True if there are changes since the last check."""
         with self._looking:
             before, self.trail = self.trail, trail_of(self._beneath, self._place)
             self._scanned = 0
@@ -132,7 +132,7 @@ class Tree:
         return events
 
     def close(self) -> None:
-        """Return its room to the quota."""
+        """Return the tree's space to the quota."""
         self._quota.give(sum(len(directory.entries) for directory in self._known.values()), self._owner)
         self._known.clear()
 
@@ -153,7 +153,7 @@ class Tree:
 
     def _walk(self, parts: Parts) -> None:
         pending = [parts]
-        # If the first look uses up the quota, it can record nothing more.
+        # If the initial check uses up the quota, nothing more can be recorded.
         while pending and (self._begun or not self.full):
             pending += reversed(self._visit(pending.pop()))
 
@@ -165,7 +165,7 @@ class Tree:
             self._forget(parts)
             return []
         if self._scanned > MAX_SCANNED:
-            # With half of a directory, the other half would look deleted.
+            # If only half of a directory were read, the other half would look deleted.
             self.full = True
             return []
         directory = self._known.get(parts)
@@ -202,7 +202,7 @@ class Tree:
         return parts[-1] in IGNORED or self._beneath.roots.denies(self._at(parts))
 
     def _settle(self, directory: _Directory, parts: Parts, mark: int | None) -> None:
-        """Remember `mark` for the entry, None for no entry, and record an event if it is new."""
+        """Remember `mark` for the entry (None if it does not exist), and record an event if the mark is new."""
         name = parts[-1]
         old = directory.entries.get(name)
         if old == mark:
@@ -222,7 +222,7 @@ class Tree:
             self._events.append(Event(kind, self._at(parts)))
 
     def _forget(self, parts: Parts) -> None:
-        """Forget everything below a directory that is gone, and record it as deleted."""
+        """Forget everything below a directory that no longer exists, and record it as deleted."""
         pending = [parts]
         while pending:
             above = pending.pop()
@@ -243,5 +243,5 @@ class Tree:
 def _mark(status: os.stat_result) -> int:
     if stat.S_ISDIR(status.st_mode):
         return _DIRECTORY
-    # 0 is the mark of directories, and a hash may be 0 as well.
+    # 0 is the mark of directories, but a hash may also be 0.
     return hash((status.st_ino, status.st_size, status.st_mtime_ns, stat.S_IFMT(status.st_mode))) or 1

@@ -1,18 +1,17 @@
-"""Notification of changes of watched places, with one operating system watch for all of them.
+"""Notifications about changes of watched places, with one operating system watch for all of them.
 
-Theory. The watch is never on a file but on every directory on the way to it, from the root down and through links. So
-it does not matter how a change comes about: a write, a rename over the file, its deletion and creation, a directory
-above it that appears or is replaced, a link that points elsewhere. A notice about a name on the way is only a reason
-to look; the look (see `fingerprint` and `tree`) decides whether there is a change to report.
+The watch is never on a file itself but on every directory on the way to it, from the root down and through links. So
+it does not matter how a change is made: by a write, by a rename over the file, by deletion and creation, by a new or
+replaced parent directory, or by a link that points elsewhere. A notice about a name on the way only causes a check,
+which decides whether there is a change to report (see `fingerprint` and `tree`).
 
-Nothing is lost between watches: the first look is taken before anything else, and after every new operating system
-watch everything is looked at again. Notices may get lost all the same: in a full queue of the system, or in
-watchfiles, which drops those that arrive while it hands over others. So everything is looked at again soon after each
-notice, and every few seconds: so seldom that it takes a twentieth of the time at most. Where the system gives no
-notices, everything is looked at every second.
+Nothing is lost between watches: the initial check comes first, and everything is checked again after each new
+operating system watch. Notices may still get lost in a full system queue, or in watchfiles, which drops those that
+arrive while it delivers others. So everything is checked again soon after each notice, and every few seconds, rarely
+enough to take at most a twentieth of the time. If the system sends no notices, everything is checked every second.
 
-A target that notices do not reach, on the file system of another machine, is remote: it is looked at every second,
-and by a task of its own, because that machine may not answer.
+A target on another machine's file system, for which there are no notices, is remote: a task of its own checks it
+every second, because that machine may not respond.
 """
 
 import logging
@@ -38,14 +37,14 @@ from shared.program.files.entries import Place
 T = TypeVar("T")
 
 MAX_WATCHED = 10_000
-"""Most targets watched at once."""
+"""Maximum number of targets watched at once."""
 
 LISTING_PACE = Pace(quiet=0.1, longest=1.0, leading=False)
-"""Many new files make one new listing, so it waits until they are all there."""
+"""Many new files make one new listing, so the check waits until all of them have arrived."""
 
 _SWEEP_SECONDS = 5.0
 _AGAIN_SECONDS = 0.25
-"""Seconds from a notice to a look at everything."""
+"""Seconds from a notice to a check of everything."""
 _POLL_SECONDS = 1.0
 _GATHER_SECONDS, _GATHER_LONGEST = 0.02, 0.2
 
@@ -57,10 +56,10 @@ TellEvents = Callable[[list[Event]], Awaitable[None]]
 
 
 class Watcher:
-    """Calls `changed(key)` when the place of a watched key has changed. `run` it in a task.
+    """Calls `changed(key)` when the place of a watched key has changed. Run `run` in a task.
 
-    The callbacks are awaited one after the other and must not raise. `local` returns True if notices reach a place.
-    Targets are `beneath` the roots, or beneath parts of them if a method is given these.
+    Callbacks are awaited one after another and must not raise. `local` returns True if the system sends notices for a
+    place. Targets are `beneath` the roots, or beneath the parts of them given to a method.
     """
 
     def __init__(
@@ -75,7 +74,8 @@ class Watcher:
         self._local = local
         self._notices = notices or Notices()
         self.on_polling: Callable[[bool], None] = lambda _: None
-        """Called with True if some targets are looked at every second, when that may have changed. Must not wait."""
+        """Called when that may have changed, with True if some targets are checked every second. It must not
+        block."""
         self._watched: dict[Hashable, Watched] = {}
         self._ended: list[Watched] = []
         self._quota = EntryQuota()
@@ -90,26 +90,26 @@ class Watcher:
 
     @property
     def degraded(self) -> bool:
-        """True if changes are found by polling because the system gives no notices."""
+        """True if changes are detected by polling because the system sends no notices."""
         return self._notices.degraded
 
     @property
     def health(self) -> dict[str, int | bool]:
-        """The number of targets, how many of them are polled, and True if that is for lack of notices."""
+        """The number of targets, the number that are polled, and True if the system sends no notices."""
         everything = self._watched.values()
         polled = len(everything) if self.degraded else sum(watched.remote for watched in everything)
         return {"watched": len(everything), "polled": polled, "degraded": self.degraded}
 
     async def watch(self, key: str, place: Place, beneath: RootedFiles | None = None) -> None:
-        """Notify of changes at `place` from now on as `key`; nothing has to exist there.
+        """Notify `key` of changes at `place` from now on. The place need not exist.
 
         Raises FilesError `outside_roots` for a link that leads out, and `too_many`.
         """
         if key in self._watched:
             return
         spot = await self._first_spot(place, beneath)
-        # Nothing is awaited between this and the count of subscribers: if somebody ends the last subscription to the
-        # key at the same time, that happens before or after.
+        # Nothing is awaited between this and the count of subscribers, so a concurrent end of the key's last
+        # subscription comes entirely before or after.
         self._add(key, spot, lambda: self._changed(key), Pace())
 
     async def watch_tree(
@@ -121,7 +121,8 @@ class Watcher:
         beneath: RootedFiles | None = None,
         owner: str = "",
     ) -> Tree:
-        """Notify of changes below `place` that one of the globs matches. Its entries count for the owner.
+        """Notify `key` of changes below `place` that match one of the globs. Its entries count towards the owner's
+        share.
 
         Raises FilesError `bad_pattern`, and `too_many`.
         """
@@ -131,27 +132,27 @@ class Watcher:
         return tree
 
     def unwatch(self, key: Hashable) -> None:
-        """End the notifications of `key`; the last one ends the operating system watch."""
+        """Stop the notifications of `key`. The last key also stops the operating system watch."""
         watched = self._watched.pop(key, None)
         if watched is not None:
             self._ended.append(watched)
             self._set_changed()
 
     def concerned(self, uri: str) -> list[str]:
-        """Return the keys whose targets a write, a creation or a removal at this `file:` URI concerns: itself, the
-        entries in it, and the directory that contains it.
+        """Return the keys whose targets are affected by a write, a creation or a removal at this `file:` URI: the
+        entry itself, the entries in it, and its parent directory.
         """
         above, below = uri.rpartition("/")[0], f"{uri}/"
         watched_uris = [(key, key[key.find("file:") :]) for key in self._watched if isinstance(key, str)]
         return [key for key, watched in watched_uris if watched in (uri, above) or watched.startswith(below)]
 
     async def run_for(self, place: Place, function: Callable[..., T], *arguments: Any) -> T:
-        """Return the result of a function that blocks while the file system of the place does not answer."""
+        """Return the result of a function that blocks while the place's file system does not respond."""
         result: T = await self._threads.run(function, *arguments, remote=not self._local(place))
         return result
 
     async def watch_listing(self, key: str, callback: Tell, beneath: RootedFiles | None = None) -> None:
-        """Call `callback` when an entry of a root directory appears, goes, or changes its name."""
+        """Call `callback` when an entry of a root directory appears, disappears or is renamed."""
         for index, path in enumerate((beneath or self._beneath).roots.paths):
             spot = await self._first_spot(Place(index, (), str(path)), beneath)
             self._add((key, index), spot, callback, LISTING_PACE)
@@ -181,7 +182,7 @@ class Watcher:
             if not self._which(remote=True):
                 self._remote_wanted = anyio.Event()
                 self.on_polling(self.degraded)
-            # The looks take at most a tenth of the time of a slow file system.
+            # Checks take at most a tenth of a slow file system's time.
             await anyio.sleep(max(_POLL_SECONDS, 10 * (time.monotonic() - begun)))
 
     def _which(self, remote: bool) -> list[Watched]:
@@ -201,7 +202,7 @@ class Watcher:
     def _add(self, key: Hashable, target: Target, tell: Tell, pace: Pace) -> None:
         watched = Watched(target, tell, pace, remote=not self._local(target.place))
         if key in self._watched:
-            # Another call was faster. Its look is older, so it misses no change.
+            # Another call came first. Its check is older, so no change is missed.
             target.close()
             return
         if len(self._watched) >= MAX_WATCHED:
@@ -213,7 +214,7 @@ class Watcher:
         self._watched[key] = watched
         if watched.remote:
             self.on_polling(True)
-        # It has missed the notices since the look.
+        # It has missed the notices since the check.
         watched.demand(time.monotonic())
         (self._remote_wanted if watched.remote else self._local_wanted).set()
         self._set_changed()
@@ -223,7 +224,8 @@ class Watcher:
         self._stop.set()
 
     def _close_ended(self) -> None:
-        """Close the targets whose watch has ended; not at once, because a look may have been under way."""
+        """Close the targets whose watch has ended. They are not closed at once, because a check may have been in
+        progress."""
         busy = [watched for watched in self._ended if watched.busy]
         for watched in self._ended:
             if not watched.busy:
@@ -233,7 +235,7 @@ class Watcher:
     async def _serve(self) -> None:
         noticed: set[str] | None = None
         while self._which(remote=False):
-            # Created before the look, so that later changes of the set end the wait below.
+            # Created before the check, so that later changes of the set end the wait below.
             self._stop = threading.Event()
             self._note(noticed)
             await self._look_and_tell(remote=False)
@@ -252,18 +254,18 @@ class Watcher:
             seconds = max(0.0, min([*dues, self._sweep_at]) - time.monotonic())
             noticed = await self._threads.wait(self._notices.wait, self._stop, seconds)
             if noticed:
-                # Notices without end must not make it look at everything without end.
+                # A continuous stream of notices must not cause continuous checks of everything.
                 self._sweep_at = min(self._sweep_at, max(time.monotonic() + _AGAIN_SECONDS, self._rests_until))
             if noticed is None and self._stale:
-                # A client that subscribes to many things causes one look at all of them, not one for each.
+                # A client's many subscriptions cause one check of all of them, not one for each.
                 await anyio.sleep(max(_GATHER_SECONDS, min(_GATHER_LONGEST, self._took)))
 
     def _note(self, noticed: set[str] | None) -> None:
-        """Schedule the looks that are due."""
+        """Schedule the checks that are due."""
         now = time.monotonic()
         if noticed is None or now >= self._sweep_at:
             self._sweep_at = now + (_POLL_SECONDS if self._notices.deaf else _SWEEP_SECONDS)
-            # A directory may have been made again under its old name.
+            # A directory may have been recreated under its old name.
             self._stale = True
             for watched in self._which(remote=False):
                 watched.demand(now)
@@ -292,12 +294,12 @@ class Watcher:
             self._sweep_at = max(self._sweep_at, self._rests_until)
         for (key, watched), (changed, moved) in zip(due, results, strict=True):
             self._stale |= moved
-            # A callback before may have ended this one.
+            # An earlier callback may have stopped this watch.
             if changed and self._watched.get(key) is watched:
                 await watched.tell()
 
     def _directories(self) -> set[str]:
-        """Return the directories to watch, and record which targets notices concern."""
+        """Return the directories to watch, and record which targets their notices affect."""
         on_trail, inside = defaultdict(list), defaultdict(list)
         for watched in self._which(remote=False):
             for path in watched.target.trail:
